@@ -1,0 +1,55 @@
+"""Time as a dependency, so that nothing that waits has to be tested by waiting."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+import anyio
+
+
+class Clock(Protocol):
+    """What the machinery asks of time."""
+
+    def now(self) -> datetime:
+        """Wall-clock time with time zone UTC, for timestamps in objects."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for durations and deadlines."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; returns at once (after a checkpoint) for zero or less."""
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def now(self) -> datetime:
+        """Wall-clock time in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary point."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the event loop."""
+        await anyio.sleep(max(seconds, 0))
+
+
+def timestamp(moment: datetime) -> str:
+    """RFC 3339 in UTC with whole seconds, as metav1.Time is written."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_timestamp(text: str) -> datetime:
+    """A metav1.Time or MicroTime as an aware datetime; digits beyond microseconds are dropped.
+
+    Raises:
+        ValueError: the text is not RFC 3339.
+    """
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"timestamp {text!r} has no time zone: write it as 2006-01-02T15:04:05Z")
+    return moment

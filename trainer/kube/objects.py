@@ -1,0 +1,111 @@
+"""Kubernetes objects as decoded JSON, and the few questions asked of every one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Object: TypeAlias = dict[str, Any]
+"""A Kubernetes object as decoded JSON, camelCase keys as on the wire.
+
+What an informer returns is shared: never change it."""
+
+
+class ObjectKey(NamedTuple):
+    """Namespace and name of an object; the namespace is empty for cluster-scoped kinds."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def metadata_of(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """The object's metadata; an empty dict when it has none."""
+    return cast("dict[str, Any]", obj.get("metadata") or {})
+
+
+def name_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.name`, or "" before the server has named it."""
+    return cast("str", metadata_of(obj).get("name") or "")
+
+
+def namespace_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.namespace`, or "" for a cluster-scoped object."""
+    return cast("str", metadata_of(obj).get("namespace") or "")
+
+
+def key_of(obj: Mapping[str, Any]) -> ObjectKey:
+    """The key under which informers and work queues know the object."""
+    return ObjectKey(namespace_of(obj), name_of(obj))
+
+
+def uid_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.uid`, or "" before the object is stored."""
+    return cast("str", metadata_of(obj).get("uid") or "")
+
+
+def resource_version_of(obj: Mapping[str, Any]) -> str:
+    """`metadata.resourceVersion`, or "" before the object is stored."""
+    return cast("str", metadata_of(obj).get("resourceVersion") or "")
+
+
+def labels_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    """`metadata.labels`; empty when absent."""
+    return cast("dict[str, str]", metadata_of(obj).get("labels") or {})
+
+
+def annotations_of(obj: Mapping[str, Any]) -> dict[str, str]:
+    """`metadata.annotations`; empty when absent."""
+    return cast("dict[str, str]", metadata_of(obj).get("annotations") or {})
+
+
+def is_being_deleted(obj: Mapping[str, Any]) -> bool:
+    """Whether a deletion has been accepted and waits for finalizers or the grace period."""
+    return bool(metadata_of(obj).get("deletionTimestamp"))
+
+
+def owner_references_of(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`metadata.ownerReferences`; empty when absent."""
+    return cast("list[dict[str, Any]]", metadata_of(obj).get("ownerReferences") or [])
+
+
+def controller_of(obj: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The owner reference with `controller: true`, of which the API server allows one."""
+    return next((ref for ref in owner_references_of(obj) if ref.get("controller")), None)
+
+
+def is_controlled_by(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    """Whether the controller owner reference names this very owner (by uid, so a re-created owner does not match)."""
+    ref = controller_of(obj)
+    return ref is not None and ref.get("uid") == uid_of(owner)
+
+
+def controller_reference(owner: Mapping[str, Any]) -> dict[str, Any]:
+    """An owner reference that makes `owner` the controller and lets a foreground deletion of it wait for the child.
+
+    The owner must carry `apiVersion` and `kind` (items of built-in lists do not; informers add them).
+    """
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def find_condition(obj: Mapping[str, Any], condition_type: str) -> dict[str, Any] | None:
+    """The entry of `status.conditions` with this type."""
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    return next((condition for condition in conditions if condition.get("type") == condition_type), None)
+
+
+def is_condition_true(obj: Mapping[str, Any], condition_type: str) -> bool:
+    """Whether `status.conditions` has this type with status "True"."""
+    condition = find_condition(obj, condition_type)
+    return condition is not None and condition.get("status") == "True"
