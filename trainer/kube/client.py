@@ -142,8 +142,13 @@ class Client(Protocol):
         event its typed error (`GoneError` when the resource version is too old).
         """
 
-    async def create(self, resource: Resource, obj: Object, *, field_manager: str | None = None) -> Object:
-        """Store a new object in the namespace that its metadata names."""
+    async def create(
+        self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
+    ) -> Object:
+        """Store a new object in the namespace that its metadata names.
+
+        With a subresource, post `obj` to that of the object with its name, such as a Binding to `binding` of a pod.
+        """
 
     async def update(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
         """Replace an object; `ConflictError` when its resourceVersion is stale."""

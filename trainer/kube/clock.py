@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 class Clock(Protocol):
@@ -53,3 +57,29 @@ def parse_timestamp(text: str) -> datetime:
     if moment.tzinfo is None:
         raise ValueError(f"timestamp {text!r} has no time zone: write it as 2006-01-02T15:04:05Z")
     return moment
+
+
+@asynccontextmanager
+async def move_on_after(clock: Clock, seconds: float | None) -> AsyncIterator[anyio.CancelScope]:
+    """Cancel the body when it takes longer by this clock; afterwards `scope.cancelled_caught` tells whether it did.
+
+    The counterpart of `anyio.move_on_after`, which knows only the clock of the event loop. None sets no limit.
+    """
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as scope:
+            if seconds is not None:
+                tasks.start_soon(_cancel_after, clock, seconds, scope)
+            try:
+                yield scope
+            except Exception as error:
+                # Raised again outside, where the task group does not wrap it.
+                failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+async def _cancel_after(clock: Clock, seconds: float, scope: anyio.CancelScope) -> None:
+    await clock.sleep(seconds)
+    scope.cancel()

@@ -7,6 +7,8 @@
 | `ServerTimeoutError`, `InternalError` | 504 and 500 | the work queue |
 | `ConflictError` | written from a stale copy (409) | the work queue, after the cache has caught up |
 | `GoneError` | resource version or continue token too old (410) | the reflector lists again |
+| `TerminalError` | a reconcile found what no repetition can mend | nobody, until the object changes |
+| `CacheSyncError` | an informer did not get its first list in time | nobody: the manager stops |
 | all others | the request itself, or what it is about | nobody: the caller decides |
 """
 
@@ -21,6 +23,14 @@ class KubeError(Exception):
 
 class ConfigurationError(KubeError):
     """No usable kubeconfig or in-cluster configuration; the message names the file and the remedy."""
+
+
+class TerminalError(KubeError):
+    """Raised by a reconcile whose failure repetition cannot mend; only a change leads to the next attempt."""
+
+
+class CacheSyncError(KubeError):
+    """Informers did not sync in time; the message names each resource with the reason and the remedy."""
 
 
 class TransportError(KubeError):
