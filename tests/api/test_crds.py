@@ -1,0 +1,172 @@
+"""The generated CustomResourceDefinitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from trainer.api.crds import crds, crds_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+def schema_of(plural: str, *path: str) -> dict[str, Any]:
+    """The part of a schema at a path of property names; `[]` steps into list items."""
+    crd = next(crd for crd in crds() if crd["spec"]["names"]["plural"] == plural)
+    schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for step in path:
+        schema = schema["items"] if step == "[]" else schema["properties"][step]
+    return schema
+
+
+def walk(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """All schemas inside a schema."""
+    yield path, schema
+    for name, inner in (schema.get("properties") or {}).items():
+        yield from walk(inner, f"{path}.{name}")
+    for name in ("items", "additionalProperties"):
+        if name in schema:
+            yield from walk(schema[name], f"{path}.{name}")
+
+
+def test_config_holds_the_generated_crds() -> None:
+    """`config/crd` is up to date; `trainer crds > config/crd/trainer.kubeflow.org.yaml` makes it so."""
+    assert (CONFIG / "crd" / "trainer.kubeflow.org.yaml").read_text() == crds_yaml()
+
+
+def test_yaml_is_the_same_as_the_objects() -> None:
+    """The YAML stream has one document for each definition."""
+    assert list(yaml.safe_load_all(crds_yaml())) == crds()
+
+
+@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+def test_schemas_are_structural(crd: dict[str, Any]) -> None:
+    """Every schema node has a type or is int-or-string, and none uses what structural schemas forbid."""
+    forbidden = {"$ref", "$defs", "title", "oneOf", "allOf", "not", "const", "definitions"}
+    for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
+        assert not forbidden & schema.keys(), path
+        assert ("type" in schema) != bool(schema.get("x-kubernetes-int-or-string")), path
+        assert "anyOf" not in schema or schema.get("x-kubernetes-int-or-string"), path
+        assert schema.get("additionalProperties", {}) not in (True, False), path
+        if schema.get("type") == "array":
+            assert "items" in schema, path
+        if schema.get("x-kubernetes-list-type") == "map":
+            keys = schema["x-kubernetes-list-map-keys"]
+            assert set(keys) <= set(schema["items"]["required"]), path
+
+
+@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+def test_every_field_of_a_spec_is_described(crd: dict[str, Any]) -> None:
+    """`kubectl explain` has a sentence for each field."""
+    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for path, inner in walk(schema):
+        if path and ".metadata" not in path[:9] and not path.endswith((".items", ".additionalProperties")):
+            assert inner.get("description", "").endswith("."), path
+
+
+def test_kubectl_get_columns() -> None:
+    """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE."""
+    columns = crds()[0]["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [(column["name"], column["jsonPath"]) for column in columns] == [
+        ("State", ".status.state"),
+        ("Progress %", ".status.trainerStatus.progressPercentage"),
+        ("ETA", ".status.trainerStatus.estimatedRemainingTimeSummary"),
+        ("Age", ".metadata.creationTimestamp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plural", "path", "expected"),
+    [
+        pytest.param(
+            "trainjobs",
+            ("spec", "runtimeRef"),
+            {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "runtimeRef is immutable"}]},
+            id="runtimeRef-immutable",
+        ),
+        pytest.param(
+            "trainjobs",
+            ("spec", "managedBy"),
+            {
+                "default": "kubeflow.org/trainjob-controller",
+                "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "managedBy is immutable"}],
+            },
+            id="managedBy",
+        ),
+        pytest.param("trainjobs", ("spec", "suspend"), {"default": False, "type": "boolean"}, id="suspend"),
+        pytest.param(
+            "trainjobs", ("spec", "runtimeRef", "kind"), {"default": "ClusterTrainingRuntime"}, id="default-kind"
+        ),
+        pytest.param(
+            "trainjobs", ("spec", "runtimeRef", "apiGroup"), {"default": "trainer.kubeflow.org"}, id="default-group"
+        ),
+        pytest.param(
+            "trainjobs",
+            ("spec", "trainer", "numProcPerNode"),
+            {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}], "minimum": 1},
+            id="int-or-string",
+        ),
+        pytest.param("trainjobs", ("spec", "trainer", "numNodes"), {"format": "int32", "minimum": 1}, id="numNodes"),
+        pytest.param(
+            "trainjobs",
+            ("status", "conditions"),
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+            id="conditions-by-type",
+        ),
+        pytest.param(
+            "trainjobs",
+            ("status", "jobsStatus"),
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            id="jobsStatus-by-name",
+        ),
+        pytest.param(
+            "trainjobs",
+            ("status", "jobsStatus", "[]"),
+            {"required": ["name", "ready", "succeeded", "failed", "active", "suspended"]},
+            id="jobsStatus-complete",
+        ),
+        pytest.param(
+            "trainjobs",
+            ("status", "trainerStatus", "progressPercentage"),
+            {"minimum": 0, "maximum": 100, "format": "int32"},
+            id="percentage",
+        ),
+        pytest.param(
+            "trainjobs", ("status", "trainerStatus", "trainMetrics"), {"x-kubernetes-map-type": "atomic"}, id="metrics"
+        ),
+        pytest.param(
+            "clustertrainingruntimes",
+            ("spec", "template", "spec", "replicatedJobs", "[]", "template", "spec", "template"),
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            id="pod-template-preserved",
+        ),
+        pytest.param(
+            "trainingruntimes",
+            ("spec", "template", "spec", "replicatedJobs"),
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            id="replicatedJobs-by-name",
+        ),
+    ],
+)
+def test_schema(plural: str, path: tuple[str, ...], expected: dict[str, Any]) -> None:
+    """Details that users and the API server rely on."""
+    assert expected.items() <= schema_of(plural, *path).items()
+
+
+def test_scopes_and_subresources() -> None:
+    """Only ClusterTrainingRuntimes are cluster-wide, and only TrainJobs have a status of their own."""
+    facts = {
+        crd["metadata"]["name"]: (crd["spec"]["scope"], crd["spec"]["versions"][0].get("subresources"))
+        for crd in crds()
+    }
+    assert facts == {
+        "trainjobs.trainer.kubeflow.org": ("Namespaced", {"status": {}}),
+        "trainingruntimes.trainer.kubeflow.org": ("Namespaced", None),
+        "clustertrainingruntimes.trainer.kubeflow.org": ("Cluster", None),
+    }

@@ -1,0 +1,500 @@
+"""A TrainJob from submission to its end, and everything that can go wrong on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.controllers.trainjob import TrainJobController
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.reader import CacheReader
+from trainer.kube.client import DeleteOptions
+from trainer.kube.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    ServiceUnavailableError,
+    TransportError,
+)
+from trainer.kube.manager import Manager
+from trainer.kube.objects import key_of
+from trainer.kube.resource import EVENTS, JOBSETS, PODS
+from trainer.kube.testing import settle
+from trainer.manager import built_in_plugins
+
+if TYPE_CHECKING:
+    from tests.controllers.conftest import Cluster
+    from trainer.kube.objects import Object
+
+CREATED = ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
+FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"}
+
+
+async def test_a_train_job_runs_to_completion(cluster: Cluster) -> None:
+    """It becomes a JobSet of its name, and its status follows that of the JobSet up to the end."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 2}))
+        assert cluster.jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 2
+        assert cluster.condition("Created") == CREATED
+        assert cluster.condition("Suspended") is None
+        assert cluster.train_job["status"]["state"] == "Created"
+
+        await cluster.run_jobset(active=1)
+        assert cluster.train_job["status"]["state"] == "Created"
+        await cluster.run_jobset(active=1, ready=1)
+        assert cluster.train_job["status"]["state"] == "Running"
+        assert cluster.train_job["status"]["jobsStatus"] == [
+            {"name": "node", "ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}
+        ]
+
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        assert cluster.condition("Complete") == ("True", "AllJobsCompleted", "jobset completed")
+        assert cluster.train_job["status"]["state"] == "Complete"
+    assert cluster.events == [
+        ("Normal", "JobsCreationSucceeded", "Succeeded to create Jobs"),
+        ("Normal", "AllJobsCompleted", "jobset completed"),
+    ]
+
+
+async def test_a_failure_names_the_pod(cluster: Cluster) -> None:
+    """The reason of the JobSet and the first pod that failed are in the condition and in an event."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        terminated = {"exitCode": 3, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}
+        await cluster.put(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": "demo-node-0-1-xyz",
+                    "namespace": "default",
+                    "labels": {"jobset.sigs.k8s.io/jobset-name": "demo"},
+                },
+                "status": {
+                    "phase": "Failed",
+                    "containerStatuses": [{"name": "trainer", "state": {"terminated": terminated}}],
+                },
+            }
+        )
+        await cluster.run_jobset("Failed", FAILED, failed=1)
+        message = "a job failed; pod demo-node-0-1-xyz: container trainer exited with code 3"
+        assert cluster.condition("Failed") == ("True", "FailedJobs", message)
+        assert cluster.train_job["status"]["state"] == "Failed"
+        assert ("Warning", "FailedJobs", message) in cluster.events
+
+        await cluster.client.delete(PODS, "demo-node-0-1-xyz", "default")
+        await cluster.run_jobset("Failed", FAILED, failed=1)
+        assert cluster.condition("Failed") == ("True", "FailedJobs", message), "the reason outlives the pod"
+
+
+async def test_suspend_and_resume(cluster: Cluster) -> None:
+    """The JobSet is suspended and resumed with the TrainJob; the condition tells since when."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        assert cluster.jobset["spec"]["suspend"]
+        assert cluster.condition("Suspended") == ("True", "Suspended", "TrainJob is suspended")
+        assert cluster.train_job["status"]["state"] == "Suspended"
+
+        await cluster.clock.advance(60)
+        await cluster.change(cluster.train_job, suspend=False)
+        assert not cluster.jobset["spec"]["suspend"]
+        assert cluster.condition("Suspended") == ("False", "Resumed", "TrainJob is resumed")
+        times = {c["type"]: c["lastTransitionTime"] for c in cluster.train_job["status"]["conditions"]}
+        assert times == {"Created": "2026-01-01T00:00:00Z", "Suspended": "2026-01-01T00:01:00Z"}
+
+        await cluster.run_jobset(ready=1)
+        assert cluster.train_job["status"]["state"] == "Running"
+        await cluster.change(cluster.train_job, suspend=True)
+        assert cluster.jobset["spec"]["suspend"]
+        assert cluster.train_job["status"]["state"] == "Suspended"
+
+
+async def test_a_second_reconcile_sends_nothing(cluster: Cluster) -> None:
+    """In every stage, looking again without a change costs no request at all."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        stages: list[Any] = [
+            lambda: cluster.run_jobset(suspended=1),
+            lambda: cluster.change(cluster.train_job, suspend=False),
+            lambda: cluster.run_jobset(active=1, ready=1),
+            lambda: cluster.run_jobset("Completed", COMPLETED, succeeded=1),
+        ]
+        for stage in stages:
+            await stage()
+            cluster.forget_requests()
+            await cluster.look_again()
+            await cluster.put(cluster.jobset)
+            assert cluster.client.requests == []
+
+
+async def test_a_restarted_manager_sends_nothing(cluster: Cluster) -> None:
+    """A new process finds everything as the old one left it."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(ready=1)
+    cluster.forget_requests()
+    async with cluster.managed():
+        assert cluster.writes == []
+
+
+async def test_a_running_jobset_is_never_rebuilt(cluster: Cluster) -> None:
+    """Edits of TrainJob and runtime do not reach a JobSet that runs."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        before = cluster.jobset
+        cluster.forget_requests()
+        await cluster.change(cluster.train_job, trainer={"image": "new"})
+        await cluster.put(runtime_object(replicated_job("Node", {"name": "trainer", "image": "newer"})))
+        assert cluster.jobset == before
+        assert cluster.writes == []
+
+
+async def test_changes_that_come_too_late_are_told(cluster: Cluster) -> None:
+    """While suspended, labels change; an image cannot, and the condition says so."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        await cluster.change(cluster.train_job, trainer={"image": "new"}, labels={"queue": "small"})
+        template = cluster.jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+        assert template["metadata"]["labels"] == {"queue": "small"}
+        assert template["spec"]["containers"][0]["image"] == "runtime-image"
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[2].startswith(
+            "Succeeded to create Jobs; changed too late, delete the TrainJob and submit it again: JobSet spec."
+        )
+        assert "containers[trainer].image" in created[2]
+
+
+async def test_a_missing_runtime_is_told_and_waited_for(cluster: Cluster) -> None:
+    """The TrainJob says what is missing, asks for nothing meanwhile, and starts when the runtime appears."""
+    message = (
+        "Failed to build Jobs: spec.runtimeRef: ClusterTrainingRuntime other not found; create it, or name one that "
+        "exists"
+    )
+    async with cluster.managed():
+        await cluster.put(train_job_object(runtimeRef={"name": "other"}))
+        assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
+        assert "state" not in cluster.train_job["status"]
+        assert cluster.jobsets == []
+        assert cluster.events == [("Warning", "JobsBuildFailed", message)]
+
+        cluster.forget_requests()
+        await cluster.clock.advance(3600)
+        await cluster.look_again()
+        assert cluster.writes == []
+
+        other = runtime_object()
+        other["metadata"]["name"] = "other"
+        await cluster.put(other)
+        assert cluster.condition("Created") == CREATED
+        assert len(cluster.jobsets) == 1
+
+
+@pytest.mark.parametrize(
+    ("namespace", "found"), [pytest.param("default", True, id="same"), pytest.param("other", False, id="other")]
+)
+async def test_training_runtimes_are_of_the_same_namespace(cluster: Cluster, namespace: str, found: bool) -> None:
+    """A TrainingRuntime serves TrainJobs of its own namespace only."""
+    local = runtime_object() | {"kind": "TrainingRuntime", "metadata": {"name": "local", "namespace": namespace}}
+    async with cluster.managed():
+        await cluster.put(train_job_object(runtimeRef={"name": "local", "kind": "TrainingRuntime"}))
+        assert cluster.condition("Created") == (
+            "False",
+            "JobsBuildFailed",
+            (
+                "Failed to build Jobs: spec.runtimeRef: TrainingRuntime local in namespace default not found; "
+                "create it, or name one that exists"
+            ),
+        )
+        await cluster.put(local)
+        assert bool(cluster.jobsets) is found
+
+
+async def test_a_build_error_names_the_field(cluster: Cluster) -> None:
+    """What a plugin refuses is in the condition; correcting it is enough."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numProcPerNode": 4}))
+        assert cluster.condition("Created") == (
+            "False",
+            "JobsBuildFailed",
+            (
+                "Failed to build Jobs: spec.trainer.numProcPerNode: must be 1 or absent: only torch and MPI runtimes "
+                "start several processes on a node"
+            ),
+        )
+        await cluster.change(cluster.train_job, trainer={"numProcPerNode": 1})
+        assert cluster.condition("Created") == CREATED
+
+
+async def test_a_runtime_that_goes_does_not_stop_what_runs(cluster: Cluster) -> None:
+    """The Jobs go on, can be suspended and end as always; the condition says that other changes wait."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        await settle()
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == CREATED[:2]
+        assert created[2] == (
+            "Succeeded to create Jobs; later changes, except of suspend, are not applied: spec.runtimeRef: "
+            "ClusterTrainingRuntime blueprint not found; create it, or name one that exists"
+        )
+        before = cluster.jobset["spec"]
+        for suspend in (True, False):
+            await cluster.change(cluster.train_job, suspend=suspend)
+            assert cluster.jobset["spec"] == before | {"suspend": suspend}
+            cluster.forget_requests()
+            await cluster.look_again()
+            assert cluster.writes == []
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        assert cluster.train_job["status"]["state"] == "Complete"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(InvalidError(422, "spec.x: Invalid value"), id="invalid"),
+        pytest.param(ForbiddenError(403, "quota exceeded"), id="forbidden"),
+        pytest.param(NotFoundError(404, "no matches for kind JobSet"), id="no-jobset-crd"),
+    ],
+)
+async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError) -> None:
+    """The answer of the API server is told to the user, and it is tried again."""
+    async with cluster.managed():
+        cluster.client.fail_next(error, verb="apply", resource=JOBSETS)
+        await cluster.put(train_job_object())
+        message = f"Failed to create Jobs: {error}"
+        assert cluster.condition("Created") == ("False", "JobsCreationFailed", message)
+        assert cluster.events == [("Warning", "JobsCreationFailed", message)]
+        await cluster.clock.advance(1)
+        assert cluster.condition("Created") == CREATED
+
+
+async def test_a_change_that_is_not_accepted(cluster: Cluster) -> None:
+    """Jobs that exist stay created; that a change of theirs failed is told, and tried again."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        cluster.client.fail_next(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
+        await cluster.change(cluster.train_job, suspend=False)
+        message = "Succeeded to create Jobs; later changes are not applied: not now"
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", message)
+        await cluster.clock.advance(1)
+        assert cluster.condition("Created") == CREATED
+        assert not cluster.jobset["spec"]["suspend"]
+
+
+async def test_a_runtime_that_cannot_be_read(cluster: Cluster) -> None:
+    """A runtime that does not fit its schema is named together with the field."""
+    cluster.client.add(runtime_object(policy={"torch": {}, "jax": {}}))
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert cluster.condition("Created") == (
+            "False",
+            "JobsBuildFailed",
+            (
+                "Failed to build Jobs: ClusterTrainingRuntime/blueprint spec.mlPolicy: "
+                "only one of torch, mpi, jax may be set"
+            ),
+        )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ConflictError(409, "changed meanwhile"), id="conflict"),
+        pytest.param(ServiceUnavailableError(503, "starting"), id="unavailable"),
+        pytest.param(TransportError("connection reset"), id="no-answer"),
+    ],
+)
+async def test_hiccups_of_the_cluster_are_not_told(cluster: Cluster, error: Exception) -> None:
+    """What a retry mends does not reach the user."""
+    async with cluster.managed():
+        cluster.client.fail_next(error, verb="apply", resource=JOBSETS)
+        await cluster.put(train_job_object())
+        await cluster.clock.advance(1)
+        assert cluster.condition("Created") == CREATED
+    assert [reason for _, reason, _ in cluster.events] == ["JobsCreationSucceeded"]
+
+
+async def test_a_jobset_of_somebody_else_is_not_adopted(cluster: Cluster) -> None:
+    """It stays as it is, its status is not mirrored, and the TrainJob starts when it is gone."""
+    theirs: Object = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "demo", "namespace": "default"},
+        "spec": {"suspend": True},
+        "status": {"terminalState": "Completed"},
+    }
+    cluster.client.add(theirs)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == ("False", "JobsCreationFailed")
+        assert "exists and does not belong to this TrainJob" in created[2]
+        assert cluster.condition("Complete") is None
+        assert "ownerReferences" not in cluster.jobset["metadata"]
+        await cluster.client.delete(JOBSETS, "demo", "default")
+        await cluster.clock.advance(60)
+        assert cluster.condition("Created") == CREATED
+
+
+@pytest.mark.parametrize(
+    ("managed_by", "ours"),
+    [
+        pytest.param(None, True, id="absent"),
+        pytest.param("", True, id="empty"),
+        pytest.param("kubeflow.org/trainjob-controller", True, id="us"),
+        pytest.param("kueue.x-k8s.io/multikueue", False, id="kueue"),
+    ],
+)
+async def test_managed_by(cluster: Cluster, managed_by: str | None, ours: bool) -> None:
+    """TrainJobs that somebody else manages are left alone."""
+    async with cluster.managed():
+        spec: dict[str, Any] = {} if managed_by is None else {"managedBy": managed_by}
+        await cluster.put(train_job_object(**spec))
+        assert bool(cluster.jobsets) is ours
+        assert ("status" in cluster.train_job) is ours
+
+
+async def test_a_train_job_that_is_being_deleted_is_left_alone(cluster: Cluster) -> None:
+    """Its children go with it, so nothing is created any more."""
+    obj = train_job_object()
+    obj["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/wait"]}
+    async with cluster.managed():
+        await cluster.put(obj)
+        assert cluster.writes == []
+
+
+async def test_a_deleted_jobset_comes_back(cluster: Cluster) -> None:
+    """As long as the TrainJob has not finished, its JobSet is created again."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.client.delete(JOBSETS, "demo", "default", DeleteOptions())
+        await settle()
+        assert len(cluster.jobsets) == 1
+
+
+async def test_a_finished_train_job_never_gets_its_jobset_back(cluster: Cluster) -> None:
+    """Not even when the cache does not know yet that it has finished."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        await cluster.client.delete(JOBSETS, "demo", "default")
+        await settle()
+        assert cluster.jobsets == []
+        assert cluster.train_job["status"]["state"] == "Complete"
+        assert cluster.train_job["status"]["jobsStatus"][0]["succeeded"] == 1
+
+
+async def test_a_cache_that_lags_behind_does_not_bring_the_jobset_back(cluster: Cluster) -> None:
+    """Before objects of a created TrainJob are created again, the API server is asked how it is."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        finished = cluster.train_job
+        finished["status"]["conditions"].append(
+            {"type": "Complete", "status": "True", "reason": "r", "message": "", "lastTransitionTime": "t"}
+        )
+        real_get = cluster.client.get
+
+        async def get(*args: Any, **kwargs: Any) -> Object:
+            await real_get(*args, **kwargs)
+            return finished
+
+        cluster.client.get = get  # type: ignore[method-assign]
+        await cluster.client.delete(JOBSETS, "demo", "default")
+        await settle()
+        assert cluster.jobsets == []
+
+
+async def test_progress_is_not_erased(cluster: Cluster) -> None:
+    """What `trainer-progress` writes into the status stays through all our writes."""
+    progress = {"progressPercentage": 45, "lastUpdatedTime": "2026-01-01T00:00:00Z"}
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.client.apply(
+            TRAIN_JOBS,
+            {
+                "apiVersion": TRAIN_JOBS.api_version,
+                "kind": "TrainJob",
+                "metadata": {"name": "demo", "namespace": "default"},
+                "status": {"trainerStatus": progress},
+            },
+            field_manager="trainer-progress",
+            subresource="status",
+        )
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        assert cluster.train_job["status"]["trainerStatus"] == progress
+        assert cluster.train_job["status"]["state"] == "Complete"
+        ours = [request.body for request in cluster.writes if request.field_manager == "trainer"]
+        assert not any("trainerStatus" in body.get("status", {}) for body in ours)
+
+
+async def test_one_status_write_per_change(cluster: Cluster) -> None:
+    """Submission leads to one JobSet, one status write that names this very TrainJob, and one event."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+    writes = [(r.verb, r.resource, r.subresource) for r in cluster.writes]
+    assert writes == [("apply", JOBSETS, ""), ("apply", TRAIN_JOBS, "status"), ("create", EVENTS, "")]
+    assert cluster.writes[1].body["metadata"]["uid"] == "uid-of-demo"
+    assert cluster.writes[1].field_manager == "trainer"
+
+
+def controller_with_cache(cluster: Cluster, *objects: Object) -> TrainJobController:
+    """A controller whose cache holds these objects, whatever the API server has."""
+    manager = Manager(cluster.client, clock=cluster.clock)
+    reader = CacheReader()
+    controller = TrainJobController(manager, Pipeline(built_in_plugins(reader)), reader)
+    resources = {"TrainJob": TRAIN_JOBS, "ClusterTrainingRuntime": CLUSTER_TRAINING_RUNTIMES}
+    for obj in objects:
+        manager.informer(resources[obj["kind"]]).put(obj)
+    return controller
+
+
+async def test_our_own_writes_are_read(cluster: Cluster) -> None:
+    """While the cache does not show our last status yet, that status counts, so that no transition time is lost."""
+    stale = cluster.client.add(train_job_object())
+    controller = controller_with_cache(cluster, stale, runtime_object())
+    for _ in range(2):
+        await controller.reconcile(key_of(stale))
+        await cluster.clock.advance(60)
+    assert len([request for request in cluster.writes if request.subresource == "status"]) == 1
+    assert len(cluster.events) == 1
+
+
+async def test_a_train_job_that_is_gone(cluster: Cluster) -> None:
+    """A TrainJob that the cache still has, but the API server does not, is no error."""
+    stale = train_job_object()
+    await controller_with_cache(cluster, stale, runtime_object()).reconcile(key_of(stale))
+    assert [request.subresource for request in cluster.writes] == ["", "status"]
+    assert cluster.events == []
+
+
+async def test_status_and_metadata_do_not_wake_the_controller(cluster: Cluster) -> None:
+    """Progress that is written every few seconds costs no reconcile; a new spec does."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        obj = cluster.train_job
+        del obj["status"]["state"]
+        await cluster.put(obj)
+        assert "state" not in cluster.train_job["status"]
+        await cluster.look_again()
+        assert cluster.train_job["status"]["state"] == "Created"
+
+
+async def test_only_one_namespace(cluster: Cluster) -> None:
+    """A manager that is confined to a namespace does not see others."""
+    async with cluster.managed(namespace="default"):
+        elsewhere = train_job_object("elsewhere")
+        elsewhere["metadata"]["namespace"] = "other"
+        await cluster.put(elsewhere)
+        assert cluster.writes == []
+        lists = cluster.client.requests_of("list")
+        assert {r.namespace for r in lists if r.resource.namespaced} == {"default"}

@@ -1,0 +1,37 @@
+"""A reader on a fixed set of objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.kube.resource import Resource
+
+
+class StaticReader:
+    """Answers from the objects that it was given; `add` puts or replaces one."""
+
+    def __init__(self, *objects: Object) -> None:
+        self._objects: dict[tuple[str, ObjectKey], Object] = {}
+        for obj in objects:
+            self.add(obj)
+
+    def add(self, obj: Object) -> None:
+        """Put an object, or replace the one of the same kind, namespace and name."""
+        self._objects[obj["kind"], key_of(obj)] = obj
+
+    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        """See `Reader.get`."""
+        return self._objects.get((resource.kind, key))
+
+    def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+        """See `Reader.list`."""
+        return [
+            obj
+            for (kind, _), obj in self._objects.items()
+            if kind == resource.kind and namespace_of(obj) == namespace and labels.items() <= labels_of(obj).items()
+        ]

@@ -1,0 +1,159 @@
+"""Server-side apply of what differs, and only that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.framework.samples import train_job_object
+from tests.framework.static_reader import StaticReader
+from trainer.framework.component import Component, Revision
+from trainer.framework.deployer import APPLIED_HASH, Deployer
+from trainer.framework.errors import ForeignObjectError
+from trainer.kube.errors import ConflictError
+from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.testing import FakeClient
+
+OWNER = train_job_object()
+
+
+class Cluster:
+    """A fake API server and a cache that the test brings up to date."""
+
+    def __init__(self) -> None:
+        self.client = FakeClient()
+        self.reader = StaticReader()
+        self.deployer = Deployer(self.client, self.reader)
+
+    async def deploy(self, *components: Component) -> tuple[str, ...]:
+        """Deploy, then let the cache see it."""
+        refused = await self.deployer.deploy(OWNER, components)
+        for obj in self.client.objects(CONFIG_MAPS):
+            self.reader.add(obj)
+        return refused
+
+    @property
+    def stored(self) -> Object:
+        """The only ConfigMap."""
+        (obj,) = self.client.objects(CONFIG_MAPS)
+        return obj
+
+
+def component(*, revise: Any = None, labels: Object | None = None, **data: str) -> Component:
+    """A ConfigMap."""
+    metadata = {"name": "demo", "namespace": "default"} | ({"labels": labels} if labels else {})
+    return Component(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, revise)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+async def test_creates_what_is_missing(cluster: Cluster) -> None:
+    """A new object is applied by our field manager and controlled by the TrainJob."""
+    assert cluster.deployer.missing([component()])
+    assert await cluster.deploy(component(a="1")) == ()
+    assert not cluster.deployer.missing([component()])
+    (request,) = cluster.client.requests
+    assert (request.verb, request.field_manager) == ("apply", "trainer")
+    owner = controller_of(cluster.stored)
+    assert owner is not None
+    assert owner["kind"] == "TrainJob"
+    assert owner["uid"] == uid_of(OWNER)
+    assert cluster.stored["data"] == {"a": "1"}
+
+
+async def test_sends_nothing_twice(cluster: Cluster) -> None:
+    """An object that is as we want it costs no request, whatever others have added to it."""
+    await cluster.deploy(component(a="1"))
+    await cluster.client.patch(CONFIG_MAPS, "demo", {"data": {"theirs": "x"}}, "default")
+    cluster.reader.add(cluster.stored)
+    cluster.client.requests.clear()
+    await cluster.deploy(component(a="1"))
+    assert cluster.client.requests == []
+
+
+@pytest.mark.parametrize(
+    "change", [pytest.param({"a": "2"}, id="changed-by-others"), pytest.param({"a": None}, id="removed-by-others")]
+)
+async def test_repairs_our_fields(cluster: Cluster, change: Object) -> None:
+    """A field of ours that others have changed becomes ours again."""
+    wanted = component(a="1", b="1")
+    await cluster.deploy(wanted)
+    await cluster.client.patch(CONFIG_MAPS, "demo", {"data": change}, "default", field_manager="them")
+    cluster.reader.add(cluster.stored)
+    assert cluster.stored["data"] != {"a": "1", "b": "1"}
+    await cluster.deploy(wanted)
+    assert cluster.stored["data"] == {"a": "1", "b": "1"}
+
+
+async def test_takes_back_what_it_no_longer_wants(cluster: Cluster) -> None:
+    """A field that we set before and do not want any more goes; what others have set stays."""
+    await cluster.deploy(component(a="1", b="1"))
+    await cluster.client.patch(CONFIG_MAPS, "demo", {"data": {"theirs": "x"}}, "default")
+    cluster.reader.add(cluster.stored)
+    await cluster.deploy(component(a="1"))
+    assert cluster.stored["data"] == {"a": "1", "theirs": "x"}
+
+
+@pytest.mark.parametrize(
+    "references",
+    [
+        pytest.param([], id="nobody"),
+        pytest.param([{"kind": "TrainJob", "name": "demo", "uid": "an-older-one", "controller": True}], id="older"),
+        pytest.param([{"kind": "TrainJob", "name": "demo", "uid": uid_of(OWNER)}], id="owner-but-not-controller"),
+    ],
+)
+async def test_never_adopts(cluster: Cluster, references: list[Object]) -> None:
+    """An object that this TrainJob does not control is left alone, and the error says what to do."""
+    foreign = component(a="theirs").object
+    foreign["metadata"] |= {"ownerReferences": references, "uid": "u"}
+    cluster.reader.add(foreign)
+    with pytest.raises(ForeignObjectError) as caught:
+        await cluster.deploy(component(a="1"))
+    assert str(caught.value) == (
+        "ConfigMap default/demo (uid u) exists and does not belong to this TrainJob; "
+        "delete it or give the TrainJob another name"
+    )
+    assert cluster.client.requests == []
+
+
+async def test_does_not_force_its_way_into_what_the_cache_does_not_show(cluster: Cluster) -> None:
+    """An object of others that is not in the cache yet meets an apply without force, which conflicts."""
+    theirs = component(a="theirs").object
+    await cluster.client.apply(CONFIG_MAPS, theirs, field_manager="them")
+    with pytest.raises(ConflictError):
+        await cluster.deploy(component(a="1"))
+
+
+async def test_revisions(cluster: Cluster) -> None:
+    """A component says what may still change; the rest is reported."""
+
+    def revise(existing: Object) -> Revision | None:
+        if existing["data"]["a"] == "frozen":
+            return None
+        return Revision(existing | {"metadata": component().object["metadata"]}, refused=("data.a",))
+
+    await cluster.deploy(component(a="1", revise=revise))
+    assert await cluster.deploy(component(a="2", revise=revise)) == ("ConfigMap data.a",)
+    assert cluster.stored["data"] == {"a": "1"}
+
+    cluster.client.requests.clear()
+    assert await cluster.deploy(component(a="2", revise=revise)) == ("ConfigMap data.a",)
+    assert cluster.client.requests == [], "the change is known, so nothing is sent again"
+
+    cluster.reader.add(cluster.stored | {"data": {"a": "frozen"}})
+    assert await cluster.deploy(component(a="3", revise=revise)) == ()
+    assert cluster.client.requests == []
+
+
+async def test_the_hash_follows_the_wish(cluster: Cluster) -> None:
+    """The annotation changes with what the TrainJob asks for, and not otherwise."""
+    hashes = []
+    for wanted in (component(a="1"), component(a="1"), component(a="2")):
+        await cluster.deploy(wanted)
+        hashes.append(annotations_of(cluster.stored)[APPLIED_HASH])
+    assert hashes[0] == hashes[1] != hashes[2]

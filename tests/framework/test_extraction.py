@@ -1,0 +1,241 @@
+"""RuntimeInfo from runtimes and TrainJobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from trainer.framework.errors import BuildError
+from trainer.framework.extraction import extract
+from trainer.framework.runtime_info import ANCESTOR_LABEL
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+TRAINER_LABEL = {"labels": {ANCESTOR_LABEL: "trainer"}}
+
+
+def labelled(name: str, *containers: Object) -> Object:
+    """A replicated Job whose Job template has the trainer's label."""
+    job = replicated_job(name, *containers)
+    job["template"]["metadata"] = TRAINER_LABEL
+    return job
+
+
+def labelled_pods(name: str) -> Object:
+    """A replicated Job whose pod template has the trainer's label."""
+    job = replicated_job(name)
+    job["template"]["spec"]["template"]["metadata"] = TRAINER_LABEL
+    return job
+
+
+@pytest.mark.parametrize(
+    ("jobs", "trainer"),
+    [
+        pytest.param([replicated_job("Node")], "node", id="the-KEP-writes-Node"),
+        pytest.param([replicated_job("launcher"), replicated_job("trainer-node")], "trainer-node", id="trainer-node"),
+        pytest.param([replicated_job("node"), labelled("launcher")], "launcher", id="label-wins-over-name"),
+        pytest.param([replicated_job("work"), labelled_pods("train")], "train", id="label-on-pod-template"),
+    ],
+)
+def test_trainer_job(jobs: list[Object], trainer: str) -> None:
+    """The trainer is the replicated Job with the label, else the one called node or trainer-node."""
+    info = extract(train_job(), runtime(*jobs))
+    assert info.trainer.name == trainer
+    assert [pod_set.name for pod_set in info.pod_sets if pod_set.main is not None] == [trainer]
+
+
+@pytest.mark.parametrize(
+    ("containers", "main"),
+    [
+        pytest.param(["sidecar", "trainer", "node"], "trainer", id="trainer-first"),
+        pytest.param(["sidecar", "node"], "node", id="node"),
+        pytest.param(["pytorch"], "pytorch", id="only-container"),
+    ],
+)
+def test_main_container(containers: list[str], main: str) -> None:
+    """The container that trains is called trainer or node, or is the only one."""
+    job = replicated_job("node", *({"name": name} for name in containers))
+    assert extract(train_job(), runtime(job)).main_container.name == main
+
+
+@pytest.mark.parametrize(
+    ("jobs", "spec", "message"),
+    [
+        pytest.param(
+            [replicated_job("work")],
+            {"trainer": {"image": "i"}},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: none of them is the trainer; name one "
+            "node or trainer-node, or label its template trainer.kubeflow.org/trainjob-ancestor-step: trainer",
+            id="no-trainer",
+        ),
+        pytest.param(
+            [replicated_job("node"), replicated_job("trainer-node")],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: node and trainer-node could all be "
+            "the trainer; label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer",
+            id="two-trainers",
+        ),
+        pytest.param(
+            [replicated_job("node", {"name": "a"}, {"name": "b"})],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
+            "containers: one of a, b must be called trainer, so that it is known which trains",
+            id="which-container",
+        ),
+        pytest.param(
+            [replicated_job("node", replicas=2)],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].replicas: must be 1 for the "
+            "trainer; set spec.mlPolicy.numNodes instead",
+            id="replicas",
+        ),
+        pytest.param(
+            [replicated_job("node", job={"completionMode": "NonIndexed"})],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.completionMode: "
+            "must be Indexed: a node's rank is its index",
+            id="not-indexed",
+        ),
+        pytest.param(
+            [replicated_job("node", {"name": "trainer", "resources": {"limits": {"cpu": "many"}}})],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
+            "containers[trainer].resources.limits.cpu: must be a quantity such as 2, 500m or 4Gi, got 'many'",
+            id="quantity",
+        ),
+        pytest.param(
+            [replicated_job()],
+            {"trainer": {"command": ["bash -c 'oops"]}},
+            "spec.trainer.command: cannot be split into words (No closing quotation); write a list of words instead",
+            id="open-quote",
+        ),
+        pytest.param(
+            [replicated_job()],
+            {"datasetConfig": {"storageUri": "s3://b"}},
+            "spec.datasetConfig: ClusterTrainingRuntime/blueprint has no container dataset-initializer; choose a "
+            "runtime that has one, or remove spec.datasetConfig",
+            id="no-initializer",
+        ),
+    ],
+)
+def test_refused(jobs: list[Object], spec: Any, message: str) -> None:
+    """A TrainJob that does not fit its runtime is refused with the field and the remedy."""
+    with pytest.raises(BuildError) as caught:
+        extract(train_job(**spec), runtime(*jobs))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("job", "policy", "trainer", "count"),
+    [
+        pytest.param({}, None, None, 1, id="nothing-said"),
+        pytest.param({"parallelism": 3, "completions": 3}, None, None, 3, id="template"),
+        pytest.param({"parallelism": 3}, {"numNodes": 2}, None, 2, id="runtime-over-template"),
+        pytest.param({"parallelism": 3}, {"numNodes": 2}, {"numNodes": 5}, 5, id="TrainJob-over-runtime"),
+        pytest.param({}, {"numNodes": 2, "torch": {}}, {}, 2, id="empty-trainer"),
+    ],
+)
+def test_number_of_nodes(job: Object, policy: Object | None, trainer: Object | None, count: int) -> None:
+    """The number of nodes comes from the TrainJob, else the runtime's policy, else its template, else it is 1."""
+    spec: dict[str, Any] = {} if trainer is None else {"trainer": trainer}
+    info = extract(train_job(**spec), runtime(replicated_job("node", job=job), policy=policy))
+    assert info.trainer.count == count
+
+
+def test_trainer_settings() -> None:
+    """Image, command, args and resources of the TrainJob replace or join those of the runtime's trainer."""
+    container = {
+        "name": "trainer",
+        "image": "old",
+        "command": ["torchrun train.py"],
+        "args": ["--old"],
+        "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"nvidia.com/gpu": 1}},
+    }
+    trainer = {
+        "image": "new",
+        "command": ["python train.py"],
+        "args": [],
+        "resourcesPerNode": {"requests": {"cpu": 4}, "claims": [{"name": "gpu"}]},
+    }
+
+    main = extract(train_job(trainer=trainer), runtime(replicated_job("node", container))).main_container
+
+    assert (main.image, main.command, main.args) == ("new", ["python", "train.py"], [])
+    assert main.resources == {
+        "requests": {"cpu": 4, "memory": "1Gi"},
+        "limits": {"nvidia.com/gpu": 1},
+        "claims": [{"name": "gpu"}],
+    }
+
+
+def test_settings_that_are_absent_leave_the_runtime_alone() -> None:
+    """Without `spec.trainer` the container is the runtime's."""
+    main = extract(
+        train_job(), runtime(replicated_job("node", {"name": "t", "image": "i", "args": ["a"]}))
+    ).main_container
+    assert (main.image, main.command, main.args, main.resources) == ("i", [], ["a"], {})
+
+
+def test_storage_settings() -> None:
+    """Dataset and model settings reach their containers as STORAGE_URI, variables and credentials."""
+    initializers = replicated_job(
+        "Initializer",
+        {"name": "dataset-initializer", "env": [{"name": "STORAGE_URI", "value": "hf://old"}, {"name": "A"}]},
+        {"name": "model-initializer"},
+    )
+    info = extract(
+        train_job(
+            datasetConfig={
+                "storageUri": "s3://data",
+                "env": [{"name": "SPLIT", "value": "train"}],
+                "secretRef": {"name": "s3-credentials"},
+            },
+            modelConfig={
+                "input": {"storageUri": "hf://model", "env": [{"name": "STORAGE_URI", "value": "hf://explicit"}]},
+                "output": {"storageUri": "s3://trained"},
+            },
+        ),
+        runtime(initializers, replicated_job(), replicated_job("Finalizer", {"name": "model-exporter"})),
+    )
+
+    dataset, model = info.pod_sets[0].containers
+    exporter = info.pod_sets[2].containers[0]
+    assert dataset.env == [
+        {"name": "STORAGE_URI", "value": "s3://data"},
+        {"name": "A"},
+        {"name": "SPLIT", "value": "train"},
+    ]
+    assert dataset.env_from == [{"secretRef": {"name": "s3-credentials"}}]
+    assert env_of({"env": model.env}) == {"STORAGE_URI": "hf://explicit"}
+    assert env_of({"env": exporter.env}) == {"STORAGE_URI": "s3://trained"}
+
+
+def test_labels_and_annotations() -> None:
+    """Labels and annotations of the JobSet come from runtime and TrainJob; the TrainJob wins."""
+    blueprint = runtime(
+        template={
+            "metadata": {"labels": {"a": "runtime", "b": "runtime"}, "annotations": {"c": "runtime"}},
+            "spec": {"replicatedJobs": [replicated_job()]},
+        }
+    )
+    info = extract(train_job(labels={"b": "job"}, annotations={"d": "job"}), blueprint)
+    assert info.labels == {"a": "runtime", "b": "job"}
+    assert info.annotations == {"c": "runtime", "d": "job"}
+
+
+def test_the_train_job_is_not_changed() -> None:
+    """Building reads the TrainJob and never writes it."""
+    job = train_job(
+        trainer={"command": ["python train.py"], "env": [{"name": "A", "value": "1"}]},
+        podSpecOverrides=[
+            {"targetJobs": [{"name": "node"}], "volumes": [{"name": "v"}], "tolerations": [{"key": "k"}]}
+        ],
+    )
+    before = job.to_object()
+    info = extract(job, runtime())
+    info.trainer.volumes.append({"name": "more"})
+    info.main_container.set_env([{"name": "B", "value": "2"}])
+    assert job.to_object() == before

@@ -1,0 +1,175 @@
+"""The phases and their plugins."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import replicated_job, runtime, train_job
+from trainer.api.field_error import FieldError
+from trainer.api.trainjob_status import ConditionType, JobStatus
+from trainer.framework.component import Component
+from trainer.framework.errors import BuildError
+from trainer.framework.extension_points import Outcome, Plugin, Watch
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+
+
+class Policy:
+    """Serves plain runtimes and jax ones, and notes that it ran."""
+
+    name = "policy"
+    ml_policy_sources = frozenset({"jax"})
+
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """See `EnforceMLPolicy`."""
+        info.labels["phases"] = info.labels.get("phases", "") + "m"
+
+
+class Gang:
+    """Serves coscheduling."""
+
+    name = "gang"
+    pod_group_policy_sources = frozenset({"coscheduling"})
+
+    def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """See `EnforcePodGroupPolicy`."""
+        info.labels["phases"] = info.labels.get("phases", "") + "g"
+
+
+class Network:
+    """Notes that it ran."""
+
+    name = "network"
+
+    def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """See `PodNetwork`."""
+        info.labels["phases"] = info.labels.get("phases", "") + "n"
+
+
+class Builder:
+    """Builds a ConfigMap that tells which phases ran before."""
+
+    name = "builder"
+
+    def watches(self) -> Iterable[Watch]:
+        """See `WatchExtension`."""
+        return [Watch(CONFIG_MAPS)]
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+        """See `ComponentBuilder`."""
+        yield Component(CONFIG_MAPS, {"phases": info.labels["phases"] + "b"})
+
+
+class Picky:
+    """Refuses everything."""
+
+    name = "picky"
+
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
+        """See `CustomValidation`."""
+        yield FieldError("spec.suspend", "is wrong")
+        yield FieldError("spec.labels", "are wrong")
+
+
+class Ending:
+    """Reports an end and counts Jobs."""
+
+    def __init__(self, name: str, outcome: Outcome | None) -> None:
+        self.name = name
+        self._outcome = outcome
+
+    def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
+        """See `TerminalCondition`."""
+        return self._outcome
+
+
+class OtherEnding(Ending):
+    """A second one."""
+
+
+class Counter:
+    """Counts nothing."""
+
+    name = "counter"
+
+    def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
+        """See `JobsStatus`."""
+        return []
+
+
+class OtherCounter(Counter):
+    """A second one."""
+
+    name = "other-counter"
+
+
+@pytest.mark.parametrize("plugins", list(itertools.permutations([Builder(), Gang(), Network(), Policy()])))
+def test_phases_have_a_fixed_order(plugins: tuple[Plugin, ...]) -> None:
+    """Build runs EnforceMLPolicy, EnforcePodGroupPolicy, PodNetwork and ComponentBuilder, in any registry."""
+    pipeline = Pipeline(Registry(plugins))
+    assert [component.object for component in pipeline.build(train_job(), runtime())] == [{"phases": "mgnb"}]
+    assert pipeline.watches() == [Watch(CONFIG_MAPS)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        pytest.param({"policy": {"mpi": {}}}, "spec.mlPolicy.mpi", id="mpi"),
+        pytest.param({"podGroupPolicy": {"coscheduling": {}}}, "spec.podGroupPolicy.coscheduling", id="coscheduling"),
+    ],
+)
+def test_a_policy_without_plugin_is_refused(spec: Any, path: str) -> None:
+    """A policy that nobody serves would be ignored, so it is refused."""
+    with pytest.raises(BuildError) as caught:
+        Pipeline(Registry([Policy()])).build(train_job(), runtime(**spec))
+    assert str(caught.value) == (
+        f"ClusterTrainingRuntime/blueprint {path}: no plugin of this controller manager serves it; use another runtime"
+    )
+
+
+def test_validation() -> None:
+    """Admission and build find the same errors, in a fixed order."""
+    pipeline = Pipeline(Registry([Picky()]))
+    errors = pipeline.validate(train_job(), runtime())
+    assert [str(error) for error in errors] == ["spec.labels: are wrong", "spec.suspend: is wrong"]
+    with pytest.raises(BuildError) as caught:
+        pipeline.build(train_job(), runtime())
+    assert list(caught.value.errors) == errors
+
+
+def test_validation_reports_what_cannot_be_extracted() -> None:
+    """A TrainJob that does not fit the runtime is an error of admission as well."""
+    errors = Pipeline(Registry()).validate(train_job(trainer={}), runtime(replicated_job("work")))
+    assert [error.field for error in errors] == ["ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"]
+
+
+def test_a_failure_outweighs_a_completion() -> None:
+    """When plugins disagree about the end, the TrainJob has failed."""
+    complete = Outcome(ConditionType.COMPLETE, "r", "m")
+    failed = Outcome(ConditionType.FAILED, "r", "m")
+    assert Pipeline(Registry([Ending("a", complete), OtherEnding("b", failed)])).outcome(train_job()) == failed
+    assert Pipeline(Registry([Ending("a", complete), OtherEnding("b", None)])).outcome(train_job()) == complete
+    assert Pipeline(Registry([Ending("a", None)])).outcome(train_job()) is None
+
+
+def test_only_one_plugin_counts_jobs() -> None:
+    """Two plugins that count child Jobs would overwrite each other."""
+    assert Pipeline(Registry([Counter()])).jobs_status(train_job()) == []
+    assert Pipeline(Registry()).jobs_status(train_job()) is None
+    with pytest.raises(ValueError, match="only one plugin may count child Jobs, not counter, other-counter"):
+        Pipeline(Registry([Counter(), OtherCounter()]))
+
+
+def test_a_watch_triggers_by_default() -> None:
+    """Watched children make their TrainJob be looked at."""
+    assert Watch(JOBSETS).triggers

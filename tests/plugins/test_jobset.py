@@ -1,0 +1,359 @@
+"""JobSet: what is built, what may change, and how it ends."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.framework.samples import replicated_job, runtime, train_job, train_job_object
+from tests.framework.static_reader import StaticReader
+from trainer.api.trainingruntime import ClusterTrainingRuntime
+from trainer.api.trainjob import TrainJob
+from trainer.framework.extraction import extract
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.kube.objects import Object, controller_reference
+from trainer.plugins.jax import Jax
+from trainer.plugins.jobset import JobSetPlugin
+from trainer.plugins.plainml import PlainML
+from trainer.plugins.torch import Torch
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def build(job: TrainJob, blueprint: ClusterTrainingRuntime) -> Object:
+    """The JobSet of a TrainJob."""
+    pipeline = Pipeline(Registry([PlainML(), Torch(), Jax(), JobSetPlugin(StaticReader())]))
+    (component,) = pipeline.build(job, blueprint)
+    return component.object
+
+
+@pytest.mark.parametrize("case", ["torch", "jax", "llm-fine-tuning"])
+def test_golden(case: str) -> None:
+    """A TrainJob and a runtime as the KEP writes them become exactly this JobSet."""
+    blueprint, job, jobset = yaml.safe_load_all((GOLDEN / f"{case}.yaml").read_text())
+    built = build(TrainJob.from_object(job, strict=True), ClusterTrainingRuntime.from_object(blueprint, strict=True))
+    assert built == jobset
+
+
+def test_what_the_runtime_says_is_carried() -> None:
+    """Policies, network and everything of the pods that we do not touch come from the runtime unchanged."""
+    policies = {
+        "network": {"subdomain": "ring", "publishNotReadyAddresses": True},
+        "successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]},
+        "failurePolicy": {"maxRestarts": 3},
+        "startupPolicy": {"startupPolicyOrder": "InOrder"},
+        "ttlSecondsAfterFinished": 60,
+    }
+    container = {"name": "trainer", "image": "i", "livenessProbe": {"exec": {"command": ["x"]}}, "workingDir": "/w"}
+    pod = {"restartPolicy": "OnFailure", "hostIPC": True, "initContainers": [{"name": "init", "image": "i"}]}
+    job = replicated_job("node", container, pod=pod, job={"backoffLimit": 7}, groupName="g")
+
+    spec = build(train_job(), runtime(job, jobset=policies))["spec"]
+
+    assert {name: spec[name] for name in policies} == policies
+    assert spec["replicatedJobs"] == [
+        {
+            "name": "node",
+            "groupName": "g",
+            "replicas": 1,
+            "template": {
+                "spec": {
+                    "backoffLimit": 7,
+                    "parallelism": 1,
+                    "completions": 1,
+                    "template": {"spec": {"containers": [container]} | pod},
+                }
+            },
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("job", "size"),
+    [
+        pytest.param({}, (1, 1), id="nothing-said"),
+        pytest.param({"parallelism": 3}, (3, 3), id="indexed-jobs-need-completions"),
+        pytest.param({"parallelism": 2, "completions": 6}, (2, 6), id="as-the-runtime-says"),
+    ],
+)
+def test_size_of_other_jobs(job: Object, size: tuple[int, int]) -> None:
+    """Jobs other than the trainer keep the size that the runtime gives them, by default one pod."""
+    jobset = build(
+        train_job(trainer={"numNodes": 5}), runtime(replicated_job("Initializer", job=job), replicated_job())
+    )
+    specs = [job["template"]["spec"] for job in jobset["spec"]["replicatedJobs"]]
+    assert [(spec["parallelism"], spec["completions"]) for spec in specs] == [size, (5, 5)]
+
+
+def test_labels_and_annotations_reach_jobset_jobs_and_pods() -> None:
+    """Labels and annotations of the TrainJob are merged into all three."""
+    job = replicated_job()
+    job["template"]["metadata"] = {"labels": {"a": "runtime"}}
+    job["template"]["spec"]["template"]["metadata"] = {"annotations": {"b": "runtime", "c": "runtime"}}
+
+    jobset = build(train_job(labels={"a": "job"}, annotations={"c": "job"}), runtime(job))
+
+    template = jobset["spec"]["replicatedJobs"][0]["template"]
+    assert jobset["metadata"] == {
+        "name": "demo",
+        "namespace": "default",
+        "labels": {"a": "job"},
+        "annotations": {"c": "job"},
+    }
+    assert template["metadata"] == {"labels": {"a": "job"}, "annotations": {"c": "job"}}
+    assert template["spec"]["template"]["metadata"] == {
+        "labels": {"a": "job"},
+        "annotations": {"b": "runtime", "c": "job"},
+    }
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+def test_suspend(suspend: bool) -> None:
+    """The JobSet is suspended exactly when the TrainJob is, whatever the runtime says."""
+    jobset = build(train_job(suspend=suspend), runtime(jobset={"suspend": not suspend}))
+    assert jobset["spec"]["suspend"] is suspend
+
+
+def test_endpoints() -> None:
+    """Every pod has a DNS name in the subdomain, numbered by Job and index."""
+    info = extract(
+        train_job(trainer={"numNodes": 2}), runtime(replicated_job("ps", replicas=2), replicated_job("node"))
+    )
+    JobSetPlugin(StaticReader()).identify_pod_network(info, train_job())
+    assert [pod_set.endpoints for pod_set in info.pod_sets] == [
+        ("demo-ps-0-0.demo", "demo-ps-1-0.demo"),
+        ("demo-node-0-0.demo", "demo-node-0-1.demo"),
+    ]
+
+
+@pytest.mark.parametrize(("length", "excess"), [pytest.param(48, 0, id="longest"), pytest.param(49, 1, id="too-long")])
+def test_names_must_leave_room_for_pod_names(length: int, excess: int) -> None:
+    """`<name>-node-0-0-abcde` must fit into 63 characters."""
+    job = train_job("n" * length)
+    errors = [str(error) for error in JobSetPlugin(StaticReader()).validate(extract(job, runtime()), None, job)]
+    assert errors == [
+        (
+            f"metadata.name: is too long by {excess}: pods get names such as {job.metadata.name}-node-0-0-abcde, "
+            "of at most 63 characters"
+        )
+    ] * bool(excess)
+
+
+def stored(jobset: Object, **spec: Any) -> Object:
+    """The JobSet as the API server stores it, with defaults."""
+    existing = copy.deepcopy(jobset)
+    existing["spec"] |= {"network": {"enableDNSHostnames": True}, "successPolicy": {"operator": "All"}} | spec
+    existing["spec"]["replicatedJobs"][0]["groupName"] = "default"
+    return existing
+
+
+def revision(
+    before: TrainJob, after: TrainJob, existing: Object, blueprint: ClusterTrainingRuntime | None = None
+) -> Any:
+    """What the plugin would apply to the existing JobSet of `before`."""
+    pipeline = Pipeline(Registry([PlainML(), JobSetPlugin(StaticReader())]))
+    (component,) = pipeline.build(after, blueprint or runtime())
+    assert component.revise is not None
+    return component.revise(existing)
+
+
+def test_a_running_jobset_is_left_alone() -> None:
+    """While pods run nothing is applied, whatever changed."""
+    existing = stored(build(train_job(), runtime()))
+    assert revision(train_job(), train_job(trainer={"image": "new"}, labels={"a": "b"}), existing) is None
+
+
+def test_a_finished_jobset_is_left_alone() -> None:
+    """A JobSet that has ended is not suspended any more."""
+    existing = stored(build(train_job(), runtime())) | {"status": {"terminalState": "Completed"}}
+    assert revision(train_job(), train_job(suspend=True), existing) is None
+
+
+def test_suspending_changes_nothing_else() -> None:
+    """The rest of the spec is applied as it is stored, since JobSet refuses changes."""
+    existing = stored(build(train_job(), runtime()))
+    change = revision(train_job(), train_job(suspend=True), existing)
+    assert change.object["spec"] == existing["spec"] | {
+        "suspend": True,
+        "replicatedJobs": change.object["spec"]["replicatedJobs"],
+    }
+    assert change.refused == ()
+
+
+def test_what_may_change_while_suspended() -> None:
+    """Labels, annotations, node selector and tolerations of pods follow the TrainJob, additions and removals alike."""
+    override = {"targetJobs": [{"name": "node"}], "nodeSelector": {"a": "1"}, "tolerations": [{"key": "k"}]}
+    before = train_job(suspend=True, labels={"old": "1"}, podSpecOverrides=[override])
+    override = {"targetJobs": [{"name": "node"}], "nodeSelector": {"b": "2"}}
+    after = train_job(suspend=False, annotations={"new": "1"}, podSpecOverrides=[override])
+
+    change = revision(before, after, stored(build(before, runtime())))
+
+    pod = change.object["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    assert pod["metadata"] == {"annotations": {"new": "1"}}
+    assert pod["spec"]["nodeSelector"] == {"b": "2"}
+    assert "tolerations" not in pod["spec"]
+    assert change.object["metadata"]["annotations"] == {"new": "1"}
+    assert change.object["spec"]["suspend"] is False
+
+
+def test_what_may_not_change_is_told() -> None:
+    """Fields that came too late are named, and the stored ones stay."""
+    before = train_job(suspend=True, trainer={"image": "old"})
+    after = train_job(suspend=True, trainer={"image": "new", "numNodes": 2})
+
+    change = revision(before, after, stored(build(before, runtime())))
+
+    containers = change.object["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    assert containers[0]["image"] == "old"
+    job = "spec.replicatedJobs[node].template.spec"
+    assert set(change.refused) == {
+        f"{job}.parallelism",
+        f"{job}.completions",
+        f"{job}.template.spec.containers[trainer].image",
+    }
+
+
+@pytest.mark.parametrize(
+    ("existing", "suspend", "applied"),
+    [
+        pytest.param({"spec": {"suspend": False}}, True, True, id="suspend"),
+        pytest.param({"spec": {"suspend": True}}, False, True, id="resume"),
+        pytest.param({"spec": {}}, False, False, id="not-suspended"),
+        pytest.param({"spec": {"suspend": True}}, True, False, id="suspended-already"),
+        pytest.param({"spec": {}, "status": {"terminalState": "Failed"}}, True, False, id="ended"),
+    ],
+)
+def test_suspension_without_a_runtime(existing: Object, suspend: bool, applied: bool) -> None:
+    """Without a runtime the JobSet is applied as it exists, and only if suspend differs."""
+    jobset = owned_jobset() | {"apiVersion": "jobset.x-k8s.io/v1alpha2"} | existing
+    jobset["spec"]["replicatedJobs"] = [{"name": "node"}]
+    (component,) = JobSetPlugin(StaticReader(jobset)).suspension(train_job(suspend=suspend))
+    assert component.revise is not None
+    revision = component.revise(jobset)
+    assert (revision is not None) is applied
+    if revision is not None:
+        assert revision.object["spec"] == {"replicatedJobs": [{"name": "node"}], "suspend": suspend}
+        assert "ownerReferences" not in revision.object["metadata"]
+
+
+def test_nothing_to_suspend() -> None:
+    """A JobSet that does not exist, or belongs to somebody else, is not touched."""
+    assert list(JobSetPlugin(StaticReader()).suspension(train_job())) == []
+    assert list(JobSetPlugin(StaticReader(owned_jobset(owner_uid="other"))).suspension(train_job())) == []
+
+
+def owned_jobset(status: Object | None = None, *, owner_uid: str = "uid-of-demo") -> Object:
+    """The JobSet of the TrainJob demo."""
+    owner = train_job_object()
+    owner["metadata"]["uid"] = owner_uid
+    metadata = {"name": "demo", "namespace": "default", "ownerReferences": [controller_reference(owner)]}
+    return {"kind": "JobSet", "metadata": metadata, "status": status or {}}
+
+
+def failed_pod(name: str, code: int, finished_at: str, *, container: str = "trainer", **terminated: Any) -> Object:
+    """A pod of the JobSet of which a container has failed."""
+    state = {"exitCode": code, "finishedAt": finished_at} | terminated
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": {"jobset.sigs.k8s.io/jobset-name": "demo"}},
+        "status": {
+            "phase": "Failed",
+            "containerStatuses": [{"name": container, "state": {"terminated": state}}],
+        },
+    }
+
+
+COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
+FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param([], None, id="no-jobset"),
+        pytest.param([owned_jobset()], None, id="running"),
+        pytest.param(
+            [owned_jobset({"terminalState": "Completed", "conditions": [COMPLETED]}, owner_uid="other")],
+            None,
+            id="of-somebody-else",
+        ),
+        pytest.param(
+            [owned_jobset({"terminalState": "Completed", "conditions": [COMPLETED]})],
+            ("Complete", "AllJobsCompleted", "jobset completed"),
+            id="completed",
+        ),
+        pytest.param(
+            [owned_jobset({"conditions": [COMPLETED]})],
+            ("Complete", "AllJobsCompleted", "jobset completed"),
+            id="only-condition",
+        ),
+        pytest.param(
+            [owned_jobset({"terminalState": "Failed"})], ("Failed", "Failed", "JobSet is Failed"), id="only-state"
+        ),
+        pytest.param(
+            [
+                owned_jobset({"terminalState": "Failed", "conditions": [FAILED]}),
+                failed_pod("demo-node-0-1-x", 1, "2026-01-01T00:00:02Z"),
+                failed_pod("demo-node-0-0-y", 137, "2026-01-01T00:00:01Z", reason="OOMKilled"),
+            ],
+            (
+                "Failed",
+                "FailedJobs",
+                "a job failed; pod demo-node-0-0-y: container trainer exited with code 137 (OOMKilled)",
+            ),
+            id="the-pod-that-failed-first",
+        ),
+        pytest.param(
+            [
+                owned_jobset({"terminalState": "Failed", "conditions": [FAILED]}),
+                failed_pod("demo-node-0-0-y", 3, "2026-01-01T00:00:01Z", reason="Error"),
+            ],
+            ("Failed", "FailedJobs", "a job failed; pod demo-node-0-0-y: container trainer exited with code 3"),
+            id="reason-error-says-nothing",
+        ),
+        pytest.param(
+            [
+                owned_jobset({"terminalState": "Failed", "conditions": [FAILED]}),
+                {
+                    "kind": "Pod",
+                    "metadata": {
+                        "name": "demo-node-0-0-y",
+                        "namespace": "default",
+                        "labels": {"jobset.sigs.k8s.io/jobset-name": "demo"},
+                    },
+                    "status": {"phase": "Failed", "reason": "Evicted", "message": "node is full"},
+                },
+            ],
+            ("Failed", "FailedJobs", "a job failed; pod demo-node-0-0-y failed: Evicted: node is full"),
+            id="evicted",
+        ),
+    ],
+)
+def test_terminal_condition(objects: list[Object], expected: tuple[str, str, str] | None) -> None:
+    """The end of the JobSet is that of the TrainJob, with its reason, and the pod that broke it."""
+    outcome = JobSetPlugin(StaticReader(*objects)).terminal_condition(train_job())
+    assert (outcome and (outcome.type, outcome.reason, outcome.message)) == expected
+
+
+def test_jobs_status() -> None:
+    """The counts are those of the JobSet; what newer JobSets count besides is left out."""
+    counts = {"name": "node", "ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}
+    reader = StaticReader(owned_jobset({"replicatedJobsStatus": [counts | {"jobRestarts": []}]}))
+    statuses = JobSetPlugin(reader).jobs_status(train_job())
+    assert statuses is not None
+    assert [status.to_object() for status in statuses] == [counts]
+    assert JobSetPlugin(StaticReader()).jobs_status(train_job()) is None
+
+
+def test_watches() -> None:
+    """JobSets wake their TrainJob; pods are only read, and only those of JobSets are kept."""
+    watches = {watch.resource.kind: watch for watch in JobSetPlugin(StaticReader()).watches()}
+    assert watches["JobSet"].triggers
+    assert not watches["Pod"].triggers
+    assert watches["Pod"].selection.label_selector == "jobset.sigs.k8s.io/jobset-name"

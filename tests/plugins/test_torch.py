@@ -1,0 +1,185 @@
+"""Torch: what torchrun is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from trainer.framework.errors import BuildError
+from trainer.framework.extraction import extract
+from trainer.plugins.torch import Torch, processes_per_node
+
+if TYPE_CHECKING:
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+
+
+def enforced(spec: Any = None, *, container: Object | None = None, policy: Any = None, **jobset: Any) -> RuntimeInfo:
+    """RuntimeInfo after the plugin."""
+    job = train_job(**(spec or {}))
+    blueprint = runtime(
+        replicated_job("Node", {"name": "trainer"} | (container or {})),
+        policy={"numNodes": 2, "torch": {}} if policy is None else policy,
+        jobset=jobset,
+    )
+    info = extract(job, blueprint)
+    Torch().enforce_ml_policy(info, job)
+    return info
+
+
+def test_variables_without_trainer_settings() -> None:
+    """All variables are set even if the TrainJob changes nothing about the trainer."""
+    main = enforced().main_container
+    assert main.env == [
+        {"name": "PET_NNODES", "value": "2"},
+        {"name": "PET_NPROC_PER_NODE", "value": "1"},
+        {"name": "PET_NODE_RANK", "valueFrom": RANK},
+        {"name": "PET_MASTER_ADDR", "value": "demo-node-0-0.demo"},
+        {"name": "PET_MASTER_PORT", "value": "29400"},
+    ]
+    assert main.ports == [{"containerPort": 29400, "protocol": "TCP"}]
+
+
+def test_order_of_variables() -> None:
+    """Runtime variables come first, then those of the TrainJob, which win over them, then ours."""
+    env = [
+        {"name": "A", "value": "runtime"},
+        {"name": "PET_NNODES", "value": "wrong"},
+        {"name": "B", "value": "runtime"},
+    ]
+    spec = {"trainer": {"numNodes": 3, "env": [{"name": "B", "value": "job"}, {"name": "C", "value": "job"}]}}
+    values = env_of({"env": enforced(spec, container={"env": env}).main_container.env})
+    assert list(values) == [
+        "A", "PET_NNODES", "B", "C", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT",
+    ]  # fmt: skip
+    assert (values["A"], values["B"], values["C"], values["PET_NNODES"]) == ("runtime", "job", "job", "3")
+
+
+@pytest.mark.parametrize(
+    ("jobset", "address"),
+    [
+        pytest.param({}, "demo-node-0-0.demo", id="default"),
+        pytest.param({"network": {"subdomain": "ring"}}, "demo-node-0-0.ring", id="subdomain"),
+    ],
+)
+def test_master_address(jobset: Any, address: str) -> None:
+    """The master is the first pod of the trainer, in the subdomain of the JobSet."""
+    assert env_of({"env": enforced(**jobset).main_container.env})["PET_MASTER_ADDR"] == address
+
+
+def test_hostnames_are_needed() -> None:
+    """A runtime that turns DNS names off cannot train with torch."""
+    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: must not be false"):
+        enforced(network={"enableDNSHostnames": False})
+
+
+def test_ports_of_the_runtime_stay() -> None:
+    """Our port is added to those of the runtime, and only once."""
+    ports = [{"containerPort": 8080}, {"containerPort": 29400}]
+    assert enforced(container={"ports": ports}).main_container.ports == [
+        {"containerPort": 8080},
+        {"containerPort": 29400, "protocol": "TCP"},
+    ]
+
+
+def resources(**kinds: Any) -> Any:
+    """`spec` with resources for each node."""
+    return {"trainer": {"resourcesPerNode": kinds}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "container", "expected"),
+    [
+        pytest.param({}, {}, {}, "1", id="auto-nothing-known"),
+        pytest.param(resources(requests={"cpu": "4"}), {}, {}, "4", id="auto-cpu-request"),
+        pytest.param(resources(limits={"cpu": 2}), {}, {}, "2", id="auto-cpu-limit"),
+        pytest.param(resources(requests={"cpu": 3}, limits={"cpu": 8}), {}, {}, "3", id="auto-request-before-limit"),
+        pytest.param(resources(requests={"cpu": "2.5"}), {}, {}, "3", id="auto-rounds-up"),
+        pytest.param(resources(requests={"cpu": "0.7"}), {}, {}, "1", id="auto-part-of-a-cpu"),
+        pytest.param(resources(requests={"cpu": "2500m"}), {}, {}, "3", id="auto-milli"),
+        pytest.param(resources(requests={"nvidia.com/gpu": 2}), {}, {}, "auto", id="auto-gpu-request"),
+        pytest.param(resources(limits={"amd.com/gpu": "2"}), {}, {}, "auto", id="auto-gpu-of-any-vendor"),
+        pytest.param(resources(limits={"cpu": 6, "custom.com/GPU": 2}), {}, {}, "auto", id="auto-gpu-beside-cpu"),
+        pytest.param(resources(limits={"cpu": 6, "nvidia.com/gpu": 0}), {}, {}, "6", id="auto-zero-gpus"),
+        pytest.param({}, {}, {"resources": {"limits": {"cpu": 5}}}, "5", id="auto-resources-of-the-runtime"),
+        pytest.param(
+            resources(requests={"cpu": 8}), {}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "auto", id="merged"
+        ),
+        pytest.param({}, {"numProcPerNode": 5}, {}, "5", id="runtime-number"),
+        pytest.param({}, {"numProcPerNode": "5"}, {}, "5", id="runtime-number-as-string"),
+        pytest.param({"trainer": {"numProcPerNode": 3}}, {"numProcPerNode": 5}, {}, "3", id="TrainJob-over-runtime"),
+        pytest.param(
+            {"trainer": {"numProcPerNode": 3, "resourcesPerNode": {"limits": {"cpu": 8}}}}, {}, {}, "3", id="explicit"
+        ),
+        pytest.param({"trainer": {"numProcPerNode": "gpu"}}, {}, {}, "gpu", id="gpu"),
+        pytest.param({"trainer": {"numProcPerNode": "cpu"}}, {}, {}, "cpu", id="cpu-not-known"),
+        pytest.param({}, {"numProcPerNode": "cpu"}, {"resources": {"limits": {"cpu": 4}}}, "4", id="cpu-known"),
+    ],
+)
+def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: str) -> None:
+    """The number of processes is what was asked for; auto follows from the resources of the container."""
+    job = train_job(**spec)
+    blueprint = runtime(replicated_job("node", {"name": "trainer"} | container), policy={"torch": policy})
+    assert processes_per_node(extract(job, blueprint), job) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "errors"),
+    [
+        pytest.param({}, {"torch": {}}, [], id="fine"),
+        pytest.param(
+            {"trainer": {"env": [{"name": "PET_NNODES", "value": "1"}, {"name": "PET_MASTER_ADDR", "value": "x"}]}},
+            {"torch": {}},
+            ["spec.trainer.env: must not set PET_MASTER_ADDR, PET_NNODES, which the torch plugin sets; remove it"],
+            id="reserved",
+        ),
+        pytest.param(
+            {
+                "podSpecOverrides": [
+                    {
+                        "targetJobs": [{"name": "node"}],
+                        "containers": [{"name": "trainer", "env": [{"name": "PET_NODE_RANK", "value": "0"}]}],
+                    }
+                ]
+            },
+            {"torch": {}},
+            [
+                (
+                    "spec.podSpecOverrides[0].containers[trainer].env: must not set PET_NODE_RANK, "
+                    "which the torch plugin sets; remove it"
+                )
+            ],
+            id="reserved-in-override",
+        ),
+        pytest.param(
+            {"trainer": {"env": [{"name": "PET_LOG_DIR", "value": "/"}]}}, {"torch": {}}, [], id="not-reserved"
+        ),
+        pytest.param({"trainer": {"env": [{"name": "PET_NNODES", "value": "1"}]}}, {}, [], id="other-runtime"),
+        pytest.param(
+            {},
+            {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}},
+            [
+                (
+                    "ClusterTrainingRuntime/blueprint spec.mlPolicy.torch.elasticPolicy: elastic training is not "
+                    "supported yet; remove it and set spec.mlPolicy.numNodes"
+                )
+            ],
+            id="elastic",
+        ),
+    ],
+)
+def test_validation(spec: Any, policy: Any, errors: list[str]) -> None:
+    """Reserved variables and elastic policies are refused, only in torch runtimes."""
+    job = train_job(**spec)
+    found = Torch().validate(extract(job, runtime(policy=policy)), None, job)
+    assert [str(error) for error in found] == errors
+
+
+def test_other_runtimes_are_left_alone() -> None:
+    """Without `mlPolicy.torch` nothing changes."""
+    info = enforced(policy={"jax": {}})
+    assert (info.main_container.env, info.main_container.ports) == ([], [])

@@ -1,0 +1,98 @@
+"""The CustomResourceDefinitions of our kinds, generated from the models; `config/crd` holds them as YAML."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from trainer.api.schema import structural_schema
+from trainer.api.trainingruntime import (
+    CLUSTER_TRAINING_RUNTIMES,
+    TRAINING_RUNTIMES,
+    ClusterTrainingRuntime,
+    TrainingRuntime,
+)
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+
+if TYPE_CHECKING:
+    from trainer.api.model import ApiModel
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+_NAME_RULES = [
+    {
+        "rule": "self.metadata.name.size() <= 63",
+        "message": "metadata.name must have at most 63 characters",
+    },
+    {
+        "rule": "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+        "message": "metadata.name must start with a letter and consist of lower-case letters, digits and -",
+    },
+]
+"""A TrainJob's name starts the host names of its pods, so it must be a DNS label (RFC 1035)."""
+
+_TRAIN_JOB_COLUMNS = [
+    {"name": "State", "type": "string", "jsonPath": ".status.state"},
+    {"name": "Progress %", "type": "integer", "jsonPath": ".status.trainerStatus.progressPercentage"},
+    {"name": "ETA", "type": "string", "jsonPath": ".status.trainerStatus.estimatedRemainingTimeSummary"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+]
+
+
+def crds() -> list[Object]:
+    """The three CustomResourceDefinitions; new objects on each call."""
+    train_job = _crd(TRAIN_JOBS, TrainJob, "tj")
+    version: dict[str, Any] = train_job["spec"]["versions"][0]
+    version["subresources"] = {"status": {}}
+    version["additionalPrinterColumns"] = _TRAIN_JOB_COLUMNS
+    version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = _NAME_RULES
+    return [
+        train_job,
+        _crd(TRAINING_RUNTIMES, TrainingRuntime, "trt"),
+        _crd(CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, "ctrt"),
+    ]
+
+
+def crds_yaml() -> str:
+    """The CustomResourceDefinitions as one YAML stream, ready for `kubectl apply -f -`."""
+    return "".join(f"---\n{crd_yaml(crd)}" for crd in crds())
+
+
+def crd_yaml(crd: Object) -> str:
+    """One CustomResourceDefinition as YAML, the same text for the same definition."""
+    return yaml.dump(crd, Dumper=_Dumper, sort_keys=True, width=120, allow_unicode=True)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes repeated parts in full: kubectl reads aliases, people do not."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 the signature is PyYAML's
+        return True
+
+
+def _crd(resource: Resource, model: type[ApiModel], short_name: str) -> Object:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.qualified_name},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "names": {
+                "kind": resource.kind,
+                "listKind": resource.list_kind,
+                "plural": resource.plural,
+                "singular": resource.kind.lower(),
+                "shortNames": [short_name],
+            },
+            "versions": [
+                {
+                    "name": resource.version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": structural_schema(model)},
+                }
+            ],
+        },
+    }

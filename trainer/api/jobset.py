@@ -1,0 +1,200 @@
+"""JobSet `jobset.x-k8s.io/v1alpha2`: what a TrainJob becomes. Pod templates stay plain dicts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trainer.api.metadata import ObjectMetadata, TemplateMetadata
+from trainer.api.model import ApiModel, Count, Int64, JsonObject, list_map
+
+
+class JobSpec(ApiModel):
+    """A batch/v1 Job."""
+
+    parallelism: Count | None = None
+    """How many pods run at the same time; set to the number of nodes for the trainer."""
+    completions: Count | None = None
+    """How many pods must succeed; set to the number of nodes for the trainer."""
+    completion_mode: Literal["Indexed", "NonIndexed"] | None = None
+    """Whether pods have an index; JobSet defaults to Indexed, which training needs."""
+    active_deadline_seconds: Int64 | None = None
+    """Seconds after its start at which the Job fails if it still runs."""
+    backoff_limit: Count | None = None
+    """How many pod failures are retried before the Job fails. Kubernetes defaults to 6."""
+    backoff_limit_per_index: Count | None = None
+    """How many failures of each index are retried."""
+    max_failed_indexes: Count | None = None
+    """How many indexes may fail before the Job fails; only with backoffLimitPerIndex."""
+    pod_failure_policy: JsonObject | None = None
+    """What to do about particular pod failures, by exit code or pod condition."""
+    success_policy: JsonObject | None = None
+    """When the Job counts as succeeded although not all pods are."""
+    pod_replacement_policy: Literal["TerminatingOrFailed", "Failed"] | None = None
+    """When a replacement for a pod that goes away is created."""
+    suspend: bool | None = None
+    """Overwritten by JobSet."""
+    managed_by: str | None = None
+    """Controller that reconciles the Job; the built-in one by default."""
+    selector: JsonObject | None = None
+    """Pods that belong to the Job; leave it out, Kubernetes generates it."""
+    manual_selector: bool | None = None
+    """Whether the selector was written by hand."""
+    ttl_seconds_after_finished: Count | None = None
+    """Seconds after which the finished Job is deleted."""
+    template: JsonObject
+    """The pods of the Job."""
+
+
+class JobTemplate(ApiModel):
+    """Metadata and spec of the Jobs of one replicated Job."""
+
+    metadata: TemplateMetadata | None = None
+    """Labels and annotations of the Jobs. The label trainer.kubeflow.org/trainjob-ancestor-step says what they do."""
+    spec: JobSpec
+    """The Jobs."""
+
+
+class DependsOn(ApiModel):
+    """A replicated Job that must be there first."""
+
+    name: str
+    """Name of an earlier replicated Job."""
+    status: Literal["Ready", "Complete"]
+    """The state that it must have reached."""
+
+
+class ReplicatedJob(ApiModel):
+    """A group of equal Jobs in a JobSet."""
+
+    name: Annotated[str, Field(min_length=1)]
+    """Unique name; part of the names of Jobs, pods and hosts. Upper-case letters become lower-case."""
+    group_name: str | None = None
+    """Group that the Jobs belong to. JobSet defaults to default."""
+    replicas: Count | None = None
+    """How many Jobs are made from the template. JobSet defaults to 1, and trainer and initializers need 1."""
+    template: JobTemplate
+    """The Jobs."""
+    depends_on: Annotated[list[DependsOn], Field(max_length=5, json_schema_extra=list_map("name"))] | None = None
+    """Replicated Jobs that must be ready or complete before these Jobs are created."""
+
+
+class Network(ApiModel):
+    """How pods of a JobSet find each other."""
+
+    enable_dns_hostnames: Annotated[bool | None, Field(alias="enableDNSHostnames")] = None
+    """Whether pods have DNS names. JobSet defaults to true, which distributed training needs."""
+    subdomain: str | None = None
+    """Subdomain of the pods' DNS names. JobSet defaults to its own name."""
+    publish_not_ready_addresses: bool | None = None
+    """Whether names resolve before pods are ready. JobSet defaults to true."""
+
+
+class SuccessPolicy(ApiModel):
+    """When a JobSet has succeeded."""
+
+    operator: Literal["All", "Any"]
+    """Whether all or any of the targeted Jobs must succeed."""
+    target_replicated_jobs: list[str] | None = None
+    """Replicated Jobs that count; all of them when absent."""
+
+
+class FailurePolicyRule(ApiModel):
+    """What to do about one kind of Job failure."""
+
+    name: str | None = None
+    """Name of the rule, unique in the policy."""
+    action: Literal[
+        "FailJobSet",
+        "RestartJobSet",
+        "RestartJobSetAndIgnoreMaxRestarts",
+        "RestartJob",
+        "RestartJobAndIgnoreMaxRestarts",
+    ]
+    """What happens."""
+    on_job_failure_reasons: list[str] | None = None
+    """Reasons of the Job's Failed condition that match; any when absent."""
+    on_job_failure_message_patterns: list[str] | None = None
+    """Regular expressions of which one must match the message of the Job's Failed condition."""
+    target_replicated_jobs: list[str] | None = None
+    """Replicated Jobs to which the rule applies; all of them when absent."""
+
+
+class FailurePolicy(ApiModel):
+    """What to do when a Job fails; without a policy the JobSet fails."""
+
+    max_restarts: Count | None = None
+    """How often all Jobs are restarted before the JobSet fails. JobSet defaults to 0."""
+    restart_strategy: Literal["Recreate", "BlockingRecreate", "InPlaceRestart"] | None = None
+    """Whether Jobs are recreated one by one or only when all old ones are gone."""
+    rules: list[FailurePolicyRule] | None = None
+    """Rules in order; the first that matches decides. A failure that no rule matches restarts the JobSet."""
+
+
+class StartupPolicy(ApiModel):
+    """In which order replicated Jobs start."""
+
+    startup_policy_order: Literal["AnyOrder", "InOrder"]
+    """InOrder waits for the pods of each replicated Job before it starts the next; dependsOn says it more precisely."""
+
+
+class Coordinator(ApiModel):
+    """The pod whose address all Jobs and pods carry as a label."""
+
+    replicated_job: str
+    """Replicated Job of the pod."""
+    job_index: Count | None = None
+    """Index of the Job in the replicated Job. Defaults to 0."""
+    pod_index: Count | None = None
+    """Index of the pod in the Job. Defaults to 0."""
+
+
+class VolumeRetentionPolicy(ApiModel):
+    """What becomes of claims when the JobSet is deleted."""
+
+    when_deleted: Literal["Delete", "Retain"] | None = None
+    """Whether claims go with the JobSet. JobSet defaults to Delete."""
+
+
+class VolumeClaimPolicy(ApiModel):
+    """Volume claims that a JobSet makes for its pods."""
+
+    templates: Annotated[list[JsonObject], Field(max_length=50)]
+    """PersistentVolumeClaims; pods use one by mounting a volume of its name."""
+    retention_policy: VolumeRetentionPolicy | None = None
+    """What becomes of the claims when the JobSet is deleted."""
+
+
+class JobSetSpec(ApiModel):
+    """The desired JobSet."""
+
+    replicated_jobs: Annotated[list[ReplicatedJob], Field(json_schema_extra=list_map("name"))] | None = None
+    """The groups of Jobs."""
+    network: Network | None = None
+    """How pods find each other."""
+    success_policy: SuccessPolicy | None = None
+    """When the JobSet has succeeded. JobSet defaults to when all Jobs have."""
+    failure_policy: FailurePolicy | None = None
+    """What to do when a Job fails. By default the JobSet fails."""
+    startup_policy: StartupPolicy | None = None
+    """In which order replicated Jobs start. JobSet defaults to any order."""
+    suspend: bool | None = None
+    """Whether no pods may run; in a runtime it is overwritten by the TrainJob's suspend."""
+    coordinator: Coordinator | None = None
+    """The pod whose address all Jobs and pods carry as a label."""
+    managed_by: str | None = None
+    """Controller that reconciles the JobSet; the JobSet controller by default."""
+    ttl_seconds_after_finished: Count | None = None
+    """Seconds after which the finished JobSet is deleted; it stays when absent."""
+    volume_claim_policies: Annotated[list[VolumeClaimPolicy], Field(max_length=50)] | None = None
+    """Volume claims that are made for the pods."""
+
+
+class JobSet(ApiModel):
+    """A set of Jobs that start, succeed, fail and are suspended together."""
+
+    api_version: Literal["jobset.x-k8s.io/v1alpha2"] = "jobset.x-k8s.io/v1alpha2"
+    kind: Literal["JobSet"] = "JobSet"
+    metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
+    spec: JobSetSpec = Field(default_factory=JobSetSpec)

@@ -1,0 +1,63 @@
+"""Structural schemas for CustomResourceDefinitions from models (Kubernetes documentation, "Structural schema")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainer.api.model import ApiModel
+
+    JsonSchema = dict[str, Any]
+
+_ROOT = {
+    "apiVersion": "Version of the schema that this object is written in.",
+    "kind": "Kind of the object.",
+}
+
+
+def structural_schema(model: type[ApiModel]) -> JsonSchema:
+    """The schema of a root object: no references, no nulls, and metadata left to the API server."""
+    generated = model.model_json_schema()
+    schema = _Structure(generated.pop("$defs", {})).of(generated)
+    properties = schema["properties"]
+    for name, description in _ROOT.items():
+        properties[name] = {"type": "string", "description": description}
+    properties["metadata"] = {"type": "object"}
+    return schema
+
+
+class _Structure:
+    """Rewrites JSON schemas as pydantic writes them; a definition is copied wherever it is referenced."""
+
+    def __init__(self, definitions: dict[str, JsonSchema]) -> None:
+        self._definitions = definitions
+
+    def of(self, schema: JsonSchema) -> JsonSchema:
+        schema = self._resolved(schema)
+        structural = {key: value for key, value in schema.items() if key not in {"title", "properties", "items"}}
+        if "const" in structural:
+            structural["enum"] = [structural.pop("const")]
+        if "description" in schema:
+            structural["description"] = " ".join(schema["description"].split())
+        if "properties" in schema:
+            structural["properties"] = {name: self.of(value) for name, value in schema["properties"].items()}
+        if "items" in schema:
+            structural["items"] = self.of(schema["items"])
+        additional = structural.pop("additionalProperties", None)
+        if additional is True:
+            structural["x-kubernetes-preserve-unknown-fields"] = True
+        elif isinstance(additional, dict):
+            structural["additionalProperties"] = self.of(additional)
+        return structural
+
+    def _resolved(self, schema: JsonSchema) -> JsonSchema:
+        """Without reference and without the alternative null; what stands beside them wins, as descriptions do."""
+        beside = {key: value for key, value in schema.items() if not (key == "default" and value is None)}
+        if "$ref" in beside:
+            name = beside.pop("$ref").removeprefix("#/$defs/")
+            return self._resolved(self._definitions[name]) | beside
+        alternatives = [choice for choice in beside.get("anyOf", []) if choice.get("type") != "null"]
+        if len(alternatives) == 1:
+            del beside["anyOf"]
+            return self._resolved(alternatives[0]) | beside
+        return beside

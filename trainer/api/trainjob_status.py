@@ -1,0 +1,95 @@
+"""Status of a TrainJob (KEP-2170, "State Transition") and the progress of its training (KEP-2779)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from trainer.api.metadata import Condition  # noqa: TC001 pydantic reads it
+from trainer.api.model import ApiModel, Count, Int32, Int64, Time, list_map
+
+
+class ConditionType(StrEnum):
+    """Conditions of a TrainJob."""
+
+    CREATED = "Created"
+    SUSPENDED = "Suspended"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+class ConditionReason(StrEnum):
+    """Reasons of the conditions Created and Suspended; Complete and Failed carry the reason of the child Jobs."""
+
+    SUSPENDED = "Suspended"
+    RESUMED = "Resumed"
+    JOBS_CREATION_SUCCEEDED = "JobsCreationSucceeded"
+    JOBS_BUILD_FAILED = "JobsBuildFailed"
+    JOBS_CREATION_FAILED = "JobsCreationFailed"
+
+
+class State(StrEnum):
+    """The state of a TrainJob in one word."""
+
+    CREATED = "Created"
+    SUSPENDED = "Suspended"
+    RUNNING = "Running"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+class JobStatus(ApiModel):
+    """How the Jobs of one replicated Job are doing."""
+
+    name: str
+    """Name of the replicated Job."""
+    ready: Count
+    """Jobs of which all pods are ready or have completed."""
+    succeeded: Count
+    """Jobs that have completed."""
+    failed: Count
+    """Jobs that have failed."""
+    active: Count
+    """Jobs with at least one pod that is pending or running and not being deleted."""
+    suspended: Count
+    """Jobs that are suspended."""
+
+
+class TrainerStatus(ApiModel):
+    """What the training tells about its progress; everything but the time is optional."""
+
+    progress_percentage: Annotated[Int32, Field(ge=0, le=100)] | None = None
+    """How much of the training is done, in percent."""
+    estimated_remaining_seconds: Annotated[Int64, Field(ge=0)] | None = None
+    """Estimated seconds until the training ends."""
+    estimated_remaining_time_summary: str | None = None
+    """The estimated remaining time for people, such as 2 hours; its format may change."""
+    current_step: Int32 | None = None
+    """Steps done so far."""
+    total_steps: Int32 | None = None
+    """Steps of the whole training."""
+    current_epoch: Int32 | None = None
+    """Epochs done so far."""
+    total_epochs: Int32 | None = None
+    """Epochs of the whole training."""
+    train_metrics: Annotated[dict[str, str], Field(json_schema_extra={"x-kubernetes-map-type": "atomic"})] | None = None
+    """Metrics on the training data: the number as a string, by a name that the training chose."""
+    eval_metrics: Annotated[dict[str, str], Field(json_schema_extra={"x-kubernetes-map-type": "atomic"})] | None = None
+    """Metrics on the evaluation data: the number as a string, by a name that the training chose."""
+    last_updated_time: Time
+    """When this was measured."""
+
+
+class TrainJobStatus(ApiModel):
+    """How a TrainJob is doing."""
+
+    conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type"))] | None = None
+    """Created, Suspended, Complete and Failed, and what plugins add."""
+    jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name"))] | None = None
+    """How the child Jobs are doing."""
+    state: Annotated[State, Field(strict=False)] | None = None
+    """The state in one word: Created, Suspended, Running, Complete or Failed."""
+    trainer_status: TrainerStatus | None = None
+    """Progress and metrics of the training; absent until the training reports some."""

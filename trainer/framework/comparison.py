@@ -1,0 +1,62 @@
+"""Whether an object already has the fields that we would apply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LIST_KEYS = ("name", "type", "uid", "mountPath", "containerPort", "ip", "topologyKey")
+"""By which server-side apply tells apart the items of lists in the kinds that we build."""
+
+
+def differences(applied: Any, live: Any, path: str = "") -> Iterator[str]:
+    """Paths of fields in `applied` that `live` lacks or has with another value.
+
+    What `live` has besides, such as defaults and what others added, is no difference. Neither is an empty mapping or
+    list that the server left out.
+    """
+    if isinstance(applied, dict):
+        yield from _mapping_differences(applied, live, path)
+    elif isinstance(applied, list):
+        yield from _list_differences(applied, live, path)
+    elif type(applied) is bool or type(live) is bool:
+        if applied is not live:
+            yield path
+    elif applied != live:
+        yield path
+
+
+def _mapping_differences(applied: dict[str, Any], live: Any, path: str) -> Iterator[str]:
+    if not isinstance(live, dict):
+        if applied or live is not None:
+            yield path
+        return
+    for name, value in applied.items():
+        yield from differences(value, live.get(name), f"{path}.{name}" if path else name)
+
+
+def _list_differences(applied: list[Any], live: Any, path: str) -> Iterator[str]:
+    live = [] if live is None else live
+    key = _list_key(applied)
+    if key is None:
+        if not isinstance(live, list) or len(live) != len(applied):
+            yield path
+            return
+        for index, (wanted, present) in enumerate(zip(applied, live, strict=True)):
+            yield from differences(wanted, present, f"{path}[{index}]")
+        return
+    by_key = {item.get(key): item for item in live}
+    for item in applied:
+        yield from differences(item, by_key.get(item[key]), f"{path}[{item[key]}]")
+
+
+def _list_key(items: list[Any]) -> str | None:
+    if not items or not all(isinstance(item, dict) for item in items):
+        return None
+    for key in _LIST_KEYS:
+        values = [item.get(key) for item in items]
+        if None not in values and len(set(values)) == len(values):
+            return key
+    return None

@@ -1,0 +1,98 @@
+"""A runtime's JobSet template, brought into the form that JobSet and Kubernetes accept.
+
+Runtimes are written as the KEP does: Jobs are called `Node`, a command is one line, ports in `env` are numbers.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from trainer.framework.errors import BuildError
+
+if TYPE_CHECKING:
+    from trainer.api.jobset import JobSetSpec, ReplicatedJob
+    from trainer.kube.objects import Object
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+def normalised(template: JobSetSpec, runtime: str) -> JobSetSpec:
+    """A copy with lower-case names, split commands and string values in `env`.
+
+    Raises:
+        BuildError: names clash or cannot be part of a host name, a command has an open quote, or pods have no
+            containers.
+    """
+    template = template.model_copy(deep=True)
+    path = f"{runtime} spec.template.spec"
+    for job in template.replicated_jobs or []:
+        _normalise_job(job, f"{path}.replicatedJobs[{job.name}]")
+    names = [job.name for job in template.replicated_jobs or []]
+    if not names:
+        raise BuildError.at(f"{path}.replicatedJobs", "must not be empty")
+    for name in names:
+        if names.count(name) > 1:
+            raise BuildError.at(f"{path}.replicatedJobs", f"the name {name} is taken twice; case does not count")
+    _lower_references(template)
+    return template
+
+
+def split_command(command: list[str], field: str) -> list[str]:
+    """A command of one item with spaces as the words that a shell would see; other commands as they are.
+
+    Raises:
+        BuildError: a quote is not closed.
+    """
+    if len(command) != 1 or not re.search(r"\s", command[0]):
+        return list(command)
+    try:
+        return shlex.split(command[0])
+    except ValueError as error:
+        raise BuildError.at(field, f"cannot be split into words ({error}); write a list of words instead") from error
+
+
+def pod_spec_of(job: ReplicatedJob) -> Object:
+    """The pod spec of a replicated Job; an empty one is added when absent, so that the answer can be changed."""
+    spec: Object = job.template.spec.template.setdefault("spec", {})
+    return spec
+
+
+def _normalise_job(job: ReplicatedJob, path: str) -> None:
+    job.name = job.name.lower()
+    if not _DNS_LABEL.fullmatch(job.name):
+        raise BuildError.at(f"{path}.name", "must consist of letters, digits and -, because it is part of host names")
+    pod_spec = pod_spec_of(job)
+    pod_path = f"{path}.template.spec.template.spec"
+    if not pod_spec.get("containers"):
+        raise BuildError.at(f"{pod_path}.containers", "must not be empty")
+    for kind in ("containers", "initContainers"):
+        for container in pod_spec.get(kind) or []:
+            _normalise_container(container, f"{pod_path}.{kind}[{container.get('name')}]")
+
+
+def _normalise_container(container: Object, path: str) -> None:
+    if not container.get("name"):
+        raise BuildError.at(f"{path}.name", "is required")
+    if container.get("command"):
+        container["command"] = split_command(container["command"], f"{path}.command")
+    for variable in container.get("env") or []:
+        value = variable.get("value")
+        if isinstance(value, bool):
+            variable["value"] = str(value).lower()
+        elif isinstance(value, int | float):
+            variable["value"] = str(value)
+
+
+def _lower_references(template: JobSetSpec) -> None:
+    """Other parts of the template speak of replicated Jobs by name."""
+    for job in template.replicated_jobs or []:
+        for dependency in job.depends_on or []:
+            dependency.name = dependency.name.lower()
+    policies = [template.success_policy, *((template.failure_policy and template.failure_policy.rules) or [])]
+    for policy in policies:
+        if policy and policy.target_replicated_jobs:
+            policy.target_replicated_jobs = [name.lower() for name in policy.target_replicated_jobs]
+    if template.coordinator:
+        template.coordinator.replicated_job = template.coordinator.replicated_job.lower()

@@ -1,0 +1,134 @@
+"""Which part of a runtime trains, and what `spec.trainer` changes there (KEP-2170, "The Trainer API")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.field_error import FieldError
+from trainer.api.quantity import parse_quantity
+from trainer.framework.errors import BuildError
+from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework.template import split_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.corev1 import ResourceRequirements
+    from trainer.api.jobset import ReplicatedJob
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
+    from trainer.kube.objects import Object
+
+_JOB_NAMES = ("node", "trainer-node")
+_CONTAINER_NAMES = ("trainer", "node")
+
+
+def stated_ancestor(job: ReplicatedJob) -> str | None:
+    """The label that says what a replicated Job does, on its Job template or its pod template."""
+    job_labels = (job.template.metadata and job.template.metadata.labels) or {}
+    pod_labels = (job.template.spec.template.get("metadata") or {}).get("labels") or {}
+    return job_labels.get(ANCESTOR_LABEL) or pod_labels.get(ANCESTOR_LABEL)
+
+
+def mark_trainer(info: RuntimeInfo) -> None:
+    """Find the pod set that trains, its main container and its number of nodes; a runtime may have none.
+
+    Raises:
+        BuildError: there are several candidates, or the runtime would run the trainer in a way that cannot train.
+    """
+    pod_set = _find_pod_set(info)
+    if pod_set is None:
+        return
+    path = f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
+    if pod_set.replicas != 1:
+        raise BuildError.at(f"{path}.replicas", "must be 1 for the trainer; set spec.mlPolicy.numNodes instead")
+    job = next(job for job in info.template.replicated_jobs or [] if job.name == pod_set.name)
+    if job.template.spec.completion_mode == "NonIndexed":
+        raise BuildError.at(f"{path}.template.spec.completionMode", "must be Indexed: a node's rank is its index")
+    pod_set.ancestor = Ancestor.TRAINER
+    containers_path = f"{path}.template.spec.template.spec.containers"
+    pod_set.main = _find_main(pod_set, containers_path)
+    _check_quantities(pod_set.main, f"{containers_path}[{pod_set.main.name}].resources")
+    if info.ml_policy.num_nodes is not None:
+        pod_set.count = info.ml_policy.num_nodes
+
+
+def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
+    """Put image, command, args, resources and number of nodes of `spec.trainer` into the trainer.
+
+    Raises:
+        BuildError: the runtime has no trainer.
+    """
+    trainer = train_job.spec.trainer
+    if trainer is None:
+        return
+    container = info.main_container
+    if trainer.image is not None:
+        container.image = trainer.image
+    if trainer.command is not None:
+        container.command = split_command(trainer.command, "spec.trainer.command")
+    if trainer.args is not None:
+        container.args = list(trainer.args)
+    if trainer.num_nodes is not None:
+        info.trainer.count = trainer.num_nodes
+    if trainer.resources_per_node is not None:
+        container.resources = _merged(container.resources, trainer.resources_per_node)
+
+
+def trainer_env(train_job: TrainJob) -> list[Object]:
+    """The environment variables of `spec.trainer`, as JSON."""
+    trainer = train_job.spec.trainer
+    return [variable.to_object() for variable in (trainer and trainer.env) or []]
+
+
+def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse a number of processes that a framework with one process per node would ignore."""
+    trainer = train_job.spec.trainer
+    processes = trainer.num_proc_per_node if trainer else None
+    if processes not in {None, "auto", 1, "1"}:
+        yield FieldError(
+            "spec.trainer.numProcPerNode",
+            "must be 1 or absent: only torch and MPI runtimes start several processes on a node",
+        )
+
+
+def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
+    labelled = [pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER]
+    candidates = labelled or [
+        pod_set for pod_set in info.pod_sets if pod_set.ancestor is None and pod_set.name in _JOB_NAMES
+    ]
+    if len(candidates) > 1:
+        raise BuildError.at(
+            f"{info.runtime} spec.template.spec.replicatedJobs",
+            f"{' and '.join(pod_set.name for pod_set in candidates)} could all be the trainer; "
+            f"label the template of one {ANCESTOR_LABEL}: {Ancestor.TRAINER}",
+        )
+    return candidates[0] if candidates else None
+
+
+def _find_main(pod_set: PodSet, path: str) -> Container:
+    by_name = {container.name: container for container in pod_set.containers}
+    for name in _CONTAINER_NAMES:
+        if name in by_name:
+            return by_name[name]
+    if len(pod_set.containers) > 1:
+        raise BuildError.at(
+            path, f"one of {', '.join(by_name)} must be called trainer, so that it is known which trains"
+        )
+    return pod_set.containers[0]
+
+
+def _check_quantities(container: Container, path: str) -> None:
+    for kind in ("requests", "limits"):
+        for name, amount in (container.resources.get(kind) or {}).items():
+            try:
+                parse_quantity(amount)
+            except ValueError as error:
+                raise BuildError.at(f"{path}.{kind}.{name}", str(error)) from error
+
+
+def _merged(resources: Object, changes: ResourceRequirements) -> Object:
+    merged = dict(resources)
+    for kind, amounts in changes.to_object().items():
+        merged[kind] = (merged.get(kind) or {}) | amounts if isinstance(amounts, dict) else amounts
+    return merged
