@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.devcluster.controllers.fake_server import FakeServer
+from tests.devcluster.controllers.job.samples import ago, condition, make_job
+from trainer.devcluster.controllers.job.ttl import TtlReconciler
+from trainer.kube.controller import Result
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import JOBS
+from trainer.kube.testing import ManualClock
+
+KEY = ObjectKey("n", "j")
+
+
+@pytest.mark.parametrize(
+    ("seconds_ago", "deleted", "result"),
+    [
+        pytest.param(10, False, Result(requeue_after=20), id="not yet"),
+        pytest.param(30, True, None, id="due"),
+    ],
+)
+async def test_finished_job_is_deleted_when_its_time_is_over(
+    seconds_ago: float, deleted: bool, result: Result | None
+) -> None:
+    """The deletion is one in the foreground, so that the pods go first."""
+    server = FakeServer()
+    status = {"conditions": [condition("Complete", since=ago(seconds_ago))]}
+    server.put(JOBS, make_job(status, ttlSecondsAfterFinished=30))
+    reconciler = TtlReconciler(server.client, server.informer(JOBS).lister, ManualClock(NOW))
+
+    assert await reconciler.reconcile(KEY) == result
+
+    job = server.find(JOBS, "j")
+    assert job is not None
+    assert job["metadata"].get("finalizers") == (["foregroundDeletion"] if deleted else None)
+
+
+async def test_job_without_a_ttl_stays() -> None:
+    """Logs and status are kept until somebody deletes them."""
+    server = FakeServer()
+    server.put(JOBS, make_job({"conditions": [condition("Complete")]}))
+    reconciler = TtlReconciler(server.client, server.informer(JOBS).lister, ManualClock(NOW))
+    assert await reconciler.reconcile(KEY) is None
+    assert server.requests == []

@@ -1,0 +1,63 @@
+"""Fixtures of the kubelet's tests."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+import structlog
+from blockbuster import blockbuster_ctx
+
+from tests.devcluster.kubelet.fakes import PodRunner
+from trainer.devcluster.kubelet.errors import PodNetworkError
+from trainer.devcluster.kubelet.network.probe import open_pod_network
+from trainer.devcluster.kubelet.options import PodNetworkMode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from tests.devcluster.kubelet.fakes import OpenRunner
+    from trainer.kube.clock import Clock
+
+
+@pytest.fixture(autouse=True)
+def no_blocking_calls() -> Iterator[None]:
+    """A blocking call from our code on the event loop fails the test."""
+    with blockbuster_ctx("trainer.devcluster.kubelet") as detector:
+        for function in detector.functions.values():
+            # Starting a process takes no longer than handing the work to a thread.
+            function.can_block_in("subprocess.py", {"__init__"})
+        yield
+
+
+@pytest.fixture(autouse=True)
+def plain_logs() -> Iterator[None]:
+    """Log events go to the captured output without the decorations that read source files."""
+    structlog.configure(
+        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
+        cache_logger_on_first_use=False,
+    )
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def open_runner(tmp_path: Path) -> OpenRunner:
+    """Opens a pod network and runs pods on it; skips where the machine does not allow it, which root's always does."""
+    return partial(_open_runner, tmp_path)
+
+
+@asynccontextmanager
+async def _open_runner(data_dir: Path, mode: str, clock: Clock | None = None) -> AsyncIterator[PodRunner]:
+    async with AsyncExitStack() as stack:
+        try:
+            chosen = await stack.enter_async_context(open_pod_network(PodNetworkMode(mode), data_dir))
+        except PodNetworkError as error:
+            if os.geteuid() == 0:
+                raise
+            pytest.skip(str(error))
+        yield PodRunner(chosen.network, data_dir, clock)

@@ -1,0 +1,578 @@
+"""Pods run as real processes, in every pod network."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.devcluster.kubelet.fakes import make_pod, processes_with, shell, wait_for_log
+from trainer.devcluster.kubelet.pod_directory import PodDirectory
+from trainer.kube.errors import TransportError
+from trainer.kube.objects import Object
+from trainer.kube.testing import ManualClock
+
+if TYPE_CHECKING:
+    from tests.devcluster.kubelet.fakes import OpenRunner
+
+ISOLATED = [
+    pytest.param("netns", id="netns", marks=pytest.mark.root),
+    pytest.param("hosts", id="hosts", marks=pytest.mark.root),
+]
+MODES = [*ISOLATED, pytest.param("plain", id="plain")]
+
+every_mode = pytest.mark.parametrize("mode", MODES)
+isolated_modes = pytest.mark.parametrize("mode", ISOLATED)
+simplest_mode = pytest.mark.parametrize("mode", MODES[2:])
+simplest_isolated_mode = pytest.mark.parametrize("mode", ISOLATED[1:])
+
+
+def container_status(status: Object, kind: str = "containerStatuses") -> Object:
+    """The status of the first container."""
+    first: Object = status[kind][0]
+    return first
+
+
+def terminated(status: Object, kind: str = "containerStatuses") -> Object:
+    """The terminated state of the first container."""
+    state: Object = container_status(status, kind)["state"]["terminated"]
+    return state
+
+
+def condition(status: Object, name: str) -> Object:
+    """The condition of this type."""
+    found: Object = next(entry for entry in status["conditions"] if entry["type"] == name)
+    return found
+
+
+@every_mode
+@pytest.mark.parametrize(
+    ("script", "phase", "expected"),
+    [
+        pytest.param("exit 0", "Succeeded", {"exitCode": 0, "reason": "Completed"}, id="success"),
+        pytest.param("exit 3", "Failed", {"exitCode": 3, "reason": "Error"}, id="exit code"),
+        pytest.param("kill -9 $$$$", "Failed", {"exitCode": 137, "reason": "Error", "signal": 9}, id="SIGKILL"),
+        pytest.param("kill -15 $$$$", "Failed", {"exitCode": 143, "reason": "Error", "signal": 15}, id="SIGTERM"),
+    ],
+)
+async def test_exit(open_runner: OpenRunner, mode: str, script: str, phase: str, expected: Object) -> None:
+    """Phase and terminated state say how the program ended, and its whole output is in the log."""
+    pod = make_pod("pod", shell(f"echo out; echo err >&2; {script}"))
+    async with open_runner(mode) as runner:
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == phase
+        assert expected.items() <= terminated(status).items()
+        assert runner.log(pod) == "out\nerr\n"
+
+
+@simplest_mode
+async def test_running(open_runner: OpenRunner, mode: str) -> None:
+    """A running pod is ready, and when it is done its conditions say that it has completed."""
+    pod = make_pod("pod", shell("read line < $PWD/go; exit 0"))
+    async with open_runner(mode) as runner, runner.run(pod):
+        status = await runner.api.wait_for_phase("pod", "Running")
+        assert status["podIP"]
+        assert container_status(status)["ready"]
+        kinds = {"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"}
+        assert {entry["type"] for entry in status["conditions"] if entry["status"] == "True"} == kinds
+        assert container_status(status)["containerID"].startswith("process://")
+        assert "Started" in runner.api.reasons()
+
+
+@simplest_mode
+async def test_finished_conditions(open_runner: OpenRunner, mode: str) -> None:
+    """A pod that is done is not ready, because it has completed."""
+    async with open_runner(mode) as runner:
+        pod = make_pod("pod", shell("true"))
+        async with runner.run(pod):
+            await runner.api.wait_until(
+                lambda: any(
+                    entry["type"] == "PodReadyToStartContainers" and entry["status"] == "False"
+                    for entry in runner.api.status("pod").get("conditions", [])
+                    if runner.api.status("pod")["phase"] == "Succeeded"
+                )
+            )
+        assert condition(runner.api.status("pod"), "Ready")["reason"] == "PodCompleted"
+
+
+@simplest_isolated_mode
+async def test_restart_on_failure(open_runner: OpenRunner, mode: str) -> None:
+    """A failed container is restarted in place, with its volumes, a count, its last state and a log per run."""
+    script = "echo x >> /restart-test/runs; test $(wc -l < /restart-test/runs) = 3"
+    pod = make_pod(
+        "pod",
+        shell(
+            script + " || { echo failed; exit 7; }; echo ok", volumeMounts=[{"name": "v", "mountPath": "/restart-test"}]
+        ),
+        restartPolicy="OnFailure",
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    async with open_runner(mode) as runner:
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == "Succeeded"
+        assert container_status(status)["restartCount"] == 2
+        assert container_status(status)["lastState"]["terminated"]["exitCode"] == 7
+        assert [runner.log(pod, restart_count=count) for count in range(3)] == ["failed\n", "failed\n", "ok\n"]
+        phases = {entry["phase"] for entry in runner.api.statuses["pod"]}
+        assert phases <= {"Pending", "Running", "Succeeded"}
+        waiting = [container_status(entry)["state"].get("waiting", {}) for entry in runner.api.statuses["pod"]]
+        assert "CrashLoopBackOff" in {state.get("reason") for state in waiting}
+        assert "BackOff" in runner.api.reasons()
+
+
+@simplest_mode
+async def test_restart_always(open_runner: OpenRunner, mode: str) -> None:
+    """With restartPolicy Always even a successful container is restarted, and the pod keeps running."""
+    pod = make_pod("pod", shell("exit 0"), restartPolicy="Always")
+    async with open_runner(mode) as runner, runner.run(pod):
+        await runner.api.wait_until(
+            lambda: bool(runner.api.status("pod")) and container_status(runner.api.status("pod"))["restartCount"] >= 2
+        )
+        assert "Succeeded" not in {entry["phase"] for entry in runner.api.statuses["pod"]}
+
+
+@simplest_isolated_mode
+async def test_init_containers(open_runner: OpenRunner, mode: str) -> None:
+    """Init containers run one after the other before the others, and share volumes with them."""
+    mounts = {"volumeMounts": [{"name": "v", "mountPath": "/init-test"}]}
+    pod = make_pod(
+        "pod",
+        shell("cat /init-test/file", **mounts),
+        initContainers=[
+            shell("echo one >> /init-test/file", "first", **mounts),
+            shell("echo two >> /init-test/file", "second", **mounts),
+        ],
+        volumes=[{"name": "v", "emptyDir": {}}],
+    )
+    async with open_runner(mode) as runner:
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == "Succeeded"
+        assert runner.log(pod) == "one\ntwo\n"
+        assert [entry["ready"] for entry in status["initContainerStatuses"]] == [True, True]
+        first = next(entry for entry in runner.api.statuses["pod"] if entry["phase"] == "Pending")
+        assert condition(first, "Initialized")["message"] == "containers with incomplete status: [first second]"
+        assert container_status(first)["state"] == {"waiting": {"reason": "PodInitializing"}}
+
+
+@simplest_mode
+async def test_init_failure(open_runner: OpenRunner, mode: str) -> None:
+    """A failed init container fails a pod that does not restart, and the other containers never start."""
+    pod = make_pod("pod", shell("echo never"), initContainers=[shell("exit 4", "init")])
+    async with open_runner(mode) as runner:
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == "Failed"
+        assert terminated(status, "initContainerStatuses")["exitCode"] == 4
+        assert "waiting" in container_status(status)["state"]
+
+
+@every_mode
+async def test_no_such_executable(open_runner: OpenRunner, mode: str) -> None:
+    """A program that does not exist ends the container with StartError, exit code 128 and a message that names it."""
+    pod = make_pod("pod", {"name": "main", "image": "example", "command": ["no-such-program"]})
+    async with open_runner(mode) as runner:
+        state = terminated(await runner.run_to_end(pod))
+        assert (state["exitCode"], state["reason"]) == (128, "StartError")
+        assert state["message"] == 'exec: "no-such-program": executable file not found in $PATH'
+        assert ("Warning", "Failed", f"Error: {state['message']}") in runner.api.events
+
+
+@simplest_mode
+async def test_no_command(open_runner: OpenRunner, mode: str) -> None:
+    """A container without a command waits with a message that says why, until the pod is deleted."""
+    pod = make_pod("pod", {"name": "main", "image": "example/image:1"})
+    async with open_runner(mode) as runner, runner.run(pod) as (worker,):
+        await runner.api.wait_until(lambda: "Failed" in runner.api.reasons())
+        status = runner.api.status("pod")
+        assert status["phase"] == "Pending"
+        waiting = container_status(status)["state"]["waiting"]
+        assert waiting["reason"] == "CreateContainerError"
+        assert "does not pull images" in waiting["message"]
+        worker.update(deleting(pod))
+        await runner.api.wait_until(lambda: bool(runner.api.deleted))
+        assert runner.api.status("pod")["phase"] == "Failed"
+
+
+@simplest_mode
+async def test_missing_secret(open_runner: OpenRunner, mode: str) -> None:
+    """A container whose environment needs a missing Secret waits for it."""
+    reference = {"name": "s", "key": "token"}
+    env = [{"name": "TOKEN", "valueFrom": {"secretKeyRef": reference}}]
+    pod = make_pod("pod", shell("echo $TOKEN", env=env))
+    async with open_runner(mode) as runner, runner.run(pod):
+        await runner.api.wait_until(lambda: "Failed" in runner.api.reasons())
+        waiting = container_status(runner.api.status("pod"))["state"]["waiting"]
+        assert waiting == {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}
+        runner.reader.add("Secret", "s", data={"token": "aHVzaA=="})
+        await runner.api.wait_for_phase("pod", "Succeeded")
+        assert runner.log(pod) == "hush\n"
+
+
+@simplest_isolated_mode
+async def test_missing_config_map(open_runner: OpenRunner, mode: str) -> None:
+    """A pod whose volume needs a missing ConfigMap stays Pending, says so in an event, and waits for it."""
+    pod = make_pod(
+        "pod",
+        shell("cat /config-test/key", volumeMounts=[{"name": "v", "mountPath": "/config-test"}]),
+        volumes=[{"name": "v", "configMap": {"name": "c"}}],
+    )
+    async with open_runner(mode) as runner, runner.run(pod):
+        await runner.api.wait_until(lambda: "FailedMount" in runner.api.reasons())
+        message = 'MountVolume.SetUp failed for volume "v" : configmap "c" not found'
+        assert ("Warning", "FailedMount", message) in runner.api.events
+        assert runner.api.status("pod")["phase"] == "Pending"
+        runner.reader.add("ConfigMap", "c", data={"key": "value"})
+        await runner.api.wait_for_phase("pod", "Succeeded")
+        assert runner.log(pod) == "value"
+
+
+@simplest_isolated_mode
+async def test_unsupported_volume(open_runner: OpenRunner, mode: str) -> None:
+    """A volume type that is not supported keeps the pod Pending, and an event lists those that are."""
+    pod = make_pod("pod", shell("true"), volumes=[{"name": "v", "nfs": {"server": "s", "path": "/"}}])
+    async with open_runner(mode) as runner, runner.run(pod):
+        await runner.api.wait_until(lambda: "FailedMount" in runner.api.reasons())
+        assert "does not support nfs volumes: use emptyDir" in runner.api.events[-1][2]
+        assert runner.api.status("pod")["phase"] == "Pending"
+
+
+@isolated_modes
+async def test_mount_points_only_inside(open_runner: OpenRunner, mode: str, tmp_path: Path) -> None:
+    """Volumes appear at paths that the machine does not have, and the machine never gets them."""
+    top, nested = f"/workspace-{secrets.token_hex(4)}", f"/etc/devcluster-{secrets.token_hex(4)}/deep/config"
+    present = tmp_path / "present"
+    present.mkdir()
+    (present / "kept").write_text("kept")
+    mounts = [
+        {"name": "data", "mountPath": top},
+        {"name": "config", "mountPath": nested},
+        {"name": "inner", "mountPath": f"{top}/inner"},
+        {"name": "data", "mountPath": str(present / "missing" / "sub"), "subPath": "sub"},
+    ]
+    script = (
+        f"set -e; cat {nested}/key; echo written > {top}/file; echo inner > {top}/inner/file; cat {present}/kept;"
+        f"! echo no > {nested}/key; touch {present}/missing/sub/file; ls {top}; test -e /etc/passwd; test -c /dev/null"
+    )
+    pod = make_pod(
+        "pod",
+        shell(script, volumeMounts=mounts),
+        volumes=[
+            {"name": "data", "emptyDir": {}},
+            {"name": "inner", "emptyDir": {}},
+            {"name": "config", "configMap": {"name": "c"}},
+        ],
+    )
+    async with open_runner(mode) as runner:
+        runner.reader.add("ConfigMap", "c", data={"key": "value\n"})
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == "Succeeded", runner.log(pod)
+        assert "value\nkept" in runner.log(pod)
+        assert runner.log(pod).endswith("file\ninner\nsub\n")
+        volumes = PodDirectory(tmp_path, pod["metadata"]["uid"])
+        assert (volumes.volume("data") / "file").read_text() == "written\n"
+        assert (volumes.volume("data") / "sub" / "file").exists()
+    assert not Path(top).exists()
+    assert not Path(nested).parent.parent.exists()
+    assert [entry.name for entry in present.iterdir()] == ["kept"]
+
+
+@simplest_isolated_mode
+async def test_working_directory(open_runner: OpenRunner, mode: str) -> None:
+    """A working directory that the machine lacks exists in the container; without one a container has its own."""
+    place = f"/code-{secrets.token_hex(4)}"
+    first = shell("pwd; echo x > file", workingDir=f"{place}/src")
+    pod = make_pod("pod", first, shell("ls -A; echo x > file", "other"))
+    async with open_runner(mode) as runner:
+        assert (await runner.run_to_end(pod))["phase"] == "Succeeded"
+        assert runner.log(pod) == f"{place}/src\n"
+        assert runner.log(pod, "other") == ""
+    assert not Path(place).exists()
+
+
+@every_mode
+async def test_environment_is_minimal(open_runner: OpenRunner, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container sees its own variables and a few basic ones, nothing else of the dev cluster's environment."""
+    monkeypatch.setenv("SECRET_OF_THE_HOST", "1")
+    pod = make_pod("a-pod", {"name": "main", "command": ["env"], "env": [{"name": "MINE", "value": "yes"}]})
+    async with open_runner(mode) as runner:
+        await runner.run_to_end(pod)
+        variables = dict(line.split("=", 1) for line in runner.log(pod).splitlines())
+        assert set(variables) == {"PATH", "HOME", "LANG", "HOSTNAME", "MINE"}
+        assert variables["PATH"].split(":")[0] == str(Path(sys.executable).parent)
+        assert variables["HOSTNAME"] == "a-pod"
+
+
+def node(index: int, script: str, namespace: str = "default", **fields: Any) -> Object:
+    """A pod of a job with a headless service."""
+    name = f"job-node-0-{index}"
+    return make_pod(name, shell(script, **fields), namespace=namespace, hostname=name, subdomain="job")
+
+
+@isolated_modes
+async def test_names(open_runner: OpenRunner, mode: str) -> None:
+    """Pods of a headless service find each other by every form of their names, from other namespaces by qualified ones."""
+    wait = "until getent hosts job-node-0-1.job.default > /dev/null; do sleep 0.05; done; "
+    forms = ["job-node-0-1", "job-node-0-1.job", "job-node-0-1.job.default", "job-node-0-1.job.default.svc"]
+    forms.append("job-node-0-1.job.default.svc.cluster.local")
+    lookups = "; ".join(f"getent hosts {name} | cut -d' ' -f1" for name in forms)
+    service = "getent ahostsv4 job | grep STREAM | wc -l"
+    first = node(0, wait + f"hostname; {lookups}; {service}")
+    second = node(1, "sleep 60")
+    foreign = node(0, wait + "getent hosts job-node-0-1 || echo unknown", namespace="other")
+    async with open_runner(mode) as runner, runner.run(first, second, foreign):
+        await wait_for_log(runner, foreign, "unknown")
+        with anyio.fail_after(30):
+            while len(runner.log(first).splitlines()) < 7:
+                await anyio.sleep(0.02)
+        address = runner.api.status("job-node-0-1")["podIP"]
+        assert runner.log(first).splitlines() == ["job-node-0-0", *[address] * 5, "2"]
+
+
+@pytest.mark.root
+async def test_unknown_names_fail_fast(open_runner: OpenRunner) -> None:
+    """In a network without name servers, a name that does not exist is refused without a long wait."""
+    pod = make_pod("pod", shell("getent hosts nowhere.invalid; echo $?"))
+    async with open_runner("netns") as runner:
+        with anyio.fail_after(10):
+            await runner.run_to_end(pod)
+        assert runner.log(pod) == "2\n"
+
+
+SERVER = """
+import socket, sys
+listener = socket.create_server(("0.0.0.0", 29400))
+print("listening", flush=True)
+while True:
+    listener.accept()[0].sendall(socket.gethostname().encode())
+"""
+CLIENT = """
+import socket, sys
+print(socket.create_connection((sys.argv[1], 29400), 5).recv(100).decode(), flush=True)
+"""
+
+
+@pytest.mark.root
+async def test_two_jobs_on_one_port(open_runner: OpenRunner) -> None:
+    """With networks of their own, pods of two jobs listen on one port, and each client reaches its own server."""
+    servers = [node(0, f"exec python -c '{SERVER}'", namespace=namespace) for namespace in ("one", "two")]
+    async with open_runner("netns") as runner, runner.run(*servers):
+        for server in servers:
+            await wait_for_log(runner, server, "listening")
+        for namespace in ("one", "two"):
+            client = node(1, f"python -c '{CLIENT}' job-node-0-0.job", namespace=namespace)
+            client["metadata"]["name"] = f"client-{namespace}"
+            status = await runner.run_to_end(client)
+            assert status["phase"] == "Succeeded", runner.log(client)
+            assert runner.log(client) == "job-node-0-0\n"
+
+
+async def test_plain_rewrites_names(open_runner: OpenRunner) -> None:
+    """Without namespaces, names of pods in environment variables become 127.0.0.1."""
+    env = [{"name": "MASTER", "value": "tcp://job-node-0-1.job:29400"}]
+    pod = node(0, "echo $MASTER", env=env)
+    async with open_runner("plain") as runner:
+        await runner.run_to_end(pod)
+        assert runner.log(pod) == "tcp://127.0.0.1:29400\n"
+
+
+async def test_plain_refuses_volumes(open_runner: OpenRunner) -> None:
+    """Without mount namespaces a pod that mounts volumes fails, and the message says why."""
+    mounts = [{"name": "v", "mountPath": "/data"}]
+    pod = make_pod("pod", shell("true", volumeMounts=mounts), volumes=[{"name": "v", "emptyDir": {}}])
+    async with open_runner("plain") as runner:
+        status = await runner.run_to_end(pod)
+        assert (status["phase"], status["reason"]) == ("Failed", "Unsupported")
+        assert "this machine allows no mount namespaces" in status["message"]
+
+
+def deleting(pod: Object, grace: int = 30) -> Object:
+    """The pod after its deletion was accepted."""
+    deletion = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
+    return pod | {"metadata": pod["metadata"] | deletion}
+
+
+@every_mode
+@pytest.mark.parametrize(
+    ("script", "code", "output"),
+    [
+        pytest.param(
+            f"exec {sys.executable} -c 'print(1, flush=True); import time; time.sleep(600)'", 143, "1\n", id="default"
+        ),
+        pytest.param("trap 'echo bye; exit 5' TERM; echo 1; while :; do sleep 0.05; done", 5, "1\nbye\n", id="handler"),
+    ],
+)
+async def test_termination(open_runner: OpenRunner, mode: str, script: str, code: int, output: str) -> None:
+    """Deletion sends SIGTERM; the final status is written before the object is removed."""
+    pod = make_pod("pod", shell(script))
+    async with open_runner(mode) as runner, runner.run(pod) as (worker,):
+        await wait_for_log(runner, pod, "1\n")
+        worker.update(deleting(pod))
+        await runner.api.wait_until(lambda: bool(runner.api.deleted))
+        status = runner.api.status("pod")
+        assert (status["phase"], terminated(status)["exitCode"]) == ("Failed", code)
+        assert runner.log(pod) == output
+        assert ("Normal", "Killing", "Stopping container main") in runner.api.events
+
+
+@simplest_mode
+async def test_grace_period(open_runner: OpenRunner, mode: str) -> None:
+    """A program that ignores SIGTERM is killed after the grace period."""
+    clock = ManualClock()
+    pod = make_pod("pod", shell("trap '' TERM; echo 1; while :; do sleep 0.05; done"), restartPolicy="Always")
+    async with open_runner(mode, clock) as runner, runner.run(pod) as (worker,):
+        await wait_for_log(runner, pod, "1\n")
+        worker.update(deleting(pod, grace=17))
+        await clock.wait_for_sleepers(1)
+        assert clock.sleeping == [17]
+        await clock.advance(17)
+        await runner.api.wait_until(lambda: bool(runner.api.deleted))
+        status = runner.api.status("pod")
+        assert (status["phase"], terminated(status)["exitCode"]) == ("Failed", 137)
+
+
+@every_mode
+async def test_forced_deletion(open_runner: OpenRunner, mode: str, tmp_path: Path) -> None:
+    """A pod whose object is gone is killed at once, and its files are removed."""
+    marker = f"60.{secrets.randbelow(10**9)}"
+    pod = make_pod("pod", shell(f"trap '' TERM; echo 1; sleep {marker}"))
+    async with open_runner(mode) as runner, runner.run(pod) as (worker,):
+        await wait_for_log(runner, pod, "1\n")
+        worker.forget()
+        with anyio.fail_after(30):
+            while PodDirectory(tmp_path, worker.uid).state.exists():
+                await anyio.sleep(0.02)
+        assert not PodDirectory(tmp_path, worker.uid).logs.exists()
+        assert processes_with(marker) == []
+
+
+@every_mode
+async def test_orphans_die_with_the_container(open_runner: OpenRunner, mode: str) -> None:
+    """Processes that a container has left behind in sessions of their own end with it."""
+    marker = f"60.{secrets.randbelow(10**9)}"
+    pod = make_pod("pod", shell(f"setsid sh -c 'setsid sleep {marker} & sleep {marker}' & sleep 0.3; exit 0"))
+    async with open_runner(mode) as runner:
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == "Succeeded"
+        assert processes_with(marker) == []
+
+
+@every_mode
+async def test_stop_leaves_nothing(open_runner: OpenRunner, mode: str, tmp_path: Path) -> None:
+    """When the kubelet stops, no process, mount or network interface is left."""
+    interfaces = sorted(path.name for path in Path("/sys/class/net").iterdir())
+    marker = f"60.{secrets.randbelow(10**9)}"
+    pod = make_pod("pod", shell(f"trap '' TERM; setsid sleep {marker} & echo 1; sleep {marker}"))
+    async with open_runner(mode) as runner, runner.run(pod):
+        await wait_for_log(runner, pod, "1\n")
+        assert processes_with(marker)
+    assert processes_with(marker) == []
+    assert processes_with(str(tmp_path)) == []
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+    assert sorted(path.name for path in Path("/sys/class/net").iterdir()) == interfaces
+
+
+FORMER = {
+    "containerID": "process://former",
+    "restartCount": 1,
+    "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+}
+
+
+@simplest_mode
+@pytest.mark.parametrize(
+    ("policy", "phase", "restarts"),
+    [pytest.param("Never", "Failed", 1, id="never"), pytest.param("OnFailure", "Succeeded", 2, id="restart")],
+)
+async def test_former_kubelet(open_runner: OpenRunner, mode: str, policy: str, phase: str, restarts: int) -> None:
+    """What ran under a former kubelet counts as lost, and the restart policy decides about it."""
+    status = {"phase": "Running", "containerStatuses": [{"name": "main", **FORMER}]}
+    pod = make_pod("pod", shell("exit 0"), restartPolicy=policy) | {"status": status}
+    async with open_runner(mode) as runner:
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == phase
+        found = container_status(status)
+        assert found["restartCount"] == restarts
+        lost = found["state"] if policy == "Never" else found["lastState"]
+        assert lost["terminated"]["reason"] == "ContainerStatusUnknown"
+        assert lost["terminated"]["exitCode"] == 137
+
+
+async def test_deadline(open_runner: OpenRunner) -> None:
+    """A pod that runs longer than activeDeadlineSeconds fails with DeadlineExceeded."""
+    clock = ManualClock()
+    pod = make_pod("pod", shell("echo 1; sleep 60"), activeDeadlineSeconds=90)
+    async with open_runner("plain", clock) as runner, runner.run(pod):
+        await wait_for_log(runner, pod, "1\n")
+        await clock.advance(90)
+        status = await runner.api.wait_for_phase("pod", "Failed")
+        assert status["reason"] == "DeadlineExceeded"
+        assert terminated(status)["exitCode"] == 143
+
+
+async def test_unsupported_pod(open_runner: OpenRunner) -> None:
+    """A pod that asks for what the dev cluster cannot do fails with a message that names the fields."""
+    pod = make_pod("pod", shell("true", readinessProbe={"exec": {"command": ["true"]}}), hostNetwork=True)
+    async with open_runner("plain") as runner:
+        status = await runner.run_to_end(pod)
+        assert status["reason"] == "Unsupported"
+        assert "spec.hostNetwork" in status["message"]
+        assert "spec.containers[0].readinessProbe" in status["message"]
+
+
+async def test_ignored_fields(open_runner: OpenRunner) -> None:
+    """A security context has no effect, and an event says so."""
+    pod = make_pod("pod", shell("true"), securityContext={"runAsUser": 1})
+    async with open_runner("plain") as runner, runner.run(pod):
+        await runner.api.wait_until(lambda: "Ignored" in runner.api.reasons())
+
+
+async def test_crash_is_contained(open_runner: OpenRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failure of the kubelet itself fails the pod, and the other pods go on."""
+    pods = [make_pod("broken", shell("true")), make_pod("fine", shell("true"))]
+    create = PodDirectory.create
+
+    def fail_once(directory: PodDirectory) -> None:
+        if "broken" in directory.uid:
+            raise RuntimeError("boom")
+        create(directory)
+
+    monkeypatch.setattr(PodDirectory, "create", fail_once)
+    async with open_runner("plain") as runner, runner.run(*pods):
+        status = await runner.api.wait_for_phase("broken", "Failed")
+        assert status["reason"] == "KubeletError"
+        await runner.api.wait_for_phase("fine", "Succeeded")
+
+
+async def test_status_is_written_in_the_end(open_runner: OpenRunner) -> None:
+    """A status that cannot be written now is written later."""
+    async with open_runner("plain") as runner:
+        runner.api.failures = [TransportError("connection refused")]
+        assert (await runner.run_to_end(make_pod("pod", shell("true"))))["phase"] == "Succeeded"
+
+
+@simplest_isolated_mode
+async def test_termination_message(open_runner: OpenRunner, mode: str) -> None:
+    """What a container writes to its termination log is the message of its last state."""
+    pod = make_pod("pod", shell("echo -n reason > /dev/termination-log; exit 1"))
+    async with open_runner(mode) as runner:
+        assert terminated(await runner.run_to_end(pod))["message"] == "reason"
+    assert not Path("/dev/termination-log").exists()
+
+
+@simplest_mode
+async def test_message_from_the_log(open_runner: OpenRunner, mode: str) -> None:
+    """A failed container may fall back to the end of its log."""
+    container = shell("echo some; echo reason; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
+    async with open_runner(mode) as runner:
+        assert terminated(await runner.run_to_end(make_pod("pod", container)))["message"] == "some\nreason\n"
+
+
+async def test_conditions_of_others_are_kept(open_runner: OpenRunner) -> None:
+    """A condition that another component has set stays."""
+    other = {"type": "DisruptionTarget", "status": "True", "reason": "Test"}
+    pod = make_pod("pod", shell("true")) | {"status": {"phase": "Pending", "conditions": [other]}}
+    async with open_runner("plain") as runner:
+        assert other in (await runner.run_to_end(pod))["conditions"]

@@ -1,0 +1,32 @@
+"""Backend: what all request handlers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.kube.clock import timestamp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.devcluster.apiserver.registry import Registry
+    from trainer.devcluster.apiserver.storage import Storage
+    from trainer.kube.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The state of the server behind its HTTP face."""
+
+    storage: Storage
+    registry: Registry
+    clock: Clock
+    data_dir: Path
+    """Where the kubelet keeps container logs."""
+    ca_pem: str
+    """The authority that clients have to trust; published in every namespace."""
+
+    def now(self) -> str:
+        """The time as objects carry it."""
+        return timestamp(self.clock.now())

@@ -1,0 +1,140 @@
+"""Request bodies: from bytes in one of the accepted formats to an object, with what is odd about them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import yaml
+
+from trainer.devcluster.apiserver import protobuf, status
+from trainer.devcluster.apiserver.negotiation import JSON, PROTOBUF, YAML
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+_MAX_YAML_NODES = 1_000_000
+_OBJECT_FORMATS = (JSON, YAML, PROTOBUF)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A decoded body."""
+
+    value: Any
+    duplicates: list[str] = field(default_factory=list)
+    """Paths of JSON members that occur twice in one object; the last one counts."""
+
+
+def decode_object(content: bytes, content_type: str) -> tuple[Object, list[str]]:
+    """An object and the paths of its duplicate fields.
+
+    Raises:
+        StatusError: 400, the bytes are malformed or no object; 415, the format is not one of those read.
+    """
+    media_type = content_type.split(";", 1)[0].strip().lower() or JSON
+    if media_type not in _OBJECT_FORMATS:
+        raise status.unsupported_media_type(_OBJECT_FORMATS)
+    if media_type == PROTOBUF:
+        return _decode_protobuf(content), []
+    body = decode_json(content) if media_type == JSON else Body(decode_yaml(content))
+    if not isinstance(body.value, dict):
+        found = type(body.value).__name__
+        raise status.bad_request(
+            f"couldn't get version/kind; the body must be an object with apiVersion and kind, not a {found}"
+        )
+    return body.value, body.duplicates
+
+
+def decode_json(content: bytes) -> Body:
+    """Any JSON value, with the paths of duplicate members.
+
+    Raises:
+        StatusError: 400, the bytes are not JSON.
+    """
+    repeated: dict[int, tuple[Object, list[str]]] = {}
+
+    def collect(pairs: list[tuple[str, Any]]) -> Object:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            # The dict is kept here too, so that its id stays unique until the paths are known.
+            repeated[id(members)] = members, [name for name, count in counts.items() if count > 1]
+        return members
+
+    try:
+        value = json.loads(content, object_pairs_hook=collect, parse_constant=_refuse_constant)
+        return Body(value, _paths(value, repeated, "") if repeated else [])
+    except (ValueError, RecursionError) as error:
+        raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+
+
+def decode_yaml(content: bytes) -> Any:
+    """Any YAML document, as JSON values.
+
+    Raises:
+        StatusError: 400, the bytes are not one YAML document, or it expands to too many nodes.
+    """
+    try:
+        value = yaml.load(content, Loader=_JsonLoader)  # noqa: S506 - derives from the safe loader
+        return _plain(value, [_MAX_YAML_NODES])
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise status.bad_request(f"error parsing YAML: {error}") from error
+
+
+class _JsonLoader(yaml.CSafeLoader):
+    """Reads timestamps and such as text, as the YAML-to-JSON conversion of Kubernetes does."""
+
+
+_JsonLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _plain(value: Any, budget: list[int]) -> Any:
+    # Aliases make a small document huge, so the copy counts what it visits.
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise ValueError(f"the document has more than {_MAX_YAML_NODES} nodes")
+    if isinstance(value, dict):
+        return {_key(key): _plain(entry, budget) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry, budget) for entry in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError(f"{value!r} has no JSON form")
+
+
+def _key(key: object) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, str | int | float):
+        return str(key)
+    raise ValueError(f"{key!r} cannot be the name of a field")
+
+
+def _decode_protobuf(content: bytes) -> Object:
+    try:
+        return protobuf.decode(content)
+    except ValueError as error:
+        raise status.bad_request(f"cannot decode the protobuf body: {error}") from error
+
+
+def _paths(value: Any, repeated: dict[int, tuple[Object, list[str]]], path: str) -> list[str]:
+    found: list[str] = []
+    if isinstance(value, dict):
+        found += [f"{path}.{name}".lstrip(".") for name in repeated.get(id(value), (value, []))[1]]
+        for name, entry in value.items():
+            found += _paths(entry, repeated, f"{path}.{name}")
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            found += _paths(entry, repeated, f"{path}[{index}]")
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,0 +1,85 @@
+"""Dispatch: authenticates a request, finds its handler, and turns failures into Status answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+import structlog
+from aiohttp import web
+
+from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.handlers import delete, pod, read, scale, write
+from trainer.devcluster.apiserver.handlers.call import Call, failure
+from trainer.devcluster.apiserver.routing import UnknownPathError, resolve
+
+if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.auth import Authenticator
+    from trainer.devcluster.apiserver.backend import Backend
+    from trainer.devcluster.apiserver.deletion import Deleter
+    from trainer.devcluster.apiserver.handlers.documents import Documents
+    from trainer.devcluster.apiserver.pipeline import Pipeline
+
+log = structlog.get_logger(__name__)
+
+Handler = Callable[[Call], Awaitable[web.StreamResponse]]
+
+_OBJECT_HANDLERS: Final[dict[str, Handler]] = {
+    "get": read.get,
+    "list": read.list_or_watch,
+    "create": write.create,
+    "update": write.update,
+    "patch": write.patch,
+    "delete": delete.delete,
+    "deletecollection": delete.delete_collection,
+}
+_SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
+    ("scale", "get"): scale.get,
+    ("scale", "update"): scale.update,
+    ("scale", "patch"): scale.patch,
+    ("log", "get"): pod.log,
+    ("binding", "create"): pod.bind,
+}
+
+
+class Dispatcher:
+    """The one handler of the HTTP application."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        authenticator: Authenticator,
+        documents: Documents,
+        pipeline: Pipeline,
+        deleter: Deleter,
+    ) -> None:
+        self._backend = backend
+        self._authenticator = authenticator
+        self._documents = documents
+        self._pipeline = pipeline
+        self._deleter = deleter
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer any request; nothing that a client sends makes it fail."""
+        try:
+            self._authenticator.authenticate(request.headers.get("Authorization"), request.path)
+            return await self._answer(request)
+        except status.StatusError as error:
+            return failure(error)
+        except UnknownPathError:
+            return web.Response(status=404, text="404 page not found\n")
+        except RecursionError:
+            return failure(status.bad_request("the body is nested too deeply"))
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("failed to answer a request", method=request.method, path=request.path)
+            return failure(status.internal_error("the dev cluster has a bug; its log has the details"))
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        document = await self._documents.find(request)
+        if document is not None:
+            return document
+        target = resolve(self._backend.registry, request.method, request.path)
+        handler = _SUBRESOURCE_HANDLERS.get((target.subresource, target.verb)) or _OBJECT_HANDLERS[target.verb]
+        return await handler(Call(self._backend, self._pipeline, self._deleter, request, target))

@@ -1,0 +1,365 @@
+"""Field managers: who owns which field, server-side apply, and the bookkeeping of all other writes.
+
+Sources: Kubernetes documentation, "Server-Side Apply"; KEP-555. None of these functions changes its arguments.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trainer.devcluster.apiserver import fieldsets
+from trainer.devcluster.apiserver.correlation import same
+from trainer.devcluster.apiserver.fieldsets import EMPTY, FieldSet, Path
+from trainer.devcluster.apiserver.status import Cause
+from trainer.devcluster.apiserver.typedvalues import (
+    TypedValueError,
+    compare,
+    fields_of,
+    merge,
+    remove,
+    with_named_parents,
+)
+from trainer.kube.objects import annotations_of, metadata_of, name_of, namespace_of, uid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from trainer.devcluster.apiserver.listtypes import Typing
+    from trainer.kube.objects import Object
+
+MAX_UPDATE_MANAGERS: Final = 10
+"""So many managers of updates are kept apart; older ones are merged into one."""
+
+_APPLY, _UPDATE = "Apply", "Update"
+_ANCIENT_CHANGES: Final = "ancient-changes"
+_BEFORE_FIRST_APPLY: Final = "before-first-apply"
+_KUBECTL: Final = "kubectl"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_STATUS_RESETS: Final = ("metadata", "spec")
+_SERVER_OWNED: Final[FieldSet] = frozenset(
+    {
+        ("f:apiVersion",), ("f:kind",), ("f:metadata",),
+        *(("f:metadata", f"f:{name}") for name in (
+            "name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields",
+            "resourceVersion",
+        )),
+    }
+)  # fmt: skip
+
+# What Go writes for an object in which nothing is set: these are not new when a first write fills them.
+_POD_SPEC: Final[Object] = {"containers": None}
+_EMPTY_OBJECTS: Final[dict[str, Object]] = {
+    "v1/Namespace": {"spec": {}, "status": {}},
+    "v1/Node": {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {}}, "nodeInfo": {}}},
+    "v1/PersistentVolume": {"spec": {}, "status": {}},
+    "v1/PersistentVolumeClaim": {"spec": {"resources": {}}, "status": {}},
+    "v1/Pod": {"spec": _POD_SPEC, "status": {}},
+    "v1/Service": {"spec": {}, "status": {"loadBalancer": {}}},
+    "v1/Event": {"involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None},
+    "v1/LimitRange": {"spec": {"limits": None}},
+    "v1/ResourceQuota": {"spec": {}, "status": {}},
+    "apiextensions.k8s.io/v1/CustomResourceDefinition": {
+        "spec": {"names": {}, "versions": None},
+        "status": {"conditions": None, "acceptedNames": {}, "storedVersions": None},
+    },
+    "batch/v1/Job": {"spec": {"template": {"metadata": {}, "spec": _POD_SPEC}}, "status": {}},
+    "coordination.k8s.io/v1/Lease": {"spec": {}},
+    "discovery.k8s.io/v1/EndpointSlice": {"endpoints": None, "ports": None},
+    "events.k8s.io/v1/Event": {"eventTime": None, "regarding": {}, "deprecatedSource": {}},
+    "policy/v1/PodDisruptionBudget": {"spec": {}, "status": {}},
+    "rbac.authorization.k8s.io/v1/Role": {"rules": None},
+    "rbac.authorization.k8s.io/v1/ClusterRole": {"rules": None},
+    "rbac.authorization.k8s.io/v1/RoleBinding": {"roleRef": {}},
+    "rbac.authorization.k8s.io/v1/ClusterRoleBinding": {"roleRef": {}},
+}
+
+
+class _Identity(NamedTuple):
+    """What tells entries of managedFields apart."""
+
+    manager: str
+    operation: str
+    subresource: str
+    api_version: str
+    """Empty for applies: one applier owns fields across versions."""
+
+    @property
+    def described(self) -> str:
+        text = f'"{self.manager}"'
+        if self.subresource:
+            text += f' with subresource "{self.subresource}"'
+        return f"{text} using {self.api_version}" if self.operation == _UPDATE else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    fields: FieldSet
+    time: str
+    api_version: str
+
+
+_Managers = dict[_Identity, _Entry]
+
+
+class ApplyConflict(Exception):  # noqa: N818 - the name of the outcome in the documentation
+    """Other managers own fields that the configuration changes; the user decides: force, or leave the fields out."""
+
+    def __init__(self, conflicts: Mapping[str, Collection[Path]]) -> None:
+        """Describe conflicts: paths by the description of the manager that owns them."""
+        listed = [(manager, fieldsets.display(path)) for manager in conflicts for path in sorted(conflicts[manager])]
+        self.causes = [Cause("FieldManagerConflict", f"conflict with {manager}", field) for manager, field in listed]
+        """One per field, as in the details of the answer."""
+        if len(listed) == 1:
+            manager, field = listed[0]
+            text = f"1 conflict: conflict with {manager}: {field}"
+        else:
+            lines = []
+            for manager in sorted(conflicts):
+                lines.append(f"conflicts with {manager}:")
+                lines += [f"- {fieldsets.display(path)}" for path in sorted(conflicts[manager])]
+            text = f"{len(listed)} conflicts: " + "\n".join(lines)
+        self.message = f"Apply failed with {text}"
+        super().__init__(self.message)
+
+
+class ApplyTypeError(ValueError):
+    """An applied configuration does not fit the schema; the API server answers with status 500."""
+
+
+def apply(
+    live: Object | None,
+    applied: Object,
+    *,
+    manager: str,
+    force: bool,
+    schema: Typing,
+    subresource: str | None,
+    now: str,
+    reset_fields: Collection[str] | None = None,
+) -> Object:
+    """Server-side apply: merge a configuration into the live object.
+
+    Args:
+        live: the stored object; None when the apply creates it.
+        applied: the configuration, with apiVersion, kind and metadata.name; not pruned or defaulted.
+        manager: field manager of the request.
+        force: take over fields that others own instead of failing.
+        schema: type of the kind.
+        subresource: subresource that the request is for.
+        now: time of the request, RFC 3339.
+        reset_fields: top-level fields that this endpoint does not change and nobody comes to own through it, such as
+            `status` on a resource with a status subresource; the default is `metadata` and `spec` on `status`, none
+            elsewhere.
+
+    Returns:
+        A new object with its managedFields; equal to `live`, times included, when nothing changes. Formerly applied
+        fields that are no longer in the configuration, and that nobody else owns, are gone.
+
+    Raises:
+        ApplyConflict: without `force`, others own fields that would change.
+        ApplyTypeError: the configuration has unknown fields or values of the wrong type.
+    """
+    if reset_fields is None:
+        reset_fields = _STATUS_RESETS if subresource == "status" else ()
+    config = {name: value for name, value in applied.items() if name not in reset_fields}
+    api_version = str(applied.get("apiVersion") or "")
+    identity = _Identity(manager, _APPLY, subresource or "", "")
+    before = _managers_of_live(live, schema, api_version)
+    old = {} if live is None else _without_managed_fields(live)
+    try:
+        owned = fields_of(config, schema) - _SERVER_OWNED
+    except TypedValueError as error:
+        raise ApplyTypeError(f"failed to create typed patch object ({_describe(applied)}): {error}") from error
+    previous = before[identity].fields if identity in before else EMPTY
+    managers = {**before, identity: _Entry(owned, now, api_version)}
+    merged: Object = merge(old, config, schema)
+    merged = remove(merged, _abandoned(previous, managers, schema), schema)
+    others = {other: entry for other, entry in managers.items() if other != identity}
+    conflicts, others = _take_over(others, old, merged, schema)
+    if conflicts and not force and not _is_kubectl_upgrade(manager, live, conflicts, schema):
+        raise ApplyConflict({other.described: paths for other, paths in sorted(conflicts.items())})
+    managers = {**others, identity: managers[identity]}
+    if live is not None and same(merged, old) and _fields(managers) == _fields(before):
+        managers = before
+    return _with_managed_fields(merged, managers)
+
+
+def update(
+    live: Object | None,
+    new: Object,
+    *,
+    manager: str,
+    schema: Typing,
+    subresource: str | None,
+    now: str | None,
+) -> list[Object]:
+    """The managedFields of an object that was created, updated or patched.
+
+    Args:
+        live: the stored object; None for a create.
+        new: the object as it will be stored; its own managedFields count when they are set, an empty list or one empty
+            entry resets them, and without them those of `live` are carried on.
+        manager: field manager of the request.
+        schema: type of the kind.
+        subresource: subresource that the request is for.
+        now: time of the request, RFC 3339; None leaves the time out.
+
+    Returns:
+        New entries; times change only where fields do. Empty when nobody owns anything.
+    """
+    managers = _decode(_managed_fields_to_carry_on(live, new))
+    if not managers and live is not None and uid_of(live):
+        # Somebody has reset the entries: the documented way to stop the bookkeeping of an object.
+        return []
+    api_version = str(new.get("apiVersion") or "")
+    old = _empty_object(new) if live is None else _without_managed_fields(live)
+    taken, managers = _take_over_all(managers, old, _without_managed_fields(new), schema)
+    if taken:
+        identity = _Identity(manager, _UPDATE, subresource or "", api_version)
+        previous = managers[identity].fields if identity in managers else EMPTY
+        managers[identity] = _Entry(previous | taken, now or "", api_version)
+    return _encode(_capped(managers))
+
+
+def _take_over_all(managers: _Managers, old: Object, new: Object, schema: Typing) -> tuple[FieldSet, _Managers]:
+    changes = compare(old, new, schema)
+    taken = (changes.added | changes.modified) - _SERVER_OWNED
+    gone = taken | changes.removed
+    remaining = {identity: replace(entry, fields=entry.fields - gone) for identity, entry in managers.items()}
+    return taken, {identity: entry for identity, entry in remaining.items() if entry.fields}
+
+
+def _take_over(
+    managers: _Managers, old: Object, new: Object, schema: Typing
+) -> tuple[dict[_Identity, FieldSet], _Managers]:
+    """What others own of the changed fields, and the others without it."""
+    taken, remaining = _take_over_all(managers, old, new, schema)
+    conflicts = {identity: entry.fields & taken for identity, entry in managers.items()}
+    return {identity: paths for identity, paths in conflicts.items() if paths}, remaining
+
+
+def _abandoned(previous: FieldSet, managers: _Managers, schema: Typing) -> FieldSet:
+    """Fields that the applier used to own and that nobody owns now."""
+    if not previous:
+        return EMPTY
+    owned = frozenset(path for entry in managers.values() for path in entry.fields)
+    unowned = with_named_parents(previous, schema) - with_named_parents(owned, schema)
+    return unowned - _SERVER_OWNED
+
+
+def _is_kubectl_upgrade(
+    manager: str, live: Object | None, conflicts: Mapping[_Identity, FieldSet], schema: Typing
+) -> bool:
+    """Whether the conflicts are about fields that kubectl itself applied before, on the client side."""
+    text = annotations_of(live or {}).get(_LAST_APPLIED)
+    if manager != _KUBECTL or not text:
+        return False
+    try:
+        applied_before = fields_of(json.loads(text), schema)
+    except ValueError:
+        return False
+    return all(paths <= applied_before for paths in conflicts.values())
+
+
+def _managers_of_live(live: Object | None, schema: Typing, api_version: str) -> _Managers:
+    if live is None:
+        return {}
+    managers = _decode(metadata_of(live).get("managedFields") or [])
+    if managers:
+        return managers
+    taken, _ = _take_over_all({}, _empty_object(live), _without_managed_fields(live), schema)
+    if not taken:
+        return {}
+    identity = _Identity(_BEFORE_FIRST_APPLY, _UPDATE, "", api_version)
+    return {identity: _Entry(taken, "", api_version)}
+
+
+def _managed_fields_to_carry_on(live: Object | None, new: Object) -> list[Object]:
+    given = metadata_of(new).get("managedFields")
+    if given is not None and given in ([], [{}]) and live is not None:
+        return []
+    if given and _decode(given):
+        entries: list[Object] = given
+        return entries
+    return metadata_of(live or {}).get("managedFields") or []
+
+
+def _decode(entries: list[Object]) -> _Managers:
+    managers: _Managers = {}
+    for entry in entries:
+        operation, api_version = entry.get("operation"), entry.get("apiVersion") or ""
+        if operation not in (_APPLY, _UPDATE):
+            continue
+        identity = _Identity(
+            entry.get("manager") or "",
+            operation,
+            entry.get("subresource") or "",
+            api_version if operation == _UPDATE else "",
+        )
+        fields = fieldsets.parse(entry.get("fieldsV1") or {})
+        managers[identity] = _Entry(fields, entry.get("time") or "", api_version)
+    return managers
+
+
+def _encode(managers: _Managers) -> list[Object]:
+    def order(item: tuple[_Identity, _Entry]) -> tuple[str, str, str, str, str]:
+        identity, entry = item
+        return identity.operation, entry.time, identity.manager, entry.api_version, identity.subresource
+
+    return [_encode_entry(identity, entry) for identity, entry in sorted(managers.items(), key=order)]
+
+
+def _encode_entry(identity: _Identity, entry: _Entry) -> Object:
+    encoded: dict[str, Any] = {
+        "manager": identity.manager,
+        "operation": identity.operation,
+        "apiVersion": entry.api_version,
+    }
+    if entry.time:
+        encoded["time"] = entry.time
+    encoded |= {"fieldsType": "FieldsV1", "fieldsV1": fieldsets.render(entry.fields)}
+    if identity.subresource:
+        encoded["subresource"] = identity.subresource
+    return encoded
+
+
+def _capped(managers: _Managers) -> _Managers:
+    updates = sorted((entry.time, identity) for identity, entry in managers.items() if identity.operation == _UPDATE)
+    capped = dict(managers)
+    for _, identity in updates[: max(len(updates) - MAX_UPDATE_MANAGERS, 0)]:
+        entry = capped.pop(identity)
+        bucket = _Identity(_ANCIENT_CHANGES, _UPDATE, "", entry.api_version)
+        known = capped.get(bucket)
+        fields = entry.fields | known.fields if known is not None else entry.fields
+        capped[bucket] = replace(entry, fields=fields)
+    return capped
+
+
+def _fields(managers: _Managers) -> dict[_Identity, tuple[FieldSet, str]]:
+    return {identity: (entry.fields, entry.api_version) for identity, entry in managers.items() if entry.fields}
+
+
+def _with_managed_fields(obj: Object, managers: _Managers) -> Object:
+    entries = _encode({identity: entry for identity, entry in managers.items() if entry.fields})
+    metadata = {**metadata_of(obj), "managedFields": entries}
+    if not entries:
+        del metadata["managedFields"]
+    return {**obj, "metadata": metadata}
+
+
+def _without_managed_fields(obj: Object) -> Object:
+    metadata = {name: value for name, value in metadata_of(obj).items() if name != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
+def _empty_object(obj: Object) -> Object:
+    kind = f"{obj.get('apiVersion')}/{obj.get('kind')}"
+    return {"metadata": {}, **copy.deepcopy(_EMPTY_OBJECTS.get(kind, {}))}
+
+
+def _describe(applied: Object) -> str:
+    group_version, kind = applied.get("apiVersion"), applied.get("kind")
+    return f"{namespace_of(applied)}/{name_of(applied)}; {group_version}, Kind={kind}"

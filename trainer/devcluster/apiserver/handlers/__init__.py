@@ -1,0 +1,1 @@
+"""Request handlers: the HTTP side of each verb."""

@@ -1,0 +1,96 @@
+"""Calls: one request to a resource, and how its answers are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+from aiohttp import web
+
+from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
+from trainer.devcluster.apiserver.negotiation import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trainer.devcluster.apiserver.backend import Backend
+    from trainer.devcluster.apiserver.deletion import Deleter
+    from trainer.devcluster.apiserver.pipeline import Pipeline
+    from trainer.devcluster.apiserver.routing import Target
+    from trainer.kube.objects import Object
+
+_THREAD_BYTES = 64 * 1024
+"""Bodies from this size on are decoded beside the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose target is known."""
+
+    backend: Backend
+    pipeline: Pipeline
+    deleter: Deleter
+    request: web.Request
+    target: Target
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query parameters; of repeated ones the first counts."""
+        return self.request.query
+
+    @property
+    def user_agent(self) -> str:
+        """The User-Agent header, "" when there is none."""
+        return self.request.headers.get("User-Agent", "")
+
+    async def content(self) -> bytes:
+        """The body.
+
+        Raises:
+            StatusError: 413, it is too large.
+        """
+        try:
+            return await self.request.read()
+        except web.HTTPRequestEntityTooLarge as error:
+            message = f"Request entity too large: limit is {MAX_BODY_BYTES}"
+            raise status.request_entity_too_large(message) from error
+
+    async def decoded(self) -> tuple[Object, list[str]]:
+        """The body as an object, and the paths of its duplicate fields.
+
+        Raises:
+            StatusError: 400, 413 or 415, it cannot be read.
+        """
+        content = await self.content()
+        content_type = self.request.headers.get("Content-Type", JSON)
+        if len(content) < _THREAD_BYTES:
+            return decode_object(content, content_type)
+        return await anyio.to_thread.run_sync(decode_object, content, content_type)
+
+
+def answer(body: Any, code: int = 200, *, warnings: Iterable[str] = (), content_type: str = JSON) -> web.Response:
+    """A JSON answer with Warning headers."""
+    response = web.Response(status=code, body=msgspec.json.encode(body))
+    response.headers["Content-Type"] = content_type
+    for warning in warnings:
+        response.headers.add("Warning", f'299 - "{_escaped(warning)}"')
+    return response
+
+
+def failure(error: status.StatusError) -> web.Response:
+    """The answer to a failed request."""
+    response = answer(error.to_status(), error.code, warnings=error.warnings)
+    retry_after = (error.details or {}).get("retryAfterSeconds")
+    if retry_after:
+        response.headers["Retry-After"] = str(retry_after)
+    if error.code == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="trainer-dev"'
+    return response
+
+
+def _escaped(text: str) -> str:
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    return plain.replace("\\", "\\\\").replace('"', '\\"')

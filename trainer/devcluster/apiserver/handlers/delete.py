@@ -1,0 +1,50 @@
+"""Delete and deletecollection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.apiserver import reading
+from trainer.devcluster.apiserver.decoding import read_as
+from trainer.devcluster.apiserver.handlers.call import answer
+from trainer.devcluster.apiserver.handlers.read import presenter
+from trainer.devcluster.apiserver.params import delete_parameters, list_parameters
+from trainer.devcluster.apiserver.status import StatusError
+from trainer.kube.objects import name_of
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+    from trainer.devcluster.apiserver.handlers.call import Call
+    from trainer.devcluster.apiserver.params import DeleteParameters
+
+
+async def delete(call: Call) -> web.StreamResponse:
+    """DELETE of one object."""
+    parameters = await _parameters(call)
+    shown = presenter(call)
+    deletion = call.deleter.delete(call.target, parameters)
+    gone = deletion.answer.get("kind") == "Status" and deletion.answer.get("apiVersion") == "v1"
+    return answer(deletion.answer if gone else shown.single(deletion.answer), warnings=deletion.warnings)
+
+
+async def delete_collection(call: Call) -> web.StreamResponse:
+    """DELETE of all selected objects of a collection; answers with what was selected."""
+    parameters = await _parameters(call)
+    shown = presenter(call)
+    page = await reading.list_page(call.backend, call.target, list_parameters(call.query))
+    for obj in page.items:
+        try:
+            call.deleter.delete(replace(call.target, verb="delete", name=name_of(obj)), parameters)
+        except StatusError as error:
+            if error.code != 404:
+                raise
+    return answer(shown.page(page))
+
+
+async def _parameters(call: Call) -> DeleteParameters:
+    if not await call.content():
+        return delete_parameters(call.query, None)
+    body, _ = await call.decoded()
+    return delete_parameters(call.query, read_as("v1", "DeleteOptions", body))

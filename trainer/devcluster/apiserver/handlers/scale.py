@@ -1,0 +1,55 @@
+"""The scale subresource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.apiserver import reading, status
+from trainer.devcluster.apiserver.body import decode_json
+from trainer.devcluster.apiserver.handlers.call import answer
+from trainer.devcluster.apiserver.handlers.write import JSON_PATCH, MERGE_PATCH, patch_type, patching
+from trainer.devcluster.apiserver.params import write_parameters
+from trainer.devcluster.apiserver.scale import scale_of, scaled
+from trainer.devcluster.apiserver.write import Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from trainer.devcluster.apiserver.definitions import ScalePaths
+    from trainer.devcluster.apiserver.handlers.call import Call
+    from trainer.kube.objects import Object
+
+
+async def get(call: Call) -> web.StreamResponse:
+    """GET of the Scale."""
+    return answer(scale_of(reading.get(call.backend, call.target), _paths(call)))
+
+
+async def update(call: Call) -> web.StreamResponse:
+    """PUT of a Scale."""
+    body, _ = await call.decoded()
+    return _write(call, lambda _: body)
+
+
+async def patch(call: Call) -> web.StreamResponse:
+    """PATCH of the Scale, by JSON patch or merge patch."""
+    content_type = patch_type(call)
+    if content_type not in {JSON_PATCH, MERGE_PATCH}:
+        raise status.unsupported_media_type([JSON_PATCH, MERGE_PATCH])
+    return _write(call, patching(content_type, decode_json(await call.content()).value, None))
+
+
+def _write(call: Call, change: Callable[[Object], Object]) -> web.Response:
+    paths = _paths(call)
+    write = Write(call.target, write_parameters(call.query, call.user_agent))
+    stored = call.pipeline.update(write, lambda obj: scaled(obj, change(scale_of(obj, paths)), paths))
+    return answer(scale_of(stored, paths))
+
+
+def _paths(call: Call) -> ScalePaths:
+    paths = call.target.definition.scale
+    if paths is None:
+        raise status.no_such_resource()
+    return paths

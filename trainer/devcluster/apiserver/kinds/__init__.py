@@ -1,0 +1,60 @@
+"""The built-in kinds, one module per kind that does more than store, and what stands in for JobSet's webhooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.apiserver.kinds.configuration import CONFIG_MAP, SECRET
+from trainer.devcluster.apiserver.kinds.custom_resource_definition import CUSTOM_RESOURCE_DEFINITION
+from trainer.devcluster.apiserver.kinds.event import EVENT
+from trainer.devcluster.apiserver.kinds.job import JOB
+from trainer.devcluster.apiserver.kinds.jobset import JobSetStrategy
+from trainer.devcluster.apiserver.kinds.namespace import NAMESPACE
+from trainer.devcluster.apiserver.kinds.pod import POD
+from trainer.devcluster.apiserver.kinds.service import SERVICE
+from trainer.devcluster.apiserver.kinds.storage_claim import PERSISTENT_VOLUME_CLAIM
+from trainer.devcluster.apiserver.kinds.store_only import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    LEASE,
+    LIMIT_RANGE,
+    NODE,
+    PRIORITY_CLASS,
+    ROLE,
+    ROLE_BINDING,
+    RUNTIME_CLASS,
+    SERVICE_ACCOUNT,
+)
+from trainer.kube.resource import JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.devcluster.apiserver.definitions import ResourceDefinition
+    from trainer.devcluster.apiserver.strategy import Strategy
+
+BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
+    NAMESPACE,
+    NODE,
+    POD,
+    SERVICE,
+    CONFIG_MAP,
+    SECRET,
+    SERVICE_ACCOUNT,
+    PERSISTENT_VOLUME_CLAIM,
+    EVENT,
+    LIMIT_RANGE,
+    JOB,
+    LEASE,
+    CUSTOM_RESOURCE_DEFINITION,
+    PRIORITY_CLASS,
+    RUNTIME_CLASS,
+    ROLE,
+    ROLE_BINDING,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+)
+"""What the server always serves, in the order of discovery."""
+
+WEBHOOKS: Mapping[tuple[str, str], Strategy] = {(JOBSETS.group, JOBSETS.kind): JobSetStrategy()}
+"""Strategies that follow the schema of a custom resource, by group and kind; they stand in for admission webhooks."""

@@ -1,0 +1,135 @@
+"""Pods: what the API server and its admission plugins do to them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.apiserver.definitions import ResourceDefinition
+from trainer.devcluster.apiserver.kinds.causes import forbidden, required
+from trainer.devcluster.apiserver.kinds.editing import fill, section
+from trainer.devcluster.apiserver.kinds.pod_spec import all_containers, default_pod_spec, dicts
+from trainer.devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
+from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.objects import annotations_of
+from trainer.kube.resource import PODS
+
+if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.status import Cause
+    from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.objects import Object
+
+_JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
+_JOBSET_PRIORITY = "jobset.sigs.k8s.io/priority"
+_TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATION_SECONDS = 300
+_MUTABLE = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "schedulingGates", "nodeName")
+_IMMUTABLE_TEXT = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+class PodStrategy(StoreOnlyStrategy):
+    """Defaults, the admission plugins that matter to scheduling, and JobSet's pod webhook."""
+
+    def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
+        """Fill in the specification."""
+        spec = section(obj, "spec")
+        default_pod_spec(spec)
+        fill(spec, enableServiceLinks=True)
+        for container in all_containers(spec):
+            _default_requests(container)
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Admit the pod and set its first status."""
+        spec = section(obj, "spec")
+        fill(spec, serviceAccountName="default", priority=0, preemptionPolicy="PreemptLowerPriority")
+        spec["serviceAccount"] = spec["serviceAccountName"]
+        _tolerate_node_outages(spec)
+        _label_jobset_priority(obj)
+        obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
+        if spec.get("schedulingGates"):
+            obj["status"]["conditions"] = [_gated(context.now)]
+
+    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+        """Check the specification."""
+        return (
+            validate_pod_spec(obj["spec"], "spec") if obj["spec"].get("containers") else [required("spec.containers")]
+        )
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+        """Check that only the few mutable fields of the specification have changed."""
+        if context.subresource is not None or _immutable_part(obj) == _immutable_part(old):
+            return []
+        return [forbidden("spec", _IMMUTABLE_TEXT)]
+
+
+def quality_of_service(spec: Object) -> str:
+    """The class by which the kubelet evicts (Kubernetes documentation, "Pod Quality of Service Classes")."""
+    resources = [container.get("resources") or {} for container in all_containers(spec)]
+    if not any(entry.get("limits") or entry.get("requests") for entry in resources):
+        return "BestEffort"
+    for entry in resources:
+        limits, requests = entry.get("limits") or {}, entry.get("requests") or {}
+        if any(not limits.get(name) or requests.get(name, limits[name]) != limits[name] for name in ("cpu", "memory")):
+            return "Burstable"
+    return "Guaranteed"
+
+
+def _default_requests(container: Object) -> None:
+    limits = (container.get("resources") or {}).get("limits")
+    if isinstance(limits, dict) and limits:
+        fill(section(container["resources"], "requests"), **limits)
+
+
+def _tolerate_node_outages(spec: Object) -> None:
+    """What the DefaultTolerationSeconds admission plugin adds."""
+    tolerations = dicts(spec.get("tolerations"))
+    for taint in _TOLERATED_TAINTS:
+        if not any(
+            entry.get("key") in (taint, None) and entry.get("effect") in ("NoExecute", None) for entry in tolerations
+        ):
+            tolerations.append(
+                {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
+            )
+    spec["tolerations"] = tolerations
+
+
+def _label_jobset_priority(obj: Object) -> None:
+    """What the pod webhook of JobSet does to the pods of its Jobs."""
+    if _JOBSET_NAME in annotations_of(obj):
+        section(obj["metadata"], "labels")[_JOBSET_PRIORITY] = str(obj["spec"]["priority"])
+
+
+def _gated(now: str) -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+
+
+def _immutable_part(obj: Object) -> Object:
+    spec: Object = deepcopy(obj["spec"])
+    for field in _MUTABLE:
+        spec.pop(field, None)
+    for container in all_containers(spec):
+        container.pop("image", None)
+        container.pop("imagePullPolicy", None)
+    return spec
+
+
+POD = ResourceDefinition(
+    PODS,
+    PodStrategy(),
+    singular="pod",
+    short_names=("po",),
+    categories=("all",),
+    status_subresource=True,
+    subresources=("log", "binding"),
+)

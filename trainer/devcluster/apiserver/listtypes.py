@@ -1,0 +1,238 @@
+"""Typing: how lists and maps of a kind are merged, and which fields it has.
+
+One node type serves custom resources (from their structural schema) and built-in kinds (from `builtin_types.json.gz`,
+which `hack/generate_builtin_types.py` makes). Sources: Kubernetes documentation, "Server-Side Apply", "Merge strategy";
+KEP-555.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+from enum import StrEnum
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.kube.objects import Object
+
+Schema = dict[str, Any]
+
+_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+# The published types have no defaults; these are the defaulted fields among list map keys.
+_BUILT_IN_KEY_DEFAULTS: Final = {"protocol": "TCP"}
+
+
+class ListType(StrEnum):
+    """How two versions of a list are merged (`x-kubernetes-list-type`)."""
+
+    ATOMIC = "atomic"
+    """As one value."""
+    SET = "set"
+    """Scalars, each once."""
+    MAP = "map"
+    """Objects, told apart by key fields."""
+
+
+class Typing:
+    """The type of one value in an object: a node that leads to the types of its fields or items.
+
+    Nodes are made while walking and never change.
+    """
+
+    __slots__ = ("_definitions", "_fields", "_item", "schema")
+
+    def __init__(self, schema: Mapping[str, Any], definitions: Mapping[str, Schema] | None = None) -> None:
+        """Wrap a structural schema, or one that refers to `definitions` by `$ref`."""
+        self._definitions = definitions or {}
+        self.schema = self._resolve(schema)
+        """OpenAPI schema of the value, references resolved at this level."""
+        self._fields: dict[str, Typing | None] = {}
+        self._item: Typing | None = None
+
+    @classmethod
+    def for_custom_resource(cls, schema: Mapping[str, Any]) -> Typing:
+        """The type of custom resources with this `openAPIV3Schema`; metadata is that of every object."""
+        return cls(_as_resource(schema), _built_in()["definitions"])
+
+    @classmethod
+    def for_built_in(cls, api_version: str, kind: str) -> Typing | None:
+        """The type of a built-in kind; None when the data file does not have it."""
+        return _built_in_typing(api_version, kind)
+
+    @property
+    def is_untyped(self) -> bool:
+        """Whether any JSON value may stand here."""
+        return "type" not in self.schema and not self.is_int_or_string
+
+    @property
+    def is_int_or_string(self) -> bool:
+        """Whether an integer or a string stands here (ports, quantities)."""
+        return bool(self.schema.get("x-kubernetes-int-or-string"))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether fields beyond the declared ones are kept."""
+        return bool(self.schema.get("x-kubernetes-preserve-unknown-fields")) or (
+            self.is_untyped and not self.schema.get("properties")
+        )
+
+    @property
+    def is_atomic_map(self) -> bool:
+        """Whether an object here is merged as one value (`x-kubernetes-map-type: atomic`)."""
+        return self.schema.get("x-kubernetes-map-type") == "atomic"
+
+    @property
+    def list_type(self) -> ListType:
+        """How a list here is merged; the older patch strategy counts where no list type is declared."""
+        declared = self.schema.get("x-kubernetes-list-type")
+        if declared is not None:
+            return ListType(declared)
+        if "merge" not in self.patch_strategies:
+            return ListType.ATOMIC
+        return ListType.MAP if self.merge_key else ListType.SET
+
+    @property
+    def list_map_keys(self) -> tuple[str, ...]:
+        """Fields that tell items of a `ListType.MAP` list apart."""
+        keys = self.schema.get("x-kubernetes-list-map-keys")
+        if keys:
+            return tuple(keys)
+        return (self.merge_key,) if self.merge_key else ()
+
+    @property
+    def merge_key(self) -> str | None:
+        """Field by which a strategic merge patch finds list items (`x-kubernetes-patch-merge-key`)."""
+        return self.schema.get("x-kubernetes-patch-merge-key")
+
+    @property
+    def patch_strategies(self) -> frozenset[str]:
+        """What a strategic merge patch does here: merge, replace, retainKeys; nothing means the default."""
+        declared: str = self.schema.get("x-kubernetes-patch-strategy") or ""
+        return frozenset(filter(None, declared.split(",")))
+
+    def declares(self, name: str) -> bool:
+        """Whether this is a named field, as opposed to a key of a map."""
+        return name in (self.schema.get("properties") or {})
+
+    def field(self, name: str) -> Typing | None:
+        """The type of a field or map value; None when it may not be there."""
+        if name not in self._fields:
+            self._fields[name] = self._make_field(name)
+        return self._fields[name]
+
+    @property
+    def item(self) -> Typing:
+        """The type of list items; untyped when none is declared."""
+        if self._item is None:
+            items = self.schema.get("items")
+            self._item = Typing(items, self._definitions) if isinstance(items, dict) else UNTYPED
+        return self._item
+
+    def key_default(self, key: str) -> object:
+        """The value of a list map key that an item leaves out; None when it must be there."""
+        field = self.item.field(key)
+        declared = field.schema.get("default") if field is not None else None
+        return declared if declared is not None or not self._is_built_in else _BUILT_IN_KEY_DEFAULTS.get(key)
+
+    def prune(self, obj: Object) -> list[str]:
+        """Remove the fields that the type does not have, in place.
+
+        Returns:
+            Their paths, sorted: `spec.parts[0].colour`.
+        """
+        removed: list[str] = []
+        _prune(obj, self, "", removed)
+        return sorted(removed)
+
+    @property
+    def _is_built_in(self) -> bool:
+        return "x-kubernetes-patch-strategy" in self.schema
+
+    def _resolve(self, schema: Mapping[str, Any]) -> Schema:
+        resolved = dict(schema)
+        reference = resolved.pop("$ref", None)
+        if isinstance(reference, str):
+            resolved = self._resolve(self._definitions[reference]) | resolved
+        if resolved.get("x-kubernetes-embedded-resource"):
+            resolved = _as_resource(resolved)
+        return resolved
+
+    def _make_field(self, name: str) -> Typing | None:
+        declared = (self.schema.get("properties") or {}).get(name)
+        if declared is not None:
+            return Typing(declared, self._definitions)
+        additional = self.schema.get("additionalProperties")
+        if isinstance(additional, dict):
+            return Typing(additional, self._definitions)
+        return UNTYPED if additional is True or self.is_open else None
+
+
+UNTYPED: Final = Typing({})
+"""Anything: maps are merged by key, lists as one value."""
+
+
+def object_meta() -> Typing:
+    """The type of `metadata`."""
+    return Typing({"$ref": _OBJECT_META}, _built_in()["definitions"])
+
+
+def description_of(api_version: str, kind: str, *path: str) -> str:
+    """What the API documentation says about a field of a built-in kind; "" when it is not in the data file."""
+    typing = Typing.for_built_in(api_version, kind)
+    for name in path:
+        typing = typing.field(name) if typing is not None else None
+    return str(typing.schema.get("description") or "") if typing is not None else ""
+
+
+def built_in_definitions() -> Mapping[str, Schema]:
+    """Schemas by definition name; `$ref` values are such names. Shared: never change them."""
+    definitions: Mapping[str, Schema] = _built_in()["definitions"]
+    return definitions
+
+
+def definition_name(api_version: str, kind: str) -> str | None:
+    """The definition name of a built-in kind; None when the data file does not have it."""
+    name: str | None = _built_in()["kinds"].get(f"{api_version}/{kind}")
+    return name
+
+
+@functools.cache
+def _built_in() -> dict[str, Any]:
+    packed = resources.files(__package__).joinpath("builtin_types.json.gz").read_bytes()
+    document: dict[str, Any] = json.loads(gzip.decompress(packed))
+    return document
+
+
+@functools.cache
+def _built_in_typing(api_version: str, kind: str) -> Typing | None:
+    name = definition_name(api_version, kind)
+    return Typing({"$ref": name}, built_in_definitions()) if name is not None else None
+
+
+def _as_resource(schema: Mapping[str, Any]) -> Schema:
+    properties: Schema = {
+        **(schema.get("properties") or {}),
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"$ref": _OBJECT_META},
+    }
+    return {**schema, "type": "object", "properties": properties, "x-kubernetes-embedded-resource": False}
+
+
+def _prune(value: object, typing: Typing, path: str, removed: list[str]) -> None:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            _prune(item, typing.item, f"{path}[{index}]", removed)
+    elif isinstance(value, dict):
+        for name in list(value):
+            child = f"{path}.{name}" if path else name
+            field = typing.field(name)
+            if field is None:
+                del value[name]
+                removed.append(child)
+            else:
+                _prune(value[name], field, child, removed)

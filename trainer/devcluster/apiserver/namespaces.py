@@ -1,0 +1,51 @@
+"""Namespaces: who may create objects in them, and what every new one contains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.status import Cause
+from trainer.devcluster.apiserver.storage import Partition
+from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
+from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+
+if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.storage import Storage
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+PARTITION = Partition.of(NAMESPACES)
+PROTECTED = frozenset({"default", "kube-system", "kube-public"})
+"""Namespaces that cannot be deleted."""
+
+_ROOT_CA_DESCRIPTION = "CA bundle with which pods of this namespace can verify the API server."
+
+
+def require_active(storage: Storage, resource: Resource, name: str, namespace: str) -> None:
+    """Let an object be created only in a namespace that exists and stays.
+
+    Raises:
+        StatusError: 404, there is no such namespace; 403, it is being deleted.
+    """
+    found = storage.get(PARTITION, ObjectKey("", namespace))
+    if found is None:
+        raise status.not_found(NAMESPACES, namespace)
+    if is_being_deleted(found):
+        message = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+        raise status.forbidden(resource, name, message, [cause])
+
+
+def first_objects(namespace: Object, ca_pem: str) -> list[tuple[Resource, Object]]:
+    """What a new namespace starts with: the default service account and the bundle of trusted authorities."""
+    metadata = {"namespace": name_of(namespace)}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**metadata, "name": "default"}}
+    annotations = {"kubernetes.io/description": _ROOT_CA_DESCRIPTION}
+    bundle = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {**metadata, "name": "kube-root-ca.crt", "annotations": annotations},
+        "data": {"ca.crt": ca_pem},
+    }
+    return [(SERVICE_ACCOUNTS, account), (CONFIG_MAPS, bundle)]

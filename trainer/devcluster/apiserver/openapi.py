@@ -1,0 +1,192 @@
+"""OpenAPI v3 documents: what kubectl needs for validation, `explain`, `apply` and `diff`.
+
+Source: KEP-2896. Every resource has its paths with the group, version and kind in extensions; the schemas of built-in
+kinds come from `builtin_types.json.gz`, those of custom resources are served as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.devcluster.apiserver.discovery import preference
+from trainer.devcluster.apiserver.listtypes import built_in_definitions, definition_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from trainer.devcluster.apiserver.definitions import ResourceDefinition
+    from trainer.kube.objects import Object
+
+_SCHEMAS: Final = "#/components/schemas/"
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+_OBJECT_META: Final = f"{_META}.ObjectMeta"
+_CUSTOM_PATCH_TYPES: Final = (
+    "application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json",
+)  # fmt: skip
+_PATCH_TYPES: Final = (*_CUSTOM_PATCH_TYPES, "application/strategic-merge-patch+json")
+"""kubectl apply sends a strategic merge patch to whatever lists it here."""
+_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+
+
+def index(definitions: Sequence[ResourceDefinition]) -> Object:
+    """The document of `/openapi/v3`: where the document of each group and version is."""
+    served = {(d.resource.group, d.resource.version) for d in definitions}
+    paths = {}
+    for group, version in sorted(served, key=lambda entry: (entry[0], preference(entry[1]))):
+        path = _group_version_path(group, version)
+        content = json.dumps(document(definitions, group, version), sort_keys=True).encode()
+        digest = hashlib.sha256(content).hexdigest().upper()
+        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+    return {"paths": paths}
+
+
+def document(definitions: Iterable[ResourceDefinition], group: str, version: str) -> Object | None:
+    """The document of `/openapi/v3/api/v1` or `/openapi/v3/apis/<group>/<version>`; None when nothing is served."""
+    served = [d for d in definitions if (d.resource.group, d.resource.version) == (group, version)]
+    if not served:
+        return None
+    schemas: dict[str, Any] = {}
+    for definition in served:
+        name = schema_name(definition)
+        schemas[name] = _custom_schema(definition) if definition.is_custom else _built_in_schema(definition)
+        schemas[f"{name}List"] = _list_schema(definition, name)
+    _add_referenced(schemas)
+    paths = {path: item for definition in served for path, item in _paths(definition).items()}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": version},
+        "paths": paths,
+        "components": {"schemas": dict(sorted(schemas.items()))},
+    }
+
+
+def schema_name(definition: ResourceDefinition) -> str:
+    """Name of a kind's schema: that of the published API for built-in kinds, else from the reversed group."""
+    resource = definition.resource
+    published = None if definition.is_custom else definition_name(resource.api_version, resource.kind)
+    if published is not None:
+        return published
+    return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
+
+
+def _group_version_path(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _kind(definition: ResourceDefinition) -> Object:
+    resource = definition.resource
+    return {"group": resource.group, "kind": resource.kind, "version": resource.version}
+
+
+def _custom_schema(definition: ResourceDefinition) -> Object:
+    declared: Mapping[str, Any] = definition.schema.document if definition.schema is not None else {}
+    properties = {
+        **(declared.get("properties") or {}),
+        "apiVersion": {"type": "string", "description": "Version of the schema of this object."},
+        "kind": {"type": "string", "description": "Kind of the object."},
+        "metadata": {"allOf": [_reference(_OBJECT_META)], "description": "Standard object's metadata."},
+    }
+    return {**declared, "properties": properties, "x-kubernetes-group-version-kind": [_kind(definition)]}
+
+
+def _built_in_schema(definition: ResourceDefinition) -> Object:
+    published = built_in_definitions().get(schema_name(definition))
+    schema = _published(published) if published is not None else {"type": "object"}
+    return {**schema, "x-kubernetes-group-version-kind": [_kind(definition)]}
+
+
+def _list_schema(definition: ResourceDefinition, name: str) -> Object:
+    return {
+        "type": "object",
+        "description": f"{definition.collection_kind} is a list of {definition.resource.kind}",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "items": {"type": "array", "items": _reference(name)},
+        },
+        "x-kubernetes-group-version-kind": [{**_kind(definition), "kind": definition.collection_kind}],
+    }
+
+
+def _reference(name: str) -> Object:
+    return {"$ref": f"{_SCHEMAS}{name}"}
+
+
+def _published(schema: Any) -> Any:
+    """A schema from the data file with references as OpenAPI 3.0 writes them: nothing may stand next to `$ref`."""
+    if isinstance(schema, list):
+        return [_published(entry) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    converted = {name: _published(entry) for name, entry in schema.items()}
+    name = converted.get("$ref")
+    if not isinstance(name, str):
+        return converted
+    del converted["$ref"]
+    return {"allOf": [_reference(name)], **converted} if converted else _reference(name)
+
+
+def _add_referenced(schemas: dict[str, Any]) -> None:
+    waiting = list(schemas.values())
+    while waiting:
+        for name in _references(waiting.pop()):
+            published = built_in_definitions().get(name)
+            if name not in schemas and published is not None:
+                schemas[name] = _published(published)
+                waiting.append(schemas[name])
+
+
+def _references(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return {name for entry in schema for name in _references(entry)}
+    if not isinstance(schema, dict):
+        return set()
+    found = {name for entry in schema.values() for name in _references(entry)}
+    reference = schema.get("$ref")
+    return found | {reference.removeprefix(_SCHEMAS)} if isinstance(reference, str) else found
+
+
+def _paths(definition: ResourceDefinition) -> Object:
+    resource = definition.resource
+    collection = resource.path("{namespace}" if resource.namespaced else None)
+    item = f"{collection}/{{name}}"
+    paths = {
+        collection: _operations(definition, {"list": "get", "create": "post", "deletecollection": "delete"}),
+        item: _operations(definition, {"get": "get", "update": "put", "patch": "patch", "delete": "delete"}),
+    }
+    if resource.namespaced:
+        paths[resource.path()] = _operations(definition, {"list": "get"})
+    if definition.status_subresource:
+        paths[f"{item}/status"] = _operations(definition, {"get": "get", "update": "put", "patch": "patch"})
+    return {path: operations for path, operations in paths.items() if operations}
+
+
+def _operations(definition: ResourceDefinition, methods: dict[str, str]) -> Object:
+    return {method: _operation(definition, verb) for verb, method in methods.items() if verb in definition.verbs}
+
+
+def _operation(definition: ResourceDefinition, verb: str) -> Object:
+    name = schema_name(definition)
+    answer = _reference(f"{name}List" if verb == "list" else name)
+    operation: dict[str, Any] = {
+        "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
+        "x-kubernetes-action": verb,
+        "x-kubernetes-group-version-kind": _kind(definition),
+    }
+    if verb not in _WRITES:
+        return operation
+    names = ["dryRun"]
+    if verb in ("create", "update", "patch"):
+        names += ["fieldManager", "fieldValidation"]
+        patch_types = _CUSTOM_PATCH_TYPES if definition.is_custom else _PATCH_TYPES
+        types = patch_types if verb == "patch" else ("application/json",)
+        body = {"type": "object"} if verb == "patch" else _reference(name)
+        operation["requestBody"] = {"required": True, "content": {kind: {"schema": body} for kind in types}}
+    operation["parameters"] = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in names]
+    if verb == "patch":
+        operation["parameters"].append({"name": "force", "in": "query", "schema": {"type": "boolean"}})
+    return operation

@@ -1,0 +1,114 @@
+"""Paging: consistent lists in pieces, held together by an opaque continue token."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.storage import CompactedError
+from trainer.kube.objects import ObjectKey, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.devcluster.apiserver.storage import Partition, Storage
+    from trainer.kube.objects import Object
+
+_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name
+_INCONSISTENT = -1
+_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One piece of a list."""
+
+    items: list[Object]
+    revision: int
+    continue_token: str = ""
+    remaining: int | None = None
+    """How many objects follow; None on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a list goes on."""
+
+    revision: int
+    """Revision of the first page; -1 for whatever is current."""
+    after: ObjectKey
+    """The last object of the page before."""
+
+    def encode(self) -> str:
+        """The continue token."""
+        start = f"{self.after.namespace}/{self.after.name}\0"
+        token = json.dumps({"v": _TOKEN_VERSION, "rv": self.revision, "start": start}, separators=(",", ":"))
+        return base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, token: str) -> Position:
+        """The position that a token stands for.
+
+        Raises:
+            StatusError: 400, the token is not one of ours.
+        """
+        try:
+            fields = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+            if fields["v"] != _TOKEN_VERSION or type(fields["rv"]) is not int:
+                problem = "it is of another version"
+            else:
+                namespace, _, name = fields["start"].rstrip("\0").partition("/")
+                return cls(fields["rv"], ObjectKey(namespace, name))
+        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+            problem = str(error)
+        raise status.bad_request(f"invalid continue token: continue key is not valid: {problem}")
+
+
+def first_page(
+    storage: Storage, partition: Partition, select: Callable[[Object], bool], limit: int, revision: int | None
+) -> Page:
+    """The first page of a list, of the present state or that of a revision.
+
+    Raises:
+        StatusError: 410, the history does not reach back to the revision.
+    """
+    try:
+        objects = storage.snapshot(partition, revision)
+    except CompactedError as error:
+        raise status.expired(str(error)) from error
+    return _page(objects, select, limit, storage.revision if revision is None else revision)
+
+
+def next_page(storage: Storage, partition: Partition, select: Callable[[Object], bool], limit: int, token: str) -> Page:
+    """The page that follows the one that came with this token.
+
+    Raises:
+        StatusError: 400, the token is malformed; 410, it is too old, in which case the error carries a token for an
+            inconsistent rest.
+    """
+    position = Position.decode(token)
+    consistent = position.revision != _INCONSISTENT
+    try:
+        objects = storage.snapshot(partition, position.revision if consistent else None)
+    except CompactedError as error:
+        raise status.expired(_TOO_OLD, continue_token=Position(_INCONSISTENT, position.after).encode()) from error
+    rest = [obj for obj in objects if key_of(obj) > position.after]
+    return _page(rest, select, limit, position.revision if consistent else storage.revision)
+
+
+def _page(objects: list[Object], select: Callable[[Object], bool], limit: int, revision: int) -> Page:
+    selected = [obj for obj in objects if select(obj)]
+    if not limit or len(selected) <= limit:
+        return Page(selected, revision)
+    items = selected[:limit]
+    token = Position(revision, key_of(items[-1])).encode()
+    return Page(items, revision, token, len(selected) - limit)

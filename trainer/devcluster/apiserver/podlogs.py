@@ -1,0 +1,177 @@
+"""The pods/log endpoint: which container's which run is meant, and its text as it grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import anyio
+
+from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.crilog import LogFilter, LogReader, log_path
+from trainer.devcluster.apiserver.params import boolean, integer
+from trainer.devcluster.apiserver.storage import Partition
+from trainer.kube.clock import move_on_after, parse_timestamp
+from trainer.kube.objects import key_of, name_of, uid_of
+from trainer.kube.resource import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from trainer.devcluster.apiserver.backend import Backend
+    from trainer.kube.objects import Object
+
+POLL_INTERVAL = 0.2
+"""Seconds between two looks at a log file that is being followed."""
+_PARTITION = Partition.of(PODS)
+
+
+@dataclass(frozen=True, slots=True)
+class LogParameters:
+    """Query parameters of the endpoint."""
+
+    container: str
+    follow: bool
+    previous: bool
+    timestamps: bool
+    since: datetime | None
+    tail_lines: int | None
+    limit_bytes: int | None
+
+
+def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
+    """The checked query parameters.
+
+    Raises:
+        StatusError: 400 for values that cannot be read, 422 for values that make no sense.
+    """
+    since_seconds, limit_bytes = integer(query, "sinceSeconds"), integer(query, "limitBytes")
+    since_time = query.get("sinceTime") or None
+    causes = []
+    if since_seconds is not None and since_time is not None:
+        message = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
+        causes.append(status.Cause("FieldValueForbidden", message, ""))
+    for name, value in (("sinceSeconds", since_seconds), ("limitBytes", limit_bytes)):
+        if value == 0:
+            causes.append(status.Cause("FieldValueInvalid", "Invalid value: 0: must be greater than 0", name))
+    if causes:
+        raise status.invalid("PodLogOptions", "", "", causes)
+    since = now - timedelta(seconds=since_seconds) if since_seconds is not None else None
+    if since_time is not None:
+        try:
+            since = parse_timestamp(since_time)
+        except ValueError as error:
+            raise status.bad_request(f"sinceTime: Invalid value: {since_time!r}: {error}") from error
+    return LogParameters(
+        container=query.get("container", ""),
+        follow=boolean(query, "follow"),
+        previous=boolean(query, "previous"),
+        timestamps=boolean(query, "timestamps"),
+        since=since,
+        tail_lines=integer(query, "tailLines"),
+        limit_bytes=limit_bytes,
+    )
+
+
+class ContainerLog:
+    """The log of one run of one container of a pod."""
+
+    def __init__(self, backend: Backend, pod: Object, parameters: LogParameters) -> None:
+        """Choose the container and its run.
+
+        Raises:
+            StatusError: 400, the container is not named, unknown, has not started, or has no previous run.
+        """
+        self._backend = backend
+        self._key, self._uid = key_of(pod), uid_of(pod)
+        self._parameters = parameters
+        self._container = choose_container(pod, parameters.container)
+        self._attempt = choose_attempt(pod, self._container, previous=parameters.previous)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Text as it becomes available; ends at the end of the file or, when following, with the run."""
+        parameters = self._parameters
+        path = log_path(self._backend.data_dir, self._uid, self._container, self._attempt)
+        reader = LogReader(path, LogFilter(parameters.timestamps, parameters.since, parameters.tail_lines))
+        budget = parameters.limit_bytes
+        read = reader.start
+        while True:
+            changed = self._backend.storage.changed(_PARTITION)
+            over = not parameters.follow or self._is_over()
+            chunk = await anyio.to_thread.run_sync(read)
+            read = reader.read
+            if budget is not None:
+                chunk = chunk[:budget]
+                budget -= len(chunk)
+            if chunk:
+                yield chunk
+            elif over:
+                return
+            if budget == 0:
+                return
+            if not chunk:
+                async with move_on_after(self._backend.clock, POLL_INTERVAL):
+                    await changed.wait()
+
+    def _is_over(self) -> bool:
+        pod = self._backend.storage.get(_PARTITION, self._key)
+        if pod is None or uid_of(pod) != self._uid:
+            return True
+        container_status = _status_of(pod, self._container)
+        if container_status is None:
+            return True
+        running = "running" in (container_status.get("state") or {})
+        return not running or (container_status.get("restartCount") or 0) != self._attempt
+
+
+def choose_container(pod: Object, name: str) -> str:
+    """The named container, or the only one.
+
+    Raises:
+        StatusError: 400, there are several and none is named, or none has the name.
+    """
+    spec = pod.get("spec") or {}
+    containers = [container["name"] for container in spec.get("containers") or []]
+    init_containers = [container["name"] for container in spec.get("initContainers") or []]
+    if not name:
+        if len(containers) == 1 and not init_containers:
+            return str(containers[0])
+        message = f"a container name must be specified for pod {name_of(pod)}, choose one of: [{' '.join(containers)}]"
+        if init_containers:
+            message += f" or one of the init containers: [{' '.join(init_containers)}]"
+        raise status.bad_request(message)
+    if name not in containers + init_containers:
+        raise status.bad_request(f"container {name} is not valid for pod {name_of(pod)}")
+    return name
+
+
+def choose_attempt(pod: Object, container: str, *, previous: bool) -> int:
+    """The restart count of the run whose log is meant: the present or last one, or the one before.
+
+    Raises:
+        StatusError: 400, there has been no such run.
+    """
+    container_status = _status_of(pod, container)
+    if container_status is None:
+        raise status.bad_request(f'container "{container}" in pod "{name_of(pod)}" is waiting to start - no logs yet')
+    count = int(container_status.get("restartCount") or 0)
+    state = container_status.get("state") or {}
+    has_terminated = bool((container_status.get("lastState") or {}).get("terminated"))
+    waiting = not ("running" in state or "terminated" in state)
+    if previous:
+        if not has_terminated:
+            message = f'previous terminated container "{container}" in pod "{name_of(pod)}" not found'
+            raise status.bad_request(message)
+        return count if waiting else count - 1
+    if waiting and not has_terminated:
+        reason = (state.get("waiting") or {}).get("reason")
+        suffix = f": {reason}" if reason else " - no logs yet"
+        raise status.bad_request(f'container "{container}" in pod "{name_of(pod)}" is waiting to start{suffix}')
+    return count
+
+
+def _status_of(pod: Object, container: str) -> Object | None:
+    pod_status = pod.get("status") or {}
+    entries = [*(pod_status.get("containerStatuses") or []), *(pod_status.get("initContainerStatuses") or [])]
+    return next((entry for entry in entries if entry.get("name") == container), None)

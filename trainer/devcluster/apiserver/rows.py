@@ -1,0 +1,360 @@
+"""Rows: columns and cells of the built-in kinds that need no algorithm of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from trainer.devcluster.apiserver.durations import UNKNOWN, age
+from trainer.devcluster.apiserver.listtypes import description_of, object_meta
+from trainer.devcluster.apiserver.podrows import NONE, job_cells, pod_cells
+from trainer.kube.objects import find_condition, is_being_deleted, labels_of, metadata_of, name_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trainer.kube.objects import Object
+
+Cells: TypeAlias = Callable[["Object", "datetime"], list[Any]]
+
+_UNSET: Final = "<unset>"
+_ROLE_LABEL: Final = "node-role.kubernetes.io/"
+_ACCESS_MODES: Final = {
+    "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedColumn:
+    """A column of a built-in kind."""
+
+    name: str
+    described_by: tuple[str, ...] = ()
+    """apiVersion, kind and path of the field that documents it; Name and Age know theirs."""
+    description: str = ""
+    """Text of a column that is no field."""
+    priority: int = 0
+    """Greater than 0 for columns of wide output."""
+    type: str = "string"
+    format: str = ""
+
+    def to_object(self) -> Object:
+        """The TableColumnDefinition."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description or self._documentation(),
+            "priority": self.priority,
+        }
+
+    def _documentation(self) -> str:
+        metadata = {"Name": "name", "Age": "creationTimestamp", "Created At": "creationTimestamp"}
+        if self.described_by:
+            return description_of(*self.described_by)
+        field = object_meta().field(metadata.get(self.name, ""))
+        return str(field.schema.get("description") or "") if field is not None else ""
+
+
+def _created(obj: Object) -> object:
+    return metadata_of(obj).get("creationTimestamp")
+
+
+def _spec(obj: Object) -> Object:
+    return obj.get("spec") or {}
+
+
+def _status(obj: Object) -> Object:
+    return obj.get("status") or {}
+
+
+def _namespace(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), _status(obj).get("phase") or "", age(_created(obj), now)]
+
+
+def _node(obj: Object, now: datetime) -> list[Any]:
+    info, addresses = _status(obj).get("nodeInfo") or {}, _status(obj).get("addresses") or []
+    by_type = {entry.get("type"): entry.get("address") for entry in reversed(addresses)}
+    ready = find_condition(obj, "Ready")
+    conditions = ["Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"]
+    if _spec(obj).get("unschedulable"):
+        conditions.append("SchedulingDisabled")
+    labels = labels_of(obj)
+    roles = {label.removeprefix(_ROLE_LABEL) for label in labels if label.startswith(_ROLE_LABEL)}
+    roles.add(labels.get("kubernetes.io/role", ""))
+    return [
+        name_of(obj),
+        ",".join(conditions),
+        ",".join(sorted(filter(None, roles))) or NONE,
+        age(_created(obj), now),
+        info.get("kubeletVersion") or "",
+        by_type.get("InternalIP") or NONE,
+        by_type.get("ExternalIP") or NONE,
+        info.get("osImage") or UNKNOWN,
+        info.get("kernelVersion") or UNKNOWN,
+        info.get("containerRuntimeVersion") or UNKNOWN,
+    ]
+
+
+def _service(obj: Object, now: datetime) -> list[Any]:
+    spec = _spec(obj)
+    kind = spec.get("type") or "ClusterIP"
+    ingress = [entry.get("ip") or entry.get("hostname") for entry in _load_balancer(obj)]
+    external = [*(spec.get("externalIPs") or []), *filter(None, ingress)]
+    none = "<pending>" if kind == "LoadBalancer" else NONE
+    if kind == "ExternalName":
+        external = [spec.get("externalName") or ""]
+    selector = ",".join(f"{key}={value}" for key, value in sorted((spec.get("selector") or {}).items()))
+    return [
+        name_of(obj),
+        kind,
+        spec.get("clusterIP") or (NONE if kind == "ExternalName" else ""),
+        ",".join(external) or none,
+        ",".join(map(_port, spec.get("ports") or ())) or NONE,
+        age(_created(obj), now),
+        selector or NONE,
+    ]
+
+
+def _load_balancer(obj: Object) -> list[Object]:
+    ingress: list[Object] = (_status(obj).get("loadBalancer") or {}).get("ingress") or []
+    return ingress
+
+
+def _port(port: Object) -> str:
+    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port.get('port')}{node_port}/{port.get('protocol') or 'TCP'}"
+
+
+def _config_map(obj: Object, now: datetime) -> list[Any]:
+    entries = len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
+    return [name_of(obj), entries, age(_created(obj), now)]
+
+
+def _secret(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), obj.get("type") or "", len(obj.get("data") or ()), age(_created(obj), now)]
+
+
+def _service_account(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), len(obj.get("secrets") or ()), age(_created(obj), now)]
+
+
+def _event(obj: Object, now: datetime) -> list[Any]:
+    involved = obj.get("involvedObject") or obj.get("regarding") or {}
+    source, series = obj.get("source") or obj.get("deprecatedSource") or {}, obj.get("series") or {}
+    first = obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime")
+    last = obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp") or first
+    component = source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
+    return [
+        age(series.get("lastObservedTime") or last, now),
+        obj.get("type") or "",
+        obj.get("reason") or "",
+        f"{str(involved.get('kind') or '').lower()}/{involved.get('name') or ''}",
+        involved.get("fieldPath") or "",
+        ", ".join(filter(None, (component, source.get("host") or obj.get("reportingInstance") or ""))),
+        str(obj.get("message") or obj.get("note") or "").strip(),
+        age(first, now),
+        series.get("count") or obj.get("count") or obj.get("deprecatedCount") or 1,
+        name_of(obj),
+    ]
+
+
+def _claim(obj: Object, now: datetime) -> list[Any]:
+    spec, status = _spec(obj), _status(obj)
+    volume = spec.get("volumeName") or ""
+    phase = "Terminating" if is_being_deleted(obj) else status.get("phase") or ""
+    modes = [_ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
+    return [
+        name_of(obj),
+        phase,
+        volume,
+        (status.get("capacity") or {}).get("storage", "") if volume else "",
+        ",".join(modes),
+        spec.get("storageClassName") or "",
+        spec.get("volumeAttributesClassName") or _UNSET,
+        age(_created(obj), now),
+        spec.get("volumeMode") or _UNSET,
+    ]
+
+
+def _lease(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), _spec(obj).get("holderIdentity") or "", age(_created(obj), now)]
+
+
+def _created_at(obj: Object, _now: datetime) -> list[Any]:
+    return [name_of(obj), _created(obj) or ""]
+
+
+def _binding(obj: Object, now: datetime) -> list[Any]:
+    role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
+
+    def names(kind: str) -> str:
+        selected = (subject for subject in subjects if subject.get("kind") == kind)
+        prefix = kind == "ServiceAccount"
+        return ", ".join(f"{s.get('namespace', '')}/{s.get('name')}" if prefix else s.get("name") for s in selected)
+
+    reference = f"{role.get('kind')}/{role.get('name')}"
+    return [name_of(obj), reference, age(_created(obj), now), names("User"), names("Group"), names("ServiceAccount")]
+
+
+def _priority_class(obj: Object, now: datetime) -> list[Any]:
+    policy = obj.get("preemptionPolicy") or _UNSET
+    return [name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")), age(_created(obj), now), policy]
+
+
+def _runtime_class(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), obj.get("handler") or "", age(_created(obj), now)]
+
+
+def _webhooks(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), len(obj.get("webhooks") or ()), age(_created(obj), now)]
+
+
+def _endpoints(obj: Object, now: datetime) -> list[Any]:
+    shown = [
+        f"{address.get('ip')}:{port.get('port')}" if port else str(address.get("ip"))
+        for subset in obj.get("subsets") or ()
+        for port in subset.get("ports") or [None]
+        for address in subset.get("addresses") or ()
+    ]
+    text = ",".join(shown[:3]) or NONE
+    return [name_of(obj), f"{text} + {len(shown) - 3} more..." if len(shown) > 3 else text, age(_created(obj), now)]
+
+
+_NAME: Final = PrintedColumn("Name", format="name")
+_AGE: Final = PrintedColumn("Age")
+_CREATED_AT: Final = PrintedColumn("Created At")
+
+
+def _column(name: str, *described_by: str, priority: int = 0, kind: str = "string") -> PrintedColumn:
+    return PrintedColumn(name, described_by, priority=priority, type=kind)
+
+
+def _stated(name: str, description: str, priority: int = 0, kind: str = "string") -> PrintedColumn:
+    return PrintedColumn(name, description=description, priority=priority, type=kind)
+
+
+_POD = (
+    _NAME,
+    _stated("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+    _stated("Status", "The aggregate status of the containers in this pod."),
+    _stated(
+        "Restarts",
+        "The number of times the containers in this pod have been restarted and when the last container in this pod "
+        "has restarted.",
+    ),
+    _AGE,
+    _column("IP", "v1", "Pod", "status", "podIP", priority=1),
+    _column("Node", "v1", "Pod", "spec", "nodeName", priority=1),
+    _column("Nominated Node", "v1", "Pod", "status", "nominatedNodeName", priority=1),
+    _column("Readiness Gates", "v1", "Pod", "spec", "readinessGates", priority=1),
+)
+_JOB = (
+    _NAME,
+    _stated("Status", "Status of the job."),
+    _column("Completions", "batch/v1", "Job", "status", "succeeded"),
+    _stated("Duration", "Time required to complete the job."),
+    _AGE,
+    _stated("Containers", "Names of each container in the template.", 1),
+    _stated("Images", "Images referenced by each container in the template.", 1),
+    _column("Selector", "batch/v1", "Job", "spec", "selector", priority=1),
+)
+_NODE = (
+    _NAME,
+    _stated("Status", "The status of the node"),
+    _stated("Roles", "The roles of the node"),
+    _AGE,
+    _column("Version", "v1", "Node", "status", "nodeInfo", "kubeletVersion"),
+    _column("Internal-IP", "v1", "Node", "status", "addresses", priority=1),
+    _column("External-IP", "v1", "Node", "status", "addresses", priority=1),
+    _column("OS-Image", "v1", "Node", "status", "nodeInfo", "osImage", priority=1),
+    _column("Kernel-Version", "v1", "Node", "status", "nodeInfo", "kernelVersion", priority=1),
+    _column("Container-Runtime", "v1", "Node", "status", "nodeInfo", "containerRuntimeVersion", priority=1),
+)
+_SERVICE = (
+    _NAME,
+    _column("Type", "v1", "Service", "spec", "type"),
+    _column("Cluster-IP", "v1", "Service", "spec", "clusterIP"),
+    _column("External-IP", "v1", "Service", "spec", "externalIPs"),
+    _column("Port(s)", "v1", "Service", "spec", "ports"),
+    _AGE,
+    _column("Selector", "v1", "Service", "spec", "selector", priority=1),
+)
+_EVENT = (
+    _column("Last Seen", "v1", "Event", "lastTimestamp"),
+    _column("Type", "v1", "Event", "type"),
+    _column("Reason", "v1", "Event", "reason"),
+    _column("Object", "v1", "Event", "involvedObject"),
+    _column("Subobject", "v1", "Event", "involvedObject", "fieldPath", priority=1),
+    _column("Source", "v1", "Event", "source", priority=1),
+    _column("Message", "v1", "Event", "message"),
+    _column("First Seen", "v1", "Event", "firstTimestamp", priority=1),
+    _column("Count", "v1", "Event", "count", priority=1),
+    PrintedColumn("Name", format="name", priority=1),
+)
+_CLAIM = (
+    _NAME,
+    _column("Status", "v1", "PersistentVolumeClaim", "status", "phase"),
+    _column("Volume", "v1", "PersistentVolumeClaim", "spec", "volumeName"),
+    _column("Capacity", "v1", "PersistentVolumeClaim", "status", "capacity"),
+    _column("Access Modes", "v1", "PersistentVolumeClaim", "status", "accessModes"),
+    _column("StorageClass", "v1", "PersistentVolumeClaim", "spec", "storageClassName"),
+    _column("VolumeAttributesClass", "v1", "PersistentVolumeClaim", "spec", "volumeAttributesClassName"),
+    _AGE,
+    _column("VolumeMode", "v1", "PersistentVolumeClaim", "spec", "volumeMode", priority=1),
+)
+_BINDING = (
+    _NAME,
+    _stated("Role", "The role that is bound."),
+    _AGE,
+    _stated("Users", "Users in the binding", 1),
+    _stated("Groups", "Groups in the binding", 1),
+    _stated("ServiceAccounts", "ServiceAccounts in the binding", 1),
+)
+_PRIORITY_CLASS = (
+    _NAME,
+    _column("Value", "scheduling.k8s.io/v1", "PriorityClass", "value", kind="integer"),
+    _column("Global-Default", "scheduling.k8s.io/v1", "PriorityClass", "globalDefault", kind="boolean"),
+    _AGE,
+    _column("PreemptionPolicy", "scheduling.k8s.io/v1", "PriorityClass", "preemptionPolicy"),
+)
+_WEBHOOKS = (_NAME, _stated("Webhooks", "Webhooks indicates the number of webhooks registered."), _AGE)
+
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+
+PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
+    "v1/Namespace": ((_NAME, _stated("Status", "The status of the namespace"), _AGE), _namespace),
+    "v1/Node": (_NODE, _node),
+    "v1/Pod": (_POD, pod_cells),
+    "v1/Service": (_SERVICE, _service),
+    "v1/ConfigMap": ((_NAME, _column("Data", "v1", "ConfigMap", "data"), _AGE), _config_map),
+    "v1/Secret": (
+        (_NAME, _column("Type", "v1", "Secret", "type"), _column("Data", "v1", "Secret", "data"), _AGE),
+        _secret,
+    ),
+    "v1/ServiceAccount": ((_NAME, _column("Secrets", "v1", "ServiceAccount", "secrets"), _AGE), _service_account),
+    "v1/Event": (_EVENT, _event),
+    "v1/Endpoints": ((_NAME, _column("Endpoints", "v1", "Endpoints", "subsets"), _AGE), _endpoints),
+    "v1/LimitRange": ((_NAME, _CREATED_AT), _created_at),
+    "v1/PersistentVolumeClaim": (_CLAIM, _claim),
+    "events.k8s.io/v1/Event": (_EVENT, _event),
+    "batch/v1/Job": (_JOB, job_cells),
+    "coordination.k8s.io/v1/Lease": (
+        (_NAME, _column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), _AGE),
+        _lease,
+    ),
+    "apiextensions.k8s.io/v1/CustomResourceDefinition": ((_NAME, _CREATED_AT), _created_at),
+    "scheduling.k8s.io/v1/PriorityClass": (_PRIORITY_CLASS, _priority_class),
+    "node.k8s.io/v1/RuntimeClass": (
+        (_NAME, _column("Handler", "node.k8s.io/v1", "RuntimeClass", "handler"), _AGE),
+        _runtime_class,
+    ),
+    f"{_RBAC}/Role": ((_NAME, _CREATED_AT), _created_at),
+    f"{_RBAC}/ClusterRole": ((_NAME, _CREATED_AT), _created_at),
+    f"{_RBAC}/RoleBinding": (_BINDING, _binding),
+    f"{_RBAC}/ClusterRoleBinding": (_BINDING, _binding),
+    f"{_ADMISSION}/MutatingWebhookConfiguration": (_WEBHOOKS, _webhooks),
+    f"{_ADMISSION}/ValidatingWebhookConfiguration": (_WEBHOOKS, _webhooks),
+}

@@ -1,0 +1,58 @@
+"""The scale subresource of custom resources: replicas in the shape that autoscalers and `kubectl scale` know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.decoding import read_as
+from trainer.devcluster.apiserver.status import Cause
+from trainer.kube.objects import name_of, resource_version_of, uid_of
+
+if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.definitions import ScalePaths
+    from trainer.kube.objects import Object
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(obj: Object, paths: ScalePaths) -> Object:
+    """The autoscaling/v1 Scale of an object."""
+    metadata = {name: obj["metadata"][name] for name in _METADATA if name in obj["metadata"]}
+    scale_status: Object = {"replicas": _value(obj, paths.status_replicas_path) or 0}
+    if paths.label_selector_path and (selector := _value(obj, paths.label_selector_path)):
+        scale_status["selector"] = selector
+    spec = {"replicas": _value(obj, paths.spec_replicas_path) or 0}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": scale_status}
+
+
+def scaled(obj: Object, scale: Object, paths: ScalePaths) -> Object:
+    """The object, changed in place to have the replicas of a Scale.
+
+    Raises:
+        StatusError: 400 or 422, it is not a proper Scale; 409 is left to the preconditions that are copied over.
+    """
+    replicas = (read_as("autoscaling/v1", "Scale", scale).get("spec") or {}).get("replicas", 0)
+    if replicas < 0:
+        message = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        cause = Cause("FieldValueInvalid", message, "spec.replicas")
+        raise status.invalid("Scale", "autoscaling", name_of(obj), [cause])
+    *parents, last = _names(paths.spec_replicas_path)
+    holder = obj
+    for name in parents:
+        holder = holder.setdefault(name, {})
+    holder[last] = replicas
+    obj["metadata"]["uid"] = uid_of(scale) or uid_of(obj)
+    obj["metadata"]["resourceVersion"] = resource_version_of(scale) or resource_version_of(obj)
+    return obj
+
+
+def _value(obj: Object, path: str) -> Any:
+    value: Any = obj
+    for name in _names(path):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split(".") if name]

@@ -1,0 +1,121 @@
+"""The API server as a whole: builds its parts, serves HTTPS on the loopback interface, and stops cleanly."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+from aiohttp import web
+
+from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_token
+from trainer.devcluster.apiserver.backend import Backend
+from trainer.devcluster.apiserver.body import MAX_BODY_BYTES
+from trainer.devcluster.apiserver.crd import CustomResources
+from trainer.devcluster.apiserver.deletion import Deleter
+from trainer.devcluster.apiserver.dispatch import Dispatcher
+from trainer.devcluster.apiserver.expiry import expire_events
+from trainer.devcluster.apiserver.handlers.documents import Documents
+from trainer.devcluster.apiserver.kinds import BUILTIN_KINDS, WEBHOOKS
+from trainer.devcluster.apiserver.kubeconfig import kubeconfig
+from trainer.devcluster.apiserver.pipeline import Pipeline
+from trainer.devcluster.apiserver.registry import Registry
+from trainer.devcluster.apiserver.storage import DEFAULT_HISTORY, Storage
+from trainer.devcluster.apiserver.tls import issue_serving_certificate
+from trainer.kube.clock import SystemClock
+from trainer.kube.resource import NAMESPACES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from trainer.devcluster.apiserver.tls import ServingCertificate
+    from trainer.kube.clock import Clock
+
+HOST = "127.0.0.1"
+SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_HEADER_BYTES = 64 * 1024
+_SHUTDOWN_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How a server runs."""
+
+    data_dir: Path
+    """Holds the certificate authority, the token (both mode 0600) and container logs; made when missing."""
+    port: int = 0
+    """TCP port on 127.0.0.1. Default: 0, any free one."""
+    history: int = DEFAULT_HISTORY
+    """How many changes of each resource a watch can go back. Default: 10,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningServer:
+    """A server that accepts requests."""
+
+    url: str
+    token: str
+    """Bearer token of the administrator."""
+    ca_pem: str
+
+    def kubeconfig(self) -> str:
+        """The text of a kubeconfig file for this server; secret."""
+        return kubeconfig(self.url, self.token, self.ca_pem)
+
+
+@asynccontextmanager
+async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncIterator[RunningServer]:
+    """Run a server for as long as the context is open; objects live in memory and end with it.
+
+    Raises:
+        OSError: the port is taken, or the data directory cannot be written.
+    """
+    certificate, token = await anyio.to_thread.run_sync(_credentials, options.data_dir)
+    backend = Backend(
+        Storage(history=options.history),
+        Registry(BUILTIN_KINDS),
+        clock or SystemClock(),
+        options.data_dir,
+        certificate.ca_pem,
+    )
+    pipeline, deleter = Pipeline(backend), Deleter(backend)
+    for namespace in SYSTEM_NAMESPACES:
+        pipeline.create_internal(NAMESPACES, {"metadata": {"name": namespace}})
+    custom_resources = CustomResources(backend, pipeline, deleter, WEBHOOKS)
+    dispatcher = Dispatcher(backend, Authenticator(token), Documents(backend.registry), pipeline, deleter)
+    context = await anyio.to_thread.run_sync(certificate.server_context)
+    application = web.Application(client_max_size=MAX_BODY_BYTES)
+    application.router.add_route("*", "/{path:.*}", dispatcher.handle)
+    runner = web.AppRunner(
+        application,
+        handle_signals=False,
+        handler_cancellation=True,
+        access_log=None,
+        shutdown_timeout=_SHUTDOWN_SECONDS,
+        max_line_size=_HEADER_BYTES,
+        max_field_size=_HEADER_BYTES,
+    )
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(custom_resources.run)
+        tasks.start_soon(expire_events, backend)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, options.port, ssl_context=context).start()
+            port = runner.addresses[0][1]
+            yield RunningServer(f"https://{HOST}:{port}", token, certificate.ca_pem)
+        except Exception as error:
+            failure = error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await runner.cleanup()
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
+
+
+def _credentials(data_dir: Path) -> tuple[ServingCertificate, str]:
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return issue_serving_certificate(data_dir), load_or_create_token(data_dir / "token")

@@ -1,0 +1,135 @@
+"""Strategies: what one kind does to its objects between decoding and storing them."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from trainer.devcluster.apiserver.decoding import WrongTypeError, normalize
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.devcluster.apiserver.status import Cause
+    from trainer.devcluster.apiserver.structural import StructuralSchema
+    from trainer.kube.objects import Object
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """What a strategy may know about the request and the cluster."""
+
+    subresource: str | None
+    """`status`, `scale` or None for the object itself."""
+    dry_run: bool
+    """Whether nothing will be stored: allocate nothing."""
+    now: str
+    """Time of the request, RFC 3339 in whole seconds."""
+    service_ip: Callable[[], str]
+    """Returns a free cluster IP for a Service."""
+
+
+class Strategy(Protocol):
+    """The hooks of one kind, in the order in which a write calls them; none of them does I/O.
+
+    Defaults come first and are idempotent; then the object is prepared (server-owned fields) and validated.
+    """
+
+    def default(self, obj: Object, context: WriteContext) -> None:
+        """Fill in absent fields, in place; called on every create and update."""
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Set server-owned fields of a new object, in place; metadata (uid, name, generation) is already set."""
+
+    def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
+        """Set server-owned fields of a changed object, in place.
+
+        The core has already kept the fields that the endpoint may not change (`status` on the main resource,
+        everything else on `/status`).
+        """
+
+    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:
+        """What is wrong with a new object."""
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+        """What is wrong with a changed object; includes what `validate` checks where that still applies."""
+
+
+class StoreOnlyStrategy:
+    """Keeps objects as they come; also the class to derive from when a kind needs only some of the hooks."""
+
+    def default(self, obj: Object, context: WriteContext) -> None:
+        """Fill in nothing."""
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Set nothing."""
+
+    def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
+        """Set nothing."""
+
+    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002 - the protocol's signature
+        """Find nothing wrong."""
+        return []
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+        """Check what a create checks."""
+        return self.validate(obj, context)
+
+
+class SchemaStrategy(StoreOnlyStrategy):
+    """Defaults and validates custom resources by the schema of their version."""
+
+    def __init__(self, schema: StructuralSchema) -> None:
+        self._schema = schema
+
+    def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002
+        """Fill in the defaults of the schema."""
+        self._schema.default(obj)
+
+    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+        """Check the keywords and the CEL rules of the schema."""
+        return self._schema.validate(obj)
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+        """Check the schema, its transition rules included."""
+        return self._schema.validate(obj, old, subresource=context.subresource)
+
+
+class WebhookStrategy(SchemaStrategy):
+    """Adds to a schema what an admission webhook does, in this process."""
+
+    def __init__(self, schema: StructuralSchema, webhook: Strategy) -> None:
+        super().__init__(schema)
+        self._webhook = webhook
+
+    def default(self, obj: Object, context: WriteContext) -> None:
+        """Fill in the defaults of the schema and those of the webhook."""
+        super().default(obj, context)
+        if self._decodes(obj):
+            self._webhook.default(obj, context)
+            super().default(obj, context)
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Let the webhook prepare the object."""
+        self._webhook.prepare_for_create(obj, context)
+
+    def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
+        """Let the webhook prepare the object."""
+        self._webhook.prepare_for_update(obj, old, context)
+
+    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:
+        """Check the schema, and what the webhook checks in objects that fit it."""
+        return super().validate(obj, context) or self._webhook.validate(obj, context)
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+        """Check the schema, and what the webhook checks in objects that fit it."""
+        return super().validate_update(obj, old, context) or self._webhook.validate_update(obj, old, context)
+
+    def _decodes(self, obj: Object) -> bool:
+        # A webhook gets typed objects; those that cannot be decoded are left to the validation by the schema.
+        try:
+            normalize(copy.deepcopy(obj), self._schema.typing)
+        except WrongTypeError:
+            return False
+        return True

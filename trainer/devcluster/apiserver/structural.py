@@ -1,0 +1,194 @@
+"""Structural schemas: pruning, defaulting and validation of custom resources.
+
+Source: Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions".
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.devcluster.apiserver import fielderrors
+from trainer.devcluster.apiserver.celrules import compile_rules
+from trainer.devcluster.apiserver.correlation import ABSENT, item_key
+from trainer.devcluster.apiserver.listtypes import Typing
+from trainer.devcluster.apiserver.schemacheck import check_schema
+from trainer.devcluster.apiserver.validation import validate_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trainer.devcluster.apiserver.celrules import Rules
+    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.objects import Object
+
+_BLOCKING: Final = frozenset(
+    {
+        "FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    }
+)  # fmt: skip
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+
+
+class SchemaError(ValueError):
+    """A schema that the server cannot serve; its definition has to be changed."""
+
+    def __init__(self, causes: Sequence[Cause]) -> None:
+        super().__init__(", ".join(map(str, causes)))
+        self.causes = list(causes)
+
+
+class StructuralSchema:
+    """The schema of one version of a custom resource; immutable and safe to share."""
+
+    def __init__(self, document: Object, rules: Rules) -> None:
+        """Take what `from_crd` has checked and compiled."""
+        self.document = document
+        """The `openAPIV3Schema`; never change it."""
+        self.typing = Typing.for_custom_resource(document)
+        """How its lists and maps are merged, for server-side apply."""
+        self._rules = rules
+
+    @classmethod
+    def from_crd(cls, schema: Object, path: str = "spec.validation.openAPIV3Schema") -> StructuralSchema:
+        """Check a schema and compile its rules.
+
+        Args:
+            schema: the `openAPIV3Schema` of a version; copied.
+            path: where it is in the definition, for the fields of the causes.
+
+        Raises:
+            SchemaError: it is not structural, or a pattern or CEL expression in it cannot be compiled.
+        """
+        document = copy.deepcopy(schema)
+        causes = check_schema(document, path)
+        if causes:
+            raise SchemaError(causes)
+        rules, causes = compile_rules(document, path, is_resource=True)
+        causes += _check_defaults(document, path)
+        if causes:
+            raise SchemaError(causes)
+        return cls(document, rules)
+
+    def prune(self, obj: Object) -> list[str]:
+        """Remove the fields that the schema (or metadata) does not have, in place.
+
+        Returns:
+            Their paths, sorted: `spec.parts[0].colour`.
+        """
+        return self.typing.prune(obj)
+
+    def default(self, obj: Object) -> None:
+        """Fill in defaults of absent fields and drop nulls of fields that cannot be null, in place; idempotent."""
+        _default(obj, self.document)
+
+    def validate(self, obj: Object, old: Object | None = None, *, subresource: str | None = None) -> list[Cause]:
+        """What is wrong with a pruned and defaulted object; changes nothing.
+
+        Args:
+            obj: the whole object.
+            old: the stored object when this is an update; unchanged parts are not checked again and transition rules
+                compare with it.
+            subresource: `status` checks the keywords of the status only.
+        """
+        causes = self._validate_keywords(obj, old, subresource)
+        if old is None or not _duplicates(old, self.document, ""):
+            causes += _duplicates(obj, self.document, "")
+        if any(cause.reason in _BLOCKING for cause in causes):
+            return [*causes, fielderrors.invalid("<nil>", None, _NOT_CHECKED)]
+        return causes + self._rules.validate(obj, ABSENT if old is None else old)
+
+    def _validate_keywords(self, obj: Object, old: Object | None, subresource: str | None) -> list[Cause]:
+        if subresource != "status":
+            return validate_value(obj, self.document, old=ABSENT if old is None else old)
+        schema = (self.document.get("properties") or {}).get("status")
+        if schema is None or "status" not in obj:
+            return []
+        old_status = ABSENT if old is None else old.get("status", ABSENT)
+        return validate_value(obj["status"], schema, prefix="status", old=old_status)
+
+
+def _default(value: Any, schema: Mapping[str, Any]) -> None:
+    if isinstance(value, list):
+        items = schema.get("items")
+        for item in value if isinstance(items, dict) else ():
+            _default(item, items or {})
+        return
+    if not isinstance(value, dict):
+        return
+    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+    for name, child in properties.items():
+        _default_field(value, name, child)
+    if isinstance(additional, dict):
+        for name in value.keys() - properties.keys():
+            _default_field(value, name, additional)
+
+
+def _default_field(obj: dict[str, Any], name: str, schema: Mapping[str, Any]) -> None:
+    if name not in obj or (obj[name] is None and not schema.get("nullable")):
+        obj.pop(name, None)
+        if schema.get("default") is not None:
+            obj[name] = copy.deepcopy(schema["default"])
+    if name in obj:
+        _default(obj[name], schema)
+
+
+def _duplicates(value: Any, schema: Mapping[str, Any], path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    if isinstance(value, list):
+        causes += _duplicate_items(value, schema, path)
+        items = schema.get("items") or {}
+        for index, item in enumerate(value):
+            causes += _duplicates(item, items, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for name, child in value.items():
+            nested = properties.get(name)
+            if nested is not None:
+                causes += _duplicates(child, nested, f"{path}.{name}" if path else name)
+            elif isinstance(additional, dict):
+                causes += _duplicates(child, additional, f"{path}[{name}]")
+    return causes
+
+
+def _duplicate_items(items: list[Any], schema: Mapping[str, Any], path: str) -> list[Cause]:
+    list_type = schema.get("x-kubernetes-list-type")
+    if list_type not in ("set", "map"):
+        return []
+    causes, seen = [], set()
+    for index, item in enumerate(items):
+        key = item_key(item, schema) if list_type == "map" else (fielderrors.show(item),)
+        if key is None:
+            continue
+        if key in seen:
+            shown = item
+            if list_type == "map":
+                shown = {name: item[name] for name in schema["x-kubernetes-list-map-keys"] if name in item}
+            causes.append(fielderrors.duplicate(f"{path}[{index}]", shown))
+        seen.add(key)
+    return causes
+
+
+def _check_defaults(schema: Mapping[str, Any], path: str) -> list[Cause]:
+    causes: list[Cause] = []
+    if schema.get("default") is not None:
+        probe = {"value": copy.deepcopy(schema["default"])}
+        _default(probe, {"properties": {"value": {**schema, "default": None}}})
+        problems = validate_value(probe["value"], {**schema, "default": None})
+        problems += _duplicates(probe["value"], schema, "")
+        causes += [
+            fielderrors.invalid(
+                f"{path}.default{'.' if cause.field else ''}{cause.field}", schema["default"], cause.message
+            )
+            for cause in problems
+        ]
+    for name, child in (schema.get("properties") or {}).items():
+        causes += _check_defaults(child, f"{path}.properties[{name}]")
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(schema.get(keyword), dict):
+            causes += _check_defaults(schema[keyword], f"{path}.{keyword}")
+    return causes

@@ -1,0 +1,128 @@
+"""Write requests: one create, update, patch or apply, and the checks that the body alone decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.decoding import WrongTypeError, normalize
+from trainer.devcluster.apiserver.listtypes import object_meta
+from trainer.devcluster.apiserver.params import FieldValidation
+from trainer.devcluster.apiserver.status import Cause
+from trainer.kube.objects import name_of, namespace_of
+
+if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.params import WriteParameters
+    from trainer.devcluster.apiserver.routing import Target
+    from trainer.kube.objects import Object
+
+_ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
+
+
+@dataclass(slots=True)
+class Write:
+    """One write request on its way through the pipeline."""
+
+    target: Target
+    parameters: WriteParameters
+    warnings: list[str] = field(default_factory=list)
+    """Texts for Warning headers, collected on the way."""
+    duplicates: list[str] = field(default_factory=list)
+    """Paths of members that occurred twice in the body."""
+
+    def accept(self, obj: object) -> Object:
+        """Check that a decoded body is of the target's kind and place; drop fields that the kind does not have.
+
+        Args:
+            obj: changed in place: pruned and normalized, its apiVersion and kind filled in.
+
+        Raises:
+            StatusError: 400 or 422, it belongs elsewhere, cannot be decoded, or has unknown fields in strict mode.
+        """
+        if not isinstance(obj, dict):
+            raise self._unhandled("the body must be an object")
+        self._check_kind(obj)
+        obj["metadata"] = obj.get("metadata") or {}
+        if not isinstance(obj["metadata"], dict):
+            raise self._unhandled("metadata: expected object")
+        forget_managers = obj["metadata"].get("managedFields") == []
+        unknown = self._prune(obj)
+        if forget_managers:
+            obj["metadata"]["managedFields"] = []
+        self._check_place(obj)
+        complaints = [f'duplicate field "{path}"' for path in self.duplicates]
+        self._complain(complaints + [f'unknown field "{path}"' for path in unknown])
+        return obj
+
+    @property
+    def _kind(self) -> str:
+        return self.target.definition.resource.kind
+
+    @property
+    def _version(self) -> str:
+        return f'"{self.target.definition.resource.version}"'
+
+    def _check_kind(self, obj: Object) -> None:
+        resource = self.target.definition.resource
+        custom = self.target.definition.is_custom
+        api_version, kind = obj.get("apiVersion"), obj.get("kind")
+        if not isinstance(api_version or "", str) or not isinstance(kind or "", str):
+            raise status.bad_request("couldn't get version/kind; apiVersion and kind must be strings")
+        if custom and not (kind and api_version):
+            missing = "Kind" if not kind else "apiVersion"
+            raise status.bad_request(f"Object '{missing}' is missing in the body")
+        if api_version and api_version != resource.api_version:
+            message = (
+                f"the API version in the data ({api_version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
+            # A version without a schema knows no field at all, and the real server says so first.
+            unknown = [f'unknown field "{name}"' for name in sorted(obj) if name not in _ENVELOPE] if custom else []
+            raise status.StatusError(400, "BadRequest", message, warnings=unknown)
+        if kind and kind != resource.kind:
+            if custom:
+                cause = Cause("FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}', "kind")
+                name = name_of(obj) if isinstance(obj.get("metadata"), dict) else ""
+                raise status.invalid(kind, resource.group, name, [cause])
+            raise status.bad_request(f"{kind} in version {self._version} cannot be handled as a {resource.kind}")
+        obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
+
+    def _check_place(self, obj: Object) -> None:
+        name, namespace = name_of(obj), namespace_of(obj)
+        if self.target.name and name and name != self.target.name:
+            raise status.bad_request(
+                f"the name of the object ({name}) does not match the name on the URL ({self.target.name})"
+            )
+        if self.target.name:
+            obj["metadata"]["name"] = self.target.name
+        if namespace and namespace != (self.target.namespace or ""):
+            raise status.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+
+    def _prune(self, obj: Object) -> list[str]:
+        definition = self.target.definition
+        try:
+            if definition.schema is None:
+                unknown = definition.typing.prune(obj)
+                normalize(obj, definition.typing)
+            else:
+                unknown = [f"metadata.{path}" for path in object_meta().prune(obj["metadata"])]
+                normalize(obj["metadata"], object_meta())
+                unknown = sorted({*unknown, *definition.schema.prune(obj)})
+        except WrongTypeError as error:
+            raise self._unhandled(str(error)) from error
+        return unknown
+
+    def _complain(self, complaints: list[str]) -> None:
+        if not complaints or self.parameters.field_validation is FieldValidation.IGNORE:
+            return
+        if self.parameters.field_validation is FieldValidation.STRICT:
+            raise self._unhandled(f"strict decoding error: {', '.join(complaints)}")
+        self.warnings += complaints
+
+    def _unhandled(self, problem: str) -> status.StatusError:
+        return status.bad_request(
+            f"{self._kind} in version {self._version} cannot be handled as a {self._kind}: {problem}"
+        )

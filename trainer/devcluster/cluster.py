@@ -1,0 +1,198 @@
+"""The dev cluster process: API server, controllers and kubelet, wired together and stopped in order."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import anyio
+import structlog
+import yaml
+
+import trainer
+from trainer.devcluster import apiserver, controllers, kubelet
+from trainer.devcluster.apiserver.auth import write_private
+from trainer.devcluster.apiserver.server import ServerOptions, serve
+from trainer.kube.clock import SystemClock, move_on_after
+from trainer.kube.connection import ConnectionOptions, connect
+from trainer.kube.errors import KubeError
+from trainer.kube.logs import configure_logging
+from trainer.kube.manager import Manager
+from trainer.kube.objects import is_condition_true, name_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+
+log = structlog.get_logger(__name__)
+
+ESTABLISH_TIMEOUT = 30.0
+"""Seconds until a definition that was just stored must be served."""
+ESTABLISH_POLL = 0.02
+_PROGRAM = "trainer cluster"
+_MAX_PORT = 65535
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """How a dev cluster runs."""
+
+    data_dir: Path
+    """Certificates, the token, container logs and volumes."""
+    kubeconfig: Path
+    """Written with mode 0600 before the cluster is ready."""
+    port: int = 0
+    """TCP port of the API server on 127.0.0.1. Default: 0, any free one."""
+    run_pods: bool = True
+    """Whether pods run. Default: yes; without it they stay Pending until somebody sets their status."""
+    pod_network: kubelet.PodNetworkMode = kubelet.PodNetworkMode.AUTO
+    """How pods reach each other. Default: the best way that works here."""
+
+
+async def run_cluster(options: ClusterOptions) -> None:
+    """Run until SIGTERM or SIGINT; prints one line to stdout when everything is ready.
+
+    Raises:
+        OSError: the port is taken or a file cannot be written.
+        KubeError: a part of the cluster failed.
+    """
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+        await _serve_and_control(options)
+
+
+async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            log.info("stopping", signal=signal.Signals(number).name)
+            scope.cancel()
+            return
+
+
+async def _serve_and_control(options: ClusterOptions) -> None:
+    # Contexts close from the inside: the kubelet ends its pods while the API server still answers.
+    async with serve(ServerOptions(options.data_dir, options.port)) as server:
+        await anyio.to_thread.run_sync(write_private, options.kubeconfig, server.kubeconfig().encode())
+        user_agent = f"trainer-devcluster/{trainer.__version__}"
+        async with connect(ConnectionOptions(kubeconfig=options.kubeconfig, user_agent=user_agent)) as client:
+            await install_definition(client, await anyio.to_thread.run_sync(jobset_definition))
+            manager = Manager(client)
+            controllers.register_all(manager, controllers.ControllerOptions())
+            if options.run_pods:
+                kubelet.register(manager, kubelet.KubeletOptions(options.data_dir, pod_network=options.pod_network))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_announce, manager, f"cluster ready: {server.url} kubeconfig={options.kubeconfig}")
+                await manager.run()
+
+
+async def _announce(manager: Manager, text: str) -> None:
+    await manager.wait_for_start()
+    print(text, flush=True)  # noqa: T201 - the one line that scripts wait for
+
+
+async def install_definition(client: Client, definition: Object) -> None:
+    """Store a CustomResourceDefinition and wait until it is served.
+
+    Raises:
+        KubeError: it is not served in time, or is refused.
+    """
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+    clock = SystemClock()
+    async with move_on_after(clock, ESTABLISH_TIMEOUT):
+        while True:
+            stored = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name_of(definition))
+            if is_condition_true(stored, "Established"):
+                return
+            await clock.sleep(ESTABLISH_POLL)
+    raise KubeError(f"{name_of(definition)} was not established within {ESTABLISH_TIMEOUT:.0f} seconds")
+
+
+def jobset_definition() -> Object:
+    """The CustomResourceDefinition of JobSet, which the cluster brings along; reads a file."""
+    text = (resources.files(apiserver) / "data" / "jobset_crd.yaml").read_bytes()
+    definition: Object = yaml.load(text, Loader=yaml.CSafeLoader)
+    return definition
+
+
+class _ArgumentParser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see --help)\n")
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    """The command line; a wrong one ends the process with exit code 2 and one line on stderr."""
+    parser = _ArgumentParser(prog=_PROGRAM, description="Run the dev cluster in the foreground, for development only.")
+    parser.add_argument("--port", type=_port, default=0, metavar="N", help="port on 127.0.0.1; default: a free one")
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="default: a temporary directory that goes away with the cluster"
+    )
+    parser.add_argument("--kubeconfig", type=Path, metavar="PATH", help="default: kubeconfig in the data directory")
+    parser.add_argument("--no-kubelet", action="store_true", help="keep pods as objects without running them")
+    parser.add_argument(
+        "--pod-network",
+        type=_pod_network_mode,
+        default=kubelet.PodNetworkMode.AUTO,
+        metavar="MODE",
+        help=f"how pods reach each other: {', '.join(kubelet.PodNetworkMode)}; default: auto",
+    )
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the dev cluster; returns the exit code."""
+    parsed = parse_arguments(sys.argv[1:] if arguments is None else arguments)
+    configure_logging()
+    with ExitStack() as stack:
+        data_dir = parsed.data_dir
+        if data_dir is None:
+            data_dir = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trainer-dev-")))
+        data_dir = data_dir.absolute()
+        options = ClusterOptions(
+            data_dir,
+            (parsed.kubeconfig or data_dir / "kubeconfig").absolute(),
+            port=parsed.port,
+            run_pods=not parsed.no_kubelet,
+            pod_network=parsed.pod_network,
+        )
+        try:
+            anyio.run(run_cluster, options)
+        except* OSError as group:
+            code = _complain(group, 2)
+        except* KubeError as group:
+            code = _complain(group, 1)
+        else:
+            code = 0
+    return code
+
+
+def _complain(group: BaseExceptionGroup[Exception], code: int) -> int:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    sys.stderr.write(f"{_PROGRAM}: {' '.join(str(error).split())}\n")
+    return code
+
+
+def _pod_network_mode(text: str) -> kubelet.PodNetworkMode:
+    try:
+        return kubelet.PodNetworkMode(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(kubelet.PodNetworkMode)}") from error
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) > _MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port number between 0 and {_MAX_PORT}")
+    return int(text)

@@ -1,0 +1,1 @@
+"""Garbage collection: dependents follow their owners (Kubernetes documentation, "Garbage Collection")."""

@@ -1,0 +1,57 @@
+"""Pods whose Job is gone: nobody will count them, so the tracking finalizer must not hold them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.controllers.job.controller import release
+from trainer.devcluster.controllers.job.pods import is_tracked
+from trainer.kube.controller import Controller
+from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import ObjectKey, controller_of, uid_of
+from trainer.kube.resource import JOBS, PODS
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.manager import Manager
+    from trainer.kube.objects import Object
+    from trainer.kube.store import Lister
+
+
+class OrphanReconciler:
+    """Releases tracked pods without a living Job."""
+
+    def __init__(self, client: Client, jobs: Lister, pods: Lister) -> None:
+        self._client = client
+        self._jobs = jobs
+        self._pods = pods
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Release the pod if it is tracked and its Job does not exist."""
+        pod = self._pods.get(key)
+        if pod is not None and is_tracked(pod) and not await self._has_job(key, pod):
+            await release(self._client, pod)
+
+    async def _has_job(self, key: ObjectKey, pod: Object) -> bool:
+        owner = controller_of(pod)
+        if owner is None or owner["kind"] != JOBS.kind:
+            return False
+        cached = self._jobs.get(ObjectKey(key.namespace, owner["name"]))
+        if cached is not None and uid_of(cached) == owner["uid"]:
+            return True
+        # The pod may have come to the cache before its Job: what is absent there is looked up.
+        try:
+            found = await self._client.get(JOBS, owner["name"], key.namespace)
+        except NotFoundError:
+            return False
+        return uid_of(found) == str(owner["uid"])
+
+
+def register(manager: Manager) -> None:
+    """Have the manager run the controller of orphaned pods."""
+    reconciler = OrphanReconciler(manager.client, manager.informer(JOBS).lister, manager.informer(PODS).lister)
+    Controller("orphaned-pod", manager, reconciler.reconcile).reconciles(PODS, predicate=_was_or_is_tracked)
+
+
+def _was_or_is_tracked(_: Object | None, new: Object | None) -> bool:
+    return new is not None and is_tracked(new)

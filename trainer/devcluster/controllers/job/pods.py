@@ -1,0 +1,97 @@
+"""What a Job needs to know about one of its pods."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+from trainer.kube.clock import parse_timestamp
+from trainer.kube.objects import annotations_of, find_condition, is_being_deleted, is_condition_true, metadata_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trainer.kube.objects import Object
+
+TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
+"""Holds a pod until its Job has counted how it ended."""
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+"""Annotation and label with the index of a pod of an Indexed Job."""
+
+
+def phase_of(pod: Object) -> str:
+    """`status.phase`; Pending while the kubelet has not said anything."""
+    return cast("str", (pod.get("status") or {}).get("phase") or "Pending")
+
+
+def has_succeeded(pod: Object) -> bool:
+    """Whether all containers ended with exit code 0."""
+    return phase_of(pod) == "Succeeded"
+
+
+def is_finished(pod: Object) -> bool:
+    """Whether no container of the pod will run again."""
+    return phase_of(pod) in ("Succeeded", "Failed")
+
+
+def is_active(pod: Object) -> bool:
+    """Whether the pod still works, or will work, for its Job."""
+    return not is_finished(pod) and not is_being_deleted(pod)
+
+
+def is_terminating(pod: Object) -> bool:
+    """Whether the pod has been told to go and still runs."""
+    return not is_finished(pod) and is_being_deleted(pod)
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether the pod has the Ready condition."""
+    return is_condition_true(pod, "Ready")
+
+
+def is_tracked(pod: Object) -> bool:
+    """Whether the pod waits for its Job to count it."""
+    return TRACKING_FINALIZER in (metadata_of(pod).get("finalizers") or [])
+
+
+def completion_index(pod: Object) -> int | None:
+    """The completion index, or None when the pod has no valid one."""
+    text = annotations_of(pod).get(COMPLETION_INDEX, "")
+    return int(text) if text.isdigit() else None
+
+
+def container_statuses(pod: Object) -> list[Object]:
+    """Status of all init and app containers."""
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
+def restart_count(pod: Object) -> int:
+    """How often the kubelet has restarted containers of the pod."""
+    return sum(status.get("restartCount") or 0 for status in container_statuses(pod))
+
+
+def failed_containers(pod: Object) -> list[tuple[str, int]]:
+    """Name and exit code of every container that ended with another code than 0."""
+    ends = [(status["name"], _terminated(status).get("exitCode") or 0) for status in container_statuses(pod)]
+    return [(name, code) for name, code in ends if code != 0]
+
+
+def finished_at(pod: Object) -> datetime:
+    """When the pod ended, as well as it tells: last container, loss of readiness, request to delete it, or creation."""
+    ends = [end for status in container_statuses(pod) if (end := _terminated(status).get("finishedAt"))]
+    if ends:
+        return max(parse_timestamp(end) for end in ends)
+    ready = find_condition(pod, "Ready") or {}
+    if ready.get("status") == "False" and ready.get("lastTransitionTime"):
+        return parse_timestamp(ready["lastTransitionTime"])
+    metadata = metadata_of(pod)
+    if is_being_deleted(pod):
+        grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
+        return parse_timestamp(metadata["deletionTimestamp"]) - grace
+    return parse_timestamp(metadata["creationTimestamp"])
+
+
+def _terminated(container_status: Object) -> Object:
+    state: Object = container_status.get("state") or {}
+    return state.get("terminated") or {}

@@ -1,0 +1,126 @@
+"""The JobSet controller: carries out the plans of `plan_jobset`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.devcluster.controllers.jobset.names import CONTROLLER_NAME
+from trainer.devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
+from trainer.devcluster.controllers.terminating_namespace import is_refused_by_terminating_namespace
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.controller import Controller, Result
+from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
+from trainer.kube.events import EventRecorder
+from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import JOBS, JOBSETS, SERVICES
+
+if TYPE_CHECKING:
+    from trainer.devcluster.controllers.options import ControllerOptions
+    from trainer.devcluster.controllers.own_writes import OwnWrites
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.manager import Manager
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
+
+log = structlog.get_logger(__name__)
+
+
+class JobSetReconciler:
+    """Makes the Jobs of JobSets and draws conclusions from how they fare."""
+
+    def __init__(
+        self, client: Client, jobsets: OwnWrites, jobs: OwnWrites, services: OwnWrites, *, clock: Clock
+    ) -> None:
+        self._client = client
+        self._jobsets = jobsets
+        self._jobs = jobs
+        self._services = services
+        self._clock = clock
+        self._recorder = EventRecorder(client, "jobset-controller", clock)
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Carry out the plan for the JobSet, if it is there and ours."""
+        jobset = self._jobsets.get(key)
+        if jobset is None or jobset["spec"].get("managedBy") not in (None, CONTROLLER_NAME):
+            return None
+        plan = plan_jobset(jobset, self._jobs.owned_by(uid_of(jobset)), self._clock.now())
+        try:
+            await self._change_objects(jobset, plan)
+        except ForbiddenError as error:
+            if not is_refused_by_terminating_namespace(error):
+                raise
+            return None
+        await self._store_status(jobset, plan)
+        if plan.expired:
+            await self._delete(JOBSETS, jobset)
+        return Result(requeue_after=plan.requeue_after)
+
+    async def _change_objects(self, jobset: Object, plan: JobSetPlan) -> None:
+        for job in plan.delete:
+            await self._delete(JOBS, job)
+            self._jobs.remember_deletion(job)
+        if plan.service is not None and self._services.get(key_of(plan.service)) is None:
+            await self._create(jobset, SERVICES, self._services, plan.service, "HeadlessServiceCreationFailed")
+        for job in plan.create:
+            await self._create(jobset, JOBS, self._jobs, job, "JobCreationFailed")
+        for job in plan.update:
+            await self._update(job)
+
+    async def _create(self, jobset: Object, resource: Resource, known: OwnWrites, obj: Object, failure: str) -> None:
+        try:
+            created = await self._client.create(resource, obj)
+        except ApiError as error:
+            if isinstance(error, AlreadyExistsError) and await self._may_stay(jobset, resource, obj):
+                return
+            if not is_refused_by_terminating_namespace(error):
+                await self._recorder.record(jobset, type="Warning", reason=failure, message=str(error))
+            raise
+        known.remember(created)
+        log.info("created", kind=resource.kind, created=name_of(created))
+
+    async def _may_stay(self, jobset: Object, resource: Resource, obj: Object) -> bool:
+        """Whether what has the name will do: any Service, or a Job that an earlier reconcile made without an answer."""
+        if resource == SERVICES:
+            return True
+        try:
+            found = await self._client.get(resource, name_of(obj), namespace_of(obj))
+        except NotFoundError:
+            return False
+        return is_controlled_by(found, jobset)
+
+    async def _update(self, job: Object) -> None:
+        if not job["spec"]["suspend"] and (job.get("status") or {}).get("startTime"):
+            # The template of a Job may change only while it has no start time.
+            status = {field: value for field, value in job["status"].items() if field != "startTime"}
+            cleared = await self._client.update(JOBS, {**job, "status": status}, subresource="status")
+            version = cleared["metadata"]["resourceVersion"]
+            job = {**job, "metadata": {**job["metadata"], "resourceVersion": version}}
+        self._jobs.remember(await self._client.update(JOBS, job))
+
+    async def _delete(self, resource: Resource, obj: Object) -> None:
+        options = DeleteOptions(propagation=Propagation.FOREGROUND, uid=uid_of(obj))
+        try:
+            await self._client.delete(resource, name_of(obj), namespace_of(obj), options)
+        except NotFoundError:
+            return
+        log.info("deleted", kind=resource.kind, deleted=name_of(obj))
+
+    async def _store_status(self, jobset: Object, plan: JobSetPlan) -> None:
+        if plan.status is None:
+            return
+        stored = await self._client.update(JOBSETS, {**jobset, "status": plan.status}, subresource="status")
+        self._jobsets.remember(stored)
+        for event in plan.events:
+            await self._recorder.record(jobset, type=event.type, reason=event.reason, message=event.message)
+
+
+def register(
+    manager: Manager, jobsets: OwnWrites, jobs: OwnWrites, services: OwnWrites, options: ControllerOptions
+) -> None:
+    """Have the manager run the JobSet controller."""
+    reconciler = JobSetReconciler(manager.client, jobsets, jobs, services, clock=manager.clock)
+    controller = Controller("jobset", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
+    controller.reconciles(JOBSETS).owns(JOBS).owns(SERVICES)

@@ -1,0 +1,21 @@
+"""Options of the controllers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerOptions:
+    """What may be tuned about the controllers of the dev cluster."""
+
+    pod_backoff_base: float = 10.0
+    """Seconds before a Job first replaces a failed pod, doubled with each further failure; 10 as in Kubernetes."""
+    pod_backoff_cap: float = 600.0
+    """Longest pause between two replacements, in seconds; 10 minutes as in Kubernetes."""
+    workers: int = 4
+    """Concurrent reconciles of each controller; a laptop has few cores."""
+    own_write_expiry: float = 300.0
+    """Seconds after which a write that never shows up in the cache is forgotten; 5 minutes as in client-go."""
+    namespace_poll: float = 0.2
+    """Seconds between two looks at a namespace that is being emptied; pods need their grace period."""

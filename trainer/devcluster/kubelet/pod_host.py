@@ -1,0 +1,30 @@
+"""What all pods of a kubelet share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.devcluster.kubelet.config_reader import ConfigReader
+    from trainer.devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer.devcluster.kubelet.options import KubeletOptions
+    from trainer.devcluster.kubelet.pod_api import PodApi
+    from trainer.devcluster.kubelet.pod_names import HostsFiles
+    from trainer.kube.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class PodHost:
+    """The node, from a pod's point of view."""
+
+    options: KubeletOptions
+    api: PodApi
+    reader: ConfigReader
+    network: PodNetwork
+    hosts_files: HostsFiles
+    clock: Clock
+    allocatable: Mapping[str, str]
+    """Resources of the node."""

@@ -1,0 +1,127 @@
+"""The names of pods (Kubernetes documentation, "DNS for Services and Pods"), in files instead of a DNS server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from trainer.kube.objects import name_of, namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from trainer.kube.objects import Object
+
+CLUSTER_DOMAIN = "cluster.local"
+_LONGEST_HOSTNAME = 63
+
+
+@dataclass(frozen=True, slots=True)
+class PodNames:
+    """A pod's address and what it is called."""
+
+    namespace: str
+    hostname: str
+    subdomain: str
+    """Name of the headless service; "" if nobody but the pod itself can look it up."""
+    address: str
+
+    @classmethod
+    def of(cls, pod: Object, address: str) -> PodNames:
+        """The names that a pod's specification gives it; others find it only if it has both hostname and subdomain."""
+        spec = pod["spec"]
+        hostname = (spec.get("hostname") or name_of(pod))[:_LONGEST_HOSTNAME].rstrip("-.")
+        subdomain = spec.get("subdomain") or ""
+        return cls(namespace_of(pod), hostname, subdomain if spec.get("hostname") else "", address)
+
+    def line_for(self, namespace: str) -> str:
+        """The line about this pod in the hosts file of a pod in `namespace`.
+
+        The fully qualified name is first, for it is what a lookup by address yields.
+        """
+        zones = [f"{self.namespace}.svc.{CLUSTER_DOMAIN}", f"{self.namespace}.svc", self.namespace]
+        own = [self.subdomain] if namespace == self.namespace else []
+        services = [f"{self.subdomain}.{zone}" for zone in zones] + own
+        names = [f"{self.hostname}.{service}" for service in services]
+        if own:
+            names.append(self.hostname)
+        return " ".join([f"{self.address}\t{names[0]}", *names[1:], *services])
+
+
+def hosts_file(owner: PodNames, everyone: Iterable[PodNames], preamble: str, aliases: str = "") -> str:
+    """The /etc/hosts of a pod.
+
+    Args:
+        owner: the pod that reads it; its own host name is there even without a subdomain.
+        everyone: all pods of the cluster.
+        preamble: how the file begins.
+        aliases: lines for the pod's hostAliases.
+    """
+    lines = [preamble.rstrip("\n"), "# Written by the dev cluster as pods come and go."]
+    if not owner.subdomain:
+        lines.append(f"{owner.address}\t{owner.hostname}")
+    lines += [names.line_for(owner.namespace) for names in everyone if names.subdomain]
+    return "\n".join(line for line in (*lines, aliases.rstrip("\n")) if line) + "\n"
+
+
+def host_aliases(pod: Object) -> str:
+    """Lines for the pod's `hostAliases`."""
+    entries = pod["spec"].get("hostAliases") or []
+    return "".join(f"{entry['ip']}\t{' '.join(entry.get('hostnames') or [])}\n" for entry in entries)
+
+
+def rewrite_in_place(path: Path, text: str) -> None:
+    """Replace a file's content but not the file, which is bind-mounted in containers.
+
+    A reader in between sees old or new lines, but never half of an old line after the new ones: the rest of a longer
+    old content is overwritten with newlines before it is cut off.
+    """
+    content = text.encode()
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        present = os.fstat(descriptor).st_size
+        os.pwrite(descriptor, content.ljust(present, b"\n"), 0)
+        os.ftruncate(descriptor, len(content))
+    finally:
+        os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    names: PodNames
+    file: Path
+    aliases: str
+
+
+class HostsFiles:
+    """Keeps the hosts files of all running pods up to date."""
+
+    def __init__(self, preamble: str) -> None:
+        self._preamble = preamble
+        self._entries: dict[str, _Entry] = {}
+        self._lock = anyio.Lock()
+
+    async def add(self, uid: str, names: PodNames, file: Path, aliases: str = "") -> None:
+        """Tell a pod about all others, and all others about it."""
+        self._entries[uid] = _Entry(names, file, aliases)
+        await self._write()
+
+    async def remove(self, uid: str) -> None:
+        """Forget a pod that has ended."""
+        if self._entries.pop(uid, None) is not None:
+            await self._write()
+
+    async def _write(self) -> None:
+        async with self._lock:
+            entries = tuple(self._entries.values())
+            await anyio.to_thread.run_sync(self._write_all, entries)
+
+    def _write_all(self, entries: tuple[_Entry, ...]) -> None:
+        everyone = [entry.names for entry in entries]
+        for entry in entries:
+            rewrite_in_place(entry.file, hosts_file(entry.names, everyone, self._preamble, entry.aliases))

@@ -1,0 +1,240 @@
+"""Runs one pod, from the moment it is bound to the node until its object is gone."""
+
+from __future__ import annotations
+
+import math
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from trainer.devcluster.kubelet.container_record import Terminated
+from trainer.devcluster.kubelet.container_supervisor import ContainerSupervisor, RunningPod
+from trainer.devcluster.kubelet.downward import PodFacts
+from trainer.devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
+from trainer.devcluster.kubelet.network.pod_network import HOST_IP
+from trainer.devcluster.kubelet.pod_directory import PodDirectory
+from trainer.devcluster.kubelet.pod_names import PodNames, host_aliases
+from trainer.devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder, init_policy, restart_policy
+from trainer.devcluster.kubelet.sandbox import open_sandbox
+from trainer.devcluster.kubelet.status_writer import StatusWriter
+from trainer.devcluster.kubelet.support import ignored_fields, unsupported_fields
+from trainer.devcluster.kubelet.termination import Termination
+from trainer.devcluster.kubelet.volumes import VolumeBuilder
+from trainer.kube.clock import parse_timestamp, timestamp
+from trainer.kube.errors import KubeError
+from trainer.kube.objects import is_being_deleted, metadata_of, name_of, namespace_of, uid_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.devcluster.kubelet.pod_host import PodHost
+    from trainer.devcluster.kubelet.sandbox import Sandbox
+    from trainer.devcluster.kubelet.volumes import Volume
+    from trainer.kube.events import EventKind
+    from trainer.kube.objects import Object
+
+log = structlog.get_logger(__name__)
+
+_DEFAULT_GRACE = 30
+_LOST = "The container could not be located when the pod was terminated"
+
+
+class PodWorker:
+    """The life of one pod.
+
+    Everything is derived from the object: a worker for a pod that a former kubelet process has run sees from its status
+    what ran, counts that as ended, and goes on by the restart policy. A failure of the worker itself fails the pod.
+    """
+
+    def __init__(self, pod: Object, host: PodHost) -> None:
+        self._pod = pod
+        self._host = host
+        self._uid = uid_of(pod)
+        self._directory = PodDirectory(host.options.data_dir, self._uid)
+        self._record = PodRecord.restore(pod, self._now())
+        self._status = StatusBuilder()
+        self._writer = StatusWriter(host.api, host.clock)
+        self._events_in, self._events_out = anyio.create_memory_object_stream[tuple["EventKind", str, str]](math.inf)
+        self._termination = Termination(host.clock)
+        self._deleted = anyio.Event()
+        self._gone = anyio.Event()
+        self.update(pod)
+
+    @property
+    def uid(self) -> str:
+        """UID of the pod."""
+        return self._uid
+
+    def update(self, pod: Object) -> None:
+        """Take note of a newer state of the object."""
+        self._pod = pod
+        if not is_being_deleted(pod):
+            return
+        grace = metadata_of(pod).get("deletionGracePeriodSeconds")
+        self._termination.request(_DEFAULT_GRACE if grace is None else grace)
+        self._deleted.set()
+
+    def forget(self) -> None:
+        """The object is gone: end at once."""
+        self._termination.request(0)
+        self._gone.set()
+        self._deleted.set()
+
+    async def run(self) -> None:
+        """Run the pod; returns when its object is gone and nothing of it is left."""
+        with structlog.contextvars.bound_contextvars(namespace=namespace_of(self._pod), pod=name_of(self._pod)):
+            async with self._events_in, self._events_out, anyio.create_task_group() as tasks:
+                tasks.start_soon(self._writer.run)
+                tasks.start_soon(self._write_events)
+                tasks.start_soon(self._termination.enforce)
+                if (self._pod.get("status") or {}).get("phase") not in FINISHED:
+                    await self._live_contained()
+                await self._writer.flush()
+                await self._finish_deletion()
+                await self._gone.wait()
+                tasks.cancel_scope.cancel()
+            await anyio.to_thread.run_sync(self._directory.remove)
+
+    async def _live_contained(self) -> None:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._enforce_deadline)
+                await self._live()
+                tasks.cancel_scope.cancel()
+        except Exception:
+            log.exception("pod worker failed")
+            self._fail("KubeletError", "The dev cluster failed to run this pod: its log says why")
+        self._record.has_sandbox = False
+        self._record.end(self._now(), _LOST)
+        self._publish()
+
+    async def _live(self) -> None:
+        problems = unsupported_fields(self._pod, isolated=self._host.network.isolated)
+        if problems:
+            self._fail("Unsupported", f"The dev cluster does not support {'; '.join(problems)}: remove it from the pod")
+            return
+        if ignored := ignored_fields(self._pod):
+            message = f"The dev cluster runs containers as its own user: {', '.join(ignored)} has no effect"
+            self._announce("Warning", "Ignored", message)
+        async with self._address() as names:
+            self._publish()
+            facts = PodFacts(names.address, HOST_IP, self._host.allocatable)
+            volumes = await self._make_volumes(facts)
+            while volumes is not None and not self._termination.requested.is_set():
+                try:
+                    async with self._open_sandbox(names) as sandbox:
+                        await self._run_containers(self._running(names, facts, volumes, sandbox))
+                        return
+                except PodNetworkError as error:
+                    message = f"Failed to create pod sandbox: {error}"
+                    self._announce("Warning", "FailedCreatePodSandBox", message)
+                    await self._termination.pause(self._host.options.retry_backoff.maximum)
+
+    @asynccontextmanager
+    async def _address(self) -> AsyncIterator[PodNames]:
+        """The pod's address and names, for as long as it runs."""
+        network, files = self._host.network, self._host.hosts_files
+        await anyio.to_thread.run_sync(self._directory.create)
+        if network.resolv_conf is not None:
+            await anyio.to_thread.run_sync(self._directory.resolv_conf.write_text, network.resolv_conf)
+        self._record.pod_ip = network.allocate()
+        names = PodNames.of(self._pod, self._record.pod_ip)
+        try:
+            if network.isolated:
+                await files.add(self._uid, names, self._directory.hosts, host_aliases(self._pod))
+            yield names
+        finally:
+            network.release(names.address)
+            await files.remove(self._uid)
+
+    @asynccontextmanager
+    async def _open_sandbox(self, names: PodNames) -> AsyncIterator[Sandbox]:
+        network = self._host.network
+        async with open_sandbox(network, names.hostname, names.address, self._directory.new_root) as sandbox:
+            self._record.has_sandbox = True
+            self._publish()
+            yield sandbox
+
+    async def _make_volumes(self, facts: PodFacts) -> dict[str, Volume] | None:
+        """The pod's volumes; waits for what they are made from, None if termination was requested before."""
+        builder = VolumeBuilder(self._pod, self._directory, facts, self._host.reader)
+        failures = 0
+        while not self._termination.requested.is_set():
+            try:
+                return await builder.build()
+            except UnsupportedVolumeError as error:
+                self._announce("Warning", "FailedMount", str(error))
+                await self._termination.requested.wait()
+            except VolumeError as error:
+                self._announce("Warning", "FailedMount", str(error))
+                await self._termination.pause(self._host.options.retry_backoff.pause(failures))
+                failures += 1
+        return None
+
+    async def _run_containers(self, running: RunningPod) -> None:
+        spec, policy = self._pod["spec"], restart_policy(self._pod)
+        for container, record in zip(spec.get("initContainers") or [], self._record.init, strict=True):
+            await ContainerSupervisor(running, container, record, init_policy(policy)).supervise()
+            if not isinstance(record.state, Terminated) or record.state.exit_code != 0:
+                return
+        async with anyio.create_task_group() as tasks:
+            for container, record in zip(spec["containers"], self._record.containers, strict=True):
+                tasks.start_soon(ContainerSupervisor(running, container, record, policy).supervise)
+
+    def _running(self, names: PodNames, facts: PodFacts, volumes: dict[str, Volume], sandbox: Sandbox) -> RunningPod:
+        return RunningPod(
+            pod=self._pod,
+            names=names,
+            host=self._host,
+            directory=self._directory,
+            facts=facts,
+            volumes=volumes,
+            sandbox=sandbox,
+            termination=self._termination,
+            publish=self._publish,
+            announce=self._announce,
+        )
+
+    async def _enforce_deadline(self) -> None:
+        seconds = self._pod["spec"].get("activeDeadlineSeconds")
+        if seconds is None:
+            return
+        passed = (self._host.clock.now() - parse_timestamp(self._record.start_time)).total_seconds()
+        await self._host.clock.sleep(seconds - passed)
+        message = "Pod was active on the node longer than the specified deadline"
+        self._record.failure = ("DeadlineExceeded", message)
+        self._announce("Normal", "DeadlineExceeded", message)
+        self._termination.request(self._pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_GRACE))
+
+    async def _finish_deletion(self) -> None:
+        await self._deleted.wait()
+        failures = 0
+        while not self._gone.is_set():
+            try:
+                await self._host.api.finish_deletion(self._pod)
+            except KubeError as error:
+                log.warning("could not remove pod, will retry", error=str(error))
+                await self._host.clock.sleep(self._host.options.retry_backoff.pause(failures))
+                failures += 1
+            else:
+                return
+
+    def _fail(self, reason: str, message: str) -> None:
+        self._record.failure = (reason, message)
+        self._announce("Warning", reason, message)
+
+    def _publish(self) -> None:
+        self._writer.publish(self._pod, self._status.build(self._pod, self._record, self._now()))
+
+    def _announce(self, kind: EventKind, reason: str, message: str) -> None:
+        self._events_in.send_nowait((kind, reason, message))
+
+    async def _write_events(self) -> None:
+        async for kind, reason, message in self._events_out:
+            await self._host.api.record(self._pod, kind=kind, reason=reason, message=message)
+
+    def _now(self) -> str:
+        return timestamp(self._host.clock.now())

@@ -1,0 +1,133 @@
+"""Pod sandboxes, and containers in them."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from trainer.devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
+from trainer.devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
+from trainer.devcluster.kubelet.shim import reports
+from trainer.devcluster.kubelet.shim.spec import ContainerSpec, Operation
+from trainer.devcluster.kubelet.shim_process import run_shim
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+    from pathlib import Path
+
+    from trainer.devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer.devcluster.kubelet.shim_process import ShimProcess
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What runs in a container."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    scratch: Path
+    """Working directory if none is given; takes its place if the given one does not exist."""
+    log_file: Path
+    working_directory: str = ""
+    mounts: tuple[SandboxMount, ...] = ()
+    """Ignored where pods have no namespaces."""
+
+
+class RunningContainer:
+    """A container whose program has been started."""
+
+    def __init__(self, shim: ShimProcess) -> None:
+        self._shim = shim
+
+    async def wait(self) -> reports.Exited | reports.Failed:
+        """How the program ended, or that the container broke for another reason, such as a full disk.
+
+        The log is then complete.
+        """
+        report = await self._shim.report()
+        assert isinstance(report, reports.Exited | reports.Failed)
+        return report
+
+    async def terminate(self) -> None:
+        """Ask the program to end (SIGTERM)."""
+        await self._shim.signal(signal.SIGTERM)
+
+    async def kill(self) -> None:
+        """End all processes of the container (SIGKILL)."""
+        await self._shim.signal(signal.SIGKILL)
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """The namespaces that the containers of a pod share; made by `open_sandbox`."""
+
+    network: PodNetwork
+    join: tuple[str, ...]
+    new_root: Path
+
+    @asynccontextmanager
+    async def run(self, program: Program) -> AsyncIterator[RunningContainer]:
+        """Run a container; leaving the context kills it.
+
+        Raises:
+            ContainerCreateError: the program's mounts or working directory are impossible.
+            ContainerStartError: it could not be started.
+        """
+        async with run_shim(await self._spec(program)) as shim:
+            report = await shim.report()
+            if not isinstance(report, reports.Started):
+                assert isinstance(report, reports.Failed)
+                raise ContainerStartError(
+                    "StartError" if report.stage == "exec" else "ContainerCannotRun", report.message
+                )
+            yield RunningContainer(shim)
+
+    async def _spec(self, program: Program) -> ContainerSpec:
+        environment, log_file = dict(program.environment), str(program.log_file)
+        directory = program.working_directory or str(program.scratch)
+        if not self.network.isolated:
+            return ContainerSpec(program.command, environment, directory, log_file, isolated=False)
+        return ContainerSpec(
+            program.command,
+            environment,
+            directory,
+            log_file,
+            isolated=True,
+            join=self.join,
+            new_root=str(self.new_root),
+            operations=await anyio.to_thread.run_sync(_plan, program),
+            run_as=self.network.run_as,
+        )
+
+
+@asynccontextmanager
+async def open_sandbox(network: PodNetwork, hostname: str, address: str, new_root: Path) -> AsyncIterator[Sandbox]:
+    """Make the namespaces of a pod; leaving the context drops them.
+
+    Raises:
+        PodNetworkError: the kernel refuses.
+    """
+    spec = network.sandbox(hostname, address)
+    if spec is None:
+        yield Sandbox(network, (), new_root)
+        return
+    async with run_shim(spec) as shim:
+        report = await shim.report()
+        if isinstance(report, reports.Failed):
+            raise PodNetworkError(report.message)
+        yield Sandbox(network, tuple(network.join(shim.pid)), new_root)
+
+
+def _plan(program: Program) -> tuple[Operation, ...]:
+    mounts = list(program.mounts)
+    directory = program.working_directory
+    try:
+        if directory and not is_available(directory, mounts):
+            mounts.append(SandboxMount(program.scratch, directory, owned=True))
+        return plan_root(mounts)
+    except OSError as error:
+        raise ContainerCreateError(f"cannot build the file system: {error.filename}: {error.strerror}") from error

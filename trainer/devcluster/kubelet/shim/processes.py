@@ -1,0 +1,105 @@
+"""Starting a program, and ending all that came of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from . import linux, namespaces
+
+if TYPE_CHECKING:
+    from .spec import ContainerSpec
+
+
+class StartError(Exception):
+    """The program cannot be started; the message is for the user."""
+
+
+def start(spec: ContainerSpec) -> int:
+    """Start the container's program in its own session; returns its PID.
+
+    Raises:
+        StartError: no such executable or working directory, or no permission.
+    """
+    problem_out, problem_in = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(spec, problem_in)
+    os.close(problem_in)
+    with os.fdopen(problem_out, "rb") as pipe:
+        # Empty when exec has closed the other end.
+        problem = pipe.read()
+    if problem:
+        os.waitpid(pid, 0)
+        raise StartError(problem.decode(errors="replace"))
+    return pid
+
+
+def kill_descendants() -> None:
+    """Kill and reap all children, and the orphans that `linux.adopt_orphans` makes children, until none is left."""
+    while killed := [pid for pid in _children() if _kill(pid)]:
+        for pid in killed:
+            os.waitpid(pid, 0)
+
+
+def _kill(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except PermissionError:
+        # A set-user-ID program; it ends when it likes.
+        return False
+    return True
+
+
+def _children() -> list[int]:
+    own = os.getpid()
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _parent_of(entry) == own]
+
+
+def _parent_of(process: Path) -> int:
+    try:
+        stat = (process / "stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    # The name in parentheses may hold anything, so fields are counted from the last parenthesis (proc(5)).
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def _become(spec: ContainerSpec, problem: int) -> NoReturn:
+    try:
+        _prepare(spec)
+        os.execvpe(spec.command[0], spec.command, spec.environment)  # noqa: S606 - no shell is wanted
+    except BaseException as error:
+        os.write(problem, _explain(spec, error).encode())
+    os._exit(128)
+
+
+def _prepare(spec: ContainerSpec) -> None:
+    if not spec.isolated:
+        linux.die_with_parent()
+    if spec.run_as is not None:
+        namespaces.return_to(*spec.run_as)
+    os.setsid()
+    os.umask(0o022)
+    # The interpreter ignores these two; a program expects the defaults.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    try:
+        os.chdir(spec.working_directory)
+    except OSError as error:
+        raise StartError(f'working directory "{spec.working_directory}": {error.strerror}') from error
+
+
+def _explain(spec: ContainerSpec, error: BaseException) -> str:
+    if isinstance(error, StartError):
+        return str(error)
+    program = spec.command[0]
+    if isinstance(error, OSError) and error.errno == errno.ENOENT and "/" not in program:
+        return f'exec: "{program}": executable file not found in $PATH'
+    if isinstance(error, OSError):
+        return f'exec: "{program}": {(error.strerror or str(error)).lower()}'
+    return f'exec: "{program}": {error}'

@@ -1,0 +1,54 @@
+"""The process that holds the namespaces which the containers of a pod share, or the network that all pods share."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from typing import TYPE_CHECKING
+
+from . import linux, namespaces, reports
+
+if TYPE_CHECKING:
+    from .spec import IpBatch, SandboxSpec
+
+
+def run(spec: SandboxSpec, control: int, answers: int) -> None:
+    """Make the namespaces and keep them until `control` closes."""
+    linux.set_process_name("pod-sandbox")
+    try:
+        _prepare(spec)
+    except OSError as error:
+        reports.send(answers, reports.Failed.because_of("sandbox", error))
+        return
+    except subprocess.CalledProcessError as error:
+        reports.send(answers, reports.Failed("sandbox", f"ip: {error.stderr.strip()}"))
+        return
+    reports.send(answers, reports.Ready())
+    while os.read(control, 1024):
+        pass
+
+
+def _prepare(spec: SandboxSpec) -> None:
+    namespaces.join(spec.join)
+    joined = _open_network()
+    namespaces.make(spec.unshare)
+    if spec.hostname:
+        socket.sethostname(spec.hostname)
+    new = _open_network()
+    for batch in spec.batches:
+        linux.setns(f"/proc/self/fd/{new if batch.namespace == 'new' else joined}")
+        _run_ip(spec.ip, batch)
+    if spec.batches:
+        linux.setns(f"/proc/self/fd/{new}")
+    os.close(joined)
+    os.close(new)
+
+
+def _open_network() -> int:
+    return os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _run_ip(ip: str, batch: IpBatch) -> None:
+    commands = "".join(f"{command}\n" for command in batch.commands)
+    subprocess.run([ip, "-batch", "-"], input=commands, text=True, capture_output=True, check=True)

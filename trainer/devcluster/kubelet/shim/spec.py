@@ -1,0 +1,84 @@
+"""What a shim is asked to do: the document on its standard input."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+OperationKind: TypeAlias = Literal["tmpfs", "bind", "directory", "symlink", "proc"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One step in building the container's root file system."""
+
+    kind: OperationKind
+    target: str
+    """Absolute path in the container; a bind makes its mount point if there is none."""
+    source: str = ""
+    """What to bind (a path on the host), or where a symbolic link points."""
+    read_only: bool = False
+    optional: bool = False
+    """Whether a failure is passed over: for what the host itself cannot use either, such as a broken FUSE mount."""
+
+
+@dataclass(frozen=True, slots=True)
+class IpBatch:
+    """Commands for `ip -batch`."""
+
+    namespace: Literal["new", "joined"]
+    """Network namespace in which they run: the one that the sandbox makes or the one it has joined."""
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSpec:
+    """A process that makes namespaces and keeps them until its standard input closes."""
+
+    join: tuple[str, ...] = ()
+    """Namespace files to enter first, in this order."""
+    unshare: tuple[str, ...] = ()
+    """Kinds of namespaces to make: user, net, uts, ipc."""
+    hostname: str = ""
+    ip: str = ""
+    """Path of iproute2's `ip`."""
+    batches: tuple[IpBatch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSpec:
+    """A program to run and watch."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    working_directory: str
+    log_file: str
+    isolated: bool
+    """Whether to make mount and PID namespaces; without, the fields below are empty."""
+    join: tuple[str, ...] = ()
+    new_root: str = ""
+    """An empty directory of the host on which the root file system is put together; nothing is left in it."""
+    operations: tuple[Operation, ...] = ()
+    run_as: tuple[int, int] | None = None
+    """User and group to return to after having been root of a user namespace; None changes nothing."""
+
+
+Spec: TypeAlias = SandboxSpec | ContainerSpec
+
+
+def encode(spec: Spec) -> bytes:
+    """The spec as one line of JSON."""
+    kind = "sandbox" if isinstance(spec, SandboxSpec) else "container"
+    return json.dumps({"kind": kind, "spec": asdict(spec)}).encode() + b"\n"
+
+
+def decode(line: bytes) -> Spec:
+    """The spec that `encode` wrote."""
+    document: dict[str, Any] = json.loads(line)
+    fields: dict[str, Any] = document["spec"]
+    if document["kind"] == "sandbox":
+        fields["batches"] = tuple(IpBatch(**batch) for batch in fields["batches"])
+        return SandboxSpec(**fields)
+    fields["operations"] = tuple(Operation(**operation) for operation in fields["operations"])
+    return ContainerSpec(**fields)
