@@ -1,0 +1,127 @@
+"""The cluster under test, as kubectl sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from subprocess import CompletedProcess
+
+    from e2e.processes import Process
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.1
+BIN = Path(sys.executable).parent
+"""Where `trainer` and `kubectl` of the environment under test are."""
+IMAGE = "python:3.11-slim"
+"""Recorded and not pulled by the dev cluster; on another cluster every script of these tests runs in it."""
+
+
+def until(condition: Callable[[], T | None], what: str, *, timeout: float = 60) -> T:
+    """Poll until the condition is true, and return what it returned."""
+    deadline = time.monotonic() + timeout
+    while not (result := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout:.0f} s: {what}")
+        time.sleep(POLL_SECONDS)
+    return result
+
+
+@dataclass(slots=True)
+class Cluster:
+    """One namespace of the cluster under test."""
+
+    kubeconfig: Path
+    is_local: bool
+    """Whether pods are processes of this machine."""
+    pod_network: str
+    """How pods of the dev cluster reach each other; empty on another cluster."""
+    manager: Process
+    namespace: str = ""
+
+    def kubectl(self, *arguments: str, check: bool = True, stdin: str | None = None) -> CompletedProcess[str]:
+        """Run kubectl to its end."""
+        result = subprocess.run(
+            self.command(*arguments), input=stdin, capture_output=True, text=True, timeout=90, check=False
+        )
+        if check and result.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(arguments)} exited with {result.returncode}:\n{result.stderr}")
+        return result
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line of a kubectl that talks to this namespace."""
+        namespace = ["--namespace", self.namespace] if self.namespace else []
+        return [str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig), *namespace, *arguments]
+
+    def trainer(self, *arguments: str, stdin: str | None = None) -> CompletedProcess[str]:
+        """Run a subcommand of `trainer` that takes a kubeconfig, to its end."""
+        command = [str(BIN / "trainer"), *arguments, "--kubeconfig", str(self.kubeconfig), "-n", self.namespace]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=110, check=False)
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        """kubectl apply -f -."""
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+    def get(self, kind: str, name: str) -> dict[str, Any] | None:
+        """One object, or None when there is none."""
+        text = self.kubectl("get", kind, name, "-o", "json", "--ignore-not-found").stdout
+        return json.loads(text) if text.strip() else None
+
+    def list(self, kind: str) -> list[dict[str, Any]]:
+        """All objects of the namespace."""
+        items: list[dict[str, Any]] = json.loads(self.kubectl("get", kind, "-o", "json").stdout)["items"]
+        return items
+
+    def state(self, name: str) -> str:
+        """`status.state` of a TrainJob; empty before it has one."""
+        job = self.get("trainjob", name) or {}
+        return str((job.get("status") or {}).get("state", ""))
+
+    def wait_for_state(self, name: str, *states: str, timeout: float = 60) -> str:
+        """Wait until a TrainJob is in one of these states."""
+
+        def reached() -> str:
+            state = self.state(name)
+            return state if state in states else ""
+
+        return until(reached, f"TrainJob {name} is {' or '.join(states)}", timeout=timeout)
+
+    def wait_for_condition(self, name: str, condition: str) -> None:
+        """kubectl wait --for=condition=..."""
+        self.kubectl("wait", f"--for=condition={condition}", f"trainjob/{name}", "--timeout=60s")
+
+
+def train_job(
+    name: str,
+    script: str,
+    *,
+    nodes: int = 1,
+    runtime: str = "plain",
+    arguments: Sequence[str] = (),
+    **spec: Any,
+) -> dict[str, Any]:
+    """A TrainJob whose nodes run a Python script, given as text."""
+    return {
+        "apiVersion": "trainer.kubeflow.org/v2alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": name},
+        "spec": {
+            "runtimeRef": {"name": runtime},
+            "trainer": {
+                "image": IMAGE,
+                "numNodes": nodes,
+                "command": ["python", "-u", "-c", script, *arguments],
+            },
+            **spec,
+        },
+    }

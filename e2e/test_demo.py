@@ -1,0 +1,110 @@
+"""`trainer demo`: real training from nothing, and nothing left of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from e2e.cluster import BIN, train_job, until
+from e2e.processes import Process, descendants, running
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SLEEP = "import time; print('started'); time.sleep(60)"
+
+pytestmark = [
+    pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="the demo brings its own cluster"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.mark.parametrize(
+    ("example", "lines"),
+    [
+        pytest.param("jax-digits", {"node-1 | node 1 of 2: 1 local of 2 devices"}, id="jax"),
+        pytest.param(
+            "torch-digits",
+            {f"node-{rank // 2} | rank {rank} of 4 on node {rank // 2}" for rank in range(4)},
+            id="torch",
+        ),
+    ],
+)
+def test_example(example: str, lines: set[str], tmp_path: Path) -> None:
+    """The examples train on two nodes to more than 90 % accuracy, and the accuracy is the last word."""
+    result = subprocess.run(
+        [BIN / "trainer", "demo", EXAMPLES / example],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert lines <= set(result.stdout.splitlines())
+    assert re.search(rf"^{example}  Complete", result.stdout, re.MULTILINE)
+    accuracy = re.fullmatch(r"test accuracy: ([\d.]+) %", result.stdout.splitlines()[-1])
+    assert accuracy is not None
+    assert float(accuracy[1]) > 90
+    assert list(tmp_path.iterdir()) == []
+
+
+def demo(directory: Path, script: str) -> Process:
+    file = directory / "job.yaml"
+    file.write_text(yaml.safe_dump(train_job("demo", script, nodes=2)))
+    temporary = directory / "tmp"
+    temporary.mkdir()
+    return Process([str(BIN / "trainer"), "demo", str(file)], directory / "demo.log", {"TMPDIR": str(temporary)})
+
+
+def test_failure(tmp_path: Path) -> None:
+    """A job that fails makes the exit code 1."""
+    process = demo(tmp_path, "raise SystemExit(3)")
+    process.start(ready="starting the dev cluster")
+
+    assert process.wait(timeout=120) == 1
+    assert re.search(r"^demo  Failed  after .* FailedJobs: ", process.output(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code"),
+    [
+        pytest.param(signal.SIGINT, 130, id="Ctrl-C"),
+        pytest.param(signal.SIGTERM, 143, id="SIGTERM"),
+        pytest.param(signal.SIGHUP, 129, id="closed terminal"),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, id="SIGKILL"),
+    ],
+)
+def test_no_process_is_left(number: int, exit_code: int, tmp_path: Path) -> None:
+    """However a demo is ended in the middle of the training, no process of it is left."""
+    process = demo(tmp_path, SLEEP)
+    process.start(ready="starting the dev cluster")
+    process.wait_for_output("node-1 | started")
+    family = descendants(process.pid)
+    assert len(family) >= 4  # cluster, manager, two nodes
+
+    process.send(number)
+
+    assert process.wait() == exit_code
+    until(lambda: not any(map(running, family)), "all processes are gone", timeout=30)
+    assert "Traceback" not in process.output()
+    if number != signal.SIGKILL:
+        assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_interrupt_while_the_cluster_starts(tmp_path: Path) -> None:
+    """Ctrl-C before anything runs leaves nothing either."""
+    process = demo(tmp_path, SLEEP)
+    process.start(ready="starting the dev cluster")
+    family = until(lambda: descendants(process.pid), "the cluster starts")
+
+    process.send(signal.SIGINT)
+
+    assert process.wait() == 130
+    until(lambda: not any(map(running, family)), "all processes are gone", timeout=30)
+    assert "Traceback" not in process.output()

@@ -1,0 +1,178 @@
+"""The real kubectl works on TrainJobs and what they become."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from e2e.cluster import train_job, until
+
+if TYPE_CHECKING:
+    from e2e.cluster import Cluster
+
+HELLO = "print('hello from', __import__('os').environ['HOSTNAME'])"
+COUNT = "import time\nfor i in range(5):\n    print('step', i)\n    time.sleep(0.3)"
+
+
+def submit(cluster: Cluster, name: str = "demo", script: str = HELLO, nodes: int = 1) -> None:
+    cluster.apply(train_job(name, script, nodes=nodes))
+
+
+def test_columns(cluster: Cluster) -> None:
+    """`kubectl get trainjob` prints NAME, STATE, PROGRESS %, ETA and AGE."""
+    submit(cluster)
+    cluster.wait_for_condition("demo", "Complete")
+
+    header, row = cluster.kubectl("get", "trainjob").stdout.splitlines()
+
+    assert header.split("   ") != [header]
+    assert " ".join(header.split()) == "NAME STATE PROGRESS % ETA AGE"
+    assert row.split()[:2] == ["demo", "Complete"]
+
+
+def test_everything_that_a_job_becomes(cluster: Cluster) -> None:
+    """TrainJob, JobSet, Job and pods are listed together, and belong to each other."""
+    submit(cluster, nodes=2)
+    cluster.wait_for_condition("demo", "Complete")
+
+    names = cluster.kubectl("get", "trainjob,jobset,job,pod", "-o", "name").stdout.split()
+
+    assert names[:3] == ["trainjob.trainer.kubeflow.org/demo", "jobset.jobset.x-k8s.io/demo", "job.batch/demo-node-0"]
+    assert [name.rpartition("-")[0] for name in sorted(names[3:])] == ["pod/demo-node-0-0", "pod/demo-node-0-1"]
+    table = cluster.kubectl("get", "trainjob,jobset,job,pod").stdout
+    assert "Completed" in table
+    jobset, job = cluster.get("jobset", "demo"), cluster.get("trainjob", "demo")
+    assert jobset is not None
+    assert job is not None
+    assert jobset["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+
+
+def test_output_yaml(cluster: Cluster) -> None:
+    """`-o yaml` gives the object with spec and status."""
+    submit(cluster)
+    cluster.wait_for_condition("demo", "Complete")
+
+    job = yaml.safe_load(cluster.kubectl("get", "trainjob", "demo", "-o", "yaml").stdout)
+
+    assert job["spec"]["trainer"]["numNodes"] == 1
+    conditions = {condition["type"]: condition["status"] for condition in job["status"]["conditions"]}
+    assert conditions["Created"] == "True"
+    assert conditions["Complete"] == "True"
+    (node,) = job["status"]["jobsStatus"]
+    assert (node["name"], node["succeeded"], node["failed"]) == ("node", 1, 0)
+
+
+def test_watch(cluster: Cluster) -> None:
+    """`get -w` shows the job from its creation to its end."""
+    with subprocess.Popen(cluster.command("get", "trainjob", "-w"), stdout=subprocess.PIPE, text=True) as watch:
+        try:
+            submit(cluster)
+            assert watch.stdout is not None
+            states = []
+            for line in watch.stdout:
+                states.append(line.split()[1])
+                if states[-1] == "Complete":
+                    break
+        finally:
+            watch.terminate()
+    assert "Running" in states
+    assert states[-1] == "Complete"
+
+
+def test_describe(cluster: Cluster) -> None:
+    """`describe` shows the status and the events of TrainJob and pod."""
+    submit(cluster)
+    cluster.wait_for_condition("demo", "Complete")
+
+    text = cluster.kubectl("describe", "trainjob", "demo").stdout
+    assert "Runtime Ref:" in text
+    assert "JobsCreationSucceeded" in text
+    pods = cluster.kubectl("describe", "pod").stdout
+    assert "Node:" in pods
+    assert "Exit Code:    0" in pods
+
+
+def test_apply_again(cluster: Cluster) -> None:
+    """Applying the same file again changes nothing; a field that does not exist is refused with its path."""
+    manifest = yaml.safe_dump(train_job("demo", HELLO))
+    assert cluster.kubectl("apply", "-f", "-", stdin=manifest).stdout == "trainjob.trainer.kubeflow.org/demo created\n"
+    assert (
+        cluster.kubectl("apply", "-f", "-", stdin=manifest).stdout == "trainjob.trainer.kubeflow.org/demo unchanged\n"
+    )
+
+    refused = cluster.kubectl("apply", "-f", "-", stdin=manifest.replace("numNodes", "numNode"), check=False)
+    assert refused.returncode == 1
+    assert 'unknown field "spec.trainer.numNode"' in refused.stderr
+
+
+def test_logs(cluster: Cluster) -> None:
+    """`logs -f` of a running pod ends with the container and has every line."""
+    submit(cluster, script=COUNT)
+    until(lambda: cluster.state("demo") in {"Running", "Complete"}, "the job runs")
+    (pod,) = cluster.list("pod")
+    name = pod["metadata"]["name"]
+
+    text = until(lambda: cluster.kubectl("logs", "-f", name, check=False).stdout, "the log begins")
+
+    assert text == "".join(f"step {i}\n" for i in range(5))
+    assert cluster.kubectl("logs", name, "--tail=1").stdout == "step 4\n"
+    assert cluster.kubectl("logs", name, "--timestamps", "--tail=1").stdout.split(" ", 1)[1] == "step 4\n"
+    assert cluster.kubectl("logs", "job/demo-node-0").stdout == text
+
+
+def test_events(cluster: Cluster) -> None:
+    """`get events` tells what the controllers did."""
+    submit(cluster)
+    cluster.wait_for_condition("demo", "Complete")
+
+    text = cluster.kubectl("get", "events").stdout
+
+    assert text.split()[:5] == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT"]
+    assert "SuccessfulCreate" in text
+
+
+def test_api_resources(cluster: Cluster) -> None:
+    """`api-resources` lists our kinds and those below them; short names work."""
+    names = cluster.kubectl("api-resources", "-o", "name").stdout.split()
+
+    assert {
+        "trainjobs.trainer.kubeflow.org",
+        "trainingruntimes.trainer.kubeflow.org",
+        "clustertrainingruntimes.trainer.kubeflow.org",
+        "jobsets.jobset.x-k8s.io",
+        "jobs.batch",
+        "pods",
+    } <= set(names)
+    assert "No resources found" in cluster.kubectl("get", "tj").stderr
+
+
+def test_explain(cluster: Cluster) -> None:
+    """`explain` knows the descriptions of our fields."""
+    text = cluster.kubectl("explain", "trainjob.spec.trainer.numNodes").stdout
+
+    assert "Number of training nodes" in text
+
+
+@pytest.mark.parametrize("condition", ["Complete", "Created"])
+def test_wait(cluster: Cluster, condition: str) -> None:
+    """`wait --for=condition=...` returns when the condition is true."""
+    submit(cluster)
+
+    result = cluster.kubectl("wait", f"--for=condition={condition}", "trainjob/demo", "--timeout=60s")
+
+    assert "trainjob.trainer.kubeflow.org/demo condition met" in result.stdout
+
+
+def test_delete(cluster: Cluster) -> None:
+    """`delete` removes the job and everything that it became."""
+    submit(cluster)
+    cluster.wait_for_condition("demo", "Complete")
+
+    cluster.kubectl("delete", "trainjob", "demo", "--cascade=foreground")
+
+    items = json.loads(cluster.kubectl("get", "trainjob,jobset,job,pod", "-o", "json").stdout)["items"]
+    assert items == []

@@ -1,0 +1,89 @@
+"""What several tests of the command need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.testing import FakeClient, ManualClock
+
+if TYPE_CHECKING:
+    from trainer.cli.job_state import JobState
+    from trainer.kube.objects import Object, ObjectKey
+
+
+class RecordingDisplay:
+    """Keeps what it is told to show."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.warnings: list[str] = []
+        self.states: list[JobState] = []
+
+    def log(self, job: ObjectKey, node: str, text: str) -> None:
+        self.lines.append(f"{job.name} {node}: {text}")
+
+    def warning(self, job: ObjectKey, text: str) -> None:
+        self.warnings.append(f"{job.name}: {text}")
+
+    def state(self, job: ObjectKey, state: JobState) -> None:
+        if state not in self.states:
+            self.states.append(state)
+
+    async def keep_fresh(self) -> None:
+        pass
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def client(clock: ManualClock) -> FakeClient:
+    return FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES], clock=clock)
+
+
+@pytest.fixture
+def display() -> RecordingDisplay:
+    return RecordingDisplay()
+
+
+def train_job(name: str = "demo", **status: Any) -> Object:
+    """A TrainJob as a server returns it."""
+    return {
+        "apiVersion": TRAIN_JOBS.api_version,
+        "kind": TRAIN_JOBS.kind,
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-{name}"},
+        "spec": {"runtimeRef": {"name": "plain"}},
+        "status": status,
+    }
+
+
+def node_pod(job: str, index: int, *, phase: str = "Running") -> Object:
+    """A pod of the training nodes of a job, with one container."""
+    states: dict[str, dict[str, Any]] = {"Running": {"running": {}}, "Pending": {"waiting": {}}}
+    state = states.get(phase, {"terminated": {"exitCode": 0}})
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{job}-node-0-{index}-abcde",
+            "namespace": "default",
+            "labels": {
+                "jobset.sigs.k8s.io/jobset-name": job,
+                "jobset.sigs.k8s.io/replicatedjob-name": "node",
+                "batch.kubernetes.io/job-completion-index": str(index),
+            },
+        },
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "trainer"}]},
+        "status": {"phase": phase, "containerStatuses": [{"name": "trainer", "restartCount": 0, "state": state}]},
+    }
+
+
+def finished(kind: str, reason: str, message: str) -> dict[str, Any]:
+    """The status of a job that has ended."""
+    return {"state": kind, "conditions": [{"type": kind, "status": "True", "reason": reason, "message": message}]}

@@ -1,0 +1,52 @@
+"""The command line of the dev cluster."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainer.cli.cluster import PodNetwork, cluster_command
+from trainer.cli.errors import BadInputError
+
+
+def test_defaults() -> None:
+    """By default the dev cluster takes a free port and keeps everything in a directory of its own."""
+    assert cluster_command() == [
+        sys.executable, "-m", "trainer.devcluster", "--port", "0", "--pod-network", "auto"
+    ]  # fmt: skip
+
+
+def test_all_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are absolute, so that it does not matter where the cluster runs."""
+    monkeypatch.chdir(tmp_path)
+    command = cluster_command(
+        port=6443, data_dir=Path("data"), kubeconfig=Path("kc"), kubelet=False, pod_network=PodNetwork.PLAIN
+    )
+
+    assert command[3:] == [
+        "--port", "6443", "--pod-network", "plain", "--data-dir", str(tmp_path / "data"),
+        "--kubeconfig", str(tmp_path / "kc"), "--no-kubelet",
+    ]  # fmt: skip
+
+
+def test_paths_that_cannot_be_used(tmp_path: Path) -> None:
+    """A path that cannot work is refused before anything starts."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(BadInputError, match=r"--data-dir: .*file is not a directory"):
+        cluster_command(data_dir=tmp_path / "file")
+    with pytest.raises(BadInputError, match=r"--kubeconfig: .* is a directory"):
+        cluster_command(kubeconfig=tmp_path)
+    with pytest.raises(BadInputError, match="--kubeconfig: there is no directory"):
+        cluster_command(kubeconfig=tmp_path / "missing" / "kc")
+
+
+def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra `cluster` the user is told what to install."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "cel" else object())
+
+    with pytest.raises(BadInputError, match=r"pip install 'trainer-operator\[cluster\]'"):
+        cluster_command()

@@ -1,0 +1,41 @@
+"""What commands print."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainer.cli.console import complain, duration, say
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        pytest.param(-1, "0 s", id="a clock that went back"),
+        pytest.param(0.9, "0 s", id="less than a second"),
+        pytest.param(59.9, "59 s", id="seconds"),
+        pytest.param(65, "1 min 05 s", id="minutes"),
+        pytest.param(2 * 3600 + 7 * 60 + 59, "2 h 07 min", id="hours"),
+        pytest.param(4 * 86400 + 3 * 3600, "4 d 03 h", id="days"),
+    ],
+)
+def test_duration(seconds: float, text: str) -> None:
+    """A length of time is told in its two largest units."""
+    assert duration(seconds) == text
+
+
+def test_say_leaves_text_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Text that looks like markup, or is longer than a line, is printed as it is."""
+    text = "[bold]x[/bold] :smile: " + "long " * 50
+
+    say(text)
+
+    assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_complain_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    """An error of several lines becomes one."""
+    complain("spec: wrong\n  metadata: wrong [too]")
+
+    captured = capsys.readouterr()
+    assert captured.err == "error: spec: wrong metadata: wrong [too]\n"
+    assert not captured.out

@@ -1,0 +1,49 @@
+"""Which cluster a command talks to."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer.cli.current_cluster import current_cluster
+from trainer.cli.errors import BadInputError
+from trainer.cli.process import ProcessIdentity
+from trainer.cli.state import StateDirectory
+from trainer.cli.supervisor import RunRecord
+from trainer.kube.connection import ConnectionOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> StateDirectory:
+    """The state of a cluster that runs in the background."""
+    state = StateDirectory(tmp_path / "trainer")
+    state.create()
+    this = ProcessIdentity.of(os.getpid())
+    assert this is not None
+    RunRecord(this, datetime.now(UTC)).write(state.record("cluster"))
+    return state
+
+
+def test_order(up: StateDirectory, tmp_path: Path) -> None:
+    """--kubeconfig comes before $KUBECONFIG, that before `trainer up`, that before kubectl's default."""
+    given = tmp_path / "given"
+    given.touch()
+    running = {"XDG_STATE_HOME": str(up.root.parent)}
+    everything = running | {"KUBECONFIG": "/other"}
+
+    assert current_cluster(given, "c", everything) == ConnectionOptions(kubeconfig=given, context="c")
+    assert current_cluster(None, "c", everything) == ConnectionOptions(context="c")
+    assert current_cluster(None, "c", running) == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
+    assert current_cluster(None, "c", {"XDG_STATE_HOME": str(tmp_path / "nothing")}) == ConnectionOptions(context="c")
+
+
+def test_missing_kubeconfig(tmp_path: Path) -> None:
+    """A kubeconfig that does not exist is told by the name of the option."""
+    with pytest.raises(BadInputError, match="--kubeconfig: there is no file"):
+        current_cluster(tmp_path / "missing", None, {})

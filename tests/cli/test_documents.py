@@ -1,0 +1,147 @@
+"""YAML documents that users hand to `trainer run`."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer.cli.documents import place, read_documents
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.kube.objects import name_of, namespace_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v2alpha1
+kind: TrainJob
+metadata:
+  name: demo
+spec:
+  runtimeRef:
+    name: torch-distributed
+"""
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: script
+data:
+  train.py: print("hello")
+  released: 2026-01-01
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param("", "there is no TrainJob in it", id="empty"),
+        pytest.param(CONFIG_MAP, "there is no TrainJob in it", id="no TrainJob"),
+        pytest.param("a: [1\nb: 2\n", "line 2, column 2: not valid YAML: expected ',' or ']'", id="not YAML"),
+        pytest.param("a: \x01", "not valid YAML", id="control character"),
+        pytest.param("just text", "document 1: must be a Kubernetes object, got str", id="not an object"),
+        pytest.param("kind: TrainJob", "document 1: apiVersion: is required", id="no apiVersion"),
+        pytest.param("apiVersion: v1\nkind: 3", "document 1: kind: is required", id="kind is no string"),
+        pytest.param(
+            JOB.replace("v2alpha1", "v1alpha1"),
+            "trainer.kubeflow.org/v1alpha1 of TrainJob is not supported: write trainer.kubeflow.org/v2alpha1",
+            id="other version",
+        ),
+        pytest.param(
+            f"{JOB}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: x}}",
+            "document 2: trainer run does not submit Deployment, only TrainJob,",
+            id="kind that is not submitted",
+        ),
+        pytest.param(JOB.replace("name: demo", "labels: {}"), "document 1: metadata.name: is required", id="no name"),
+        pytest.param(
+            JOB + "  trainer:\n    numNode: 2\n",
+            r"(TrainJob demo): spec.trainer.numNode: unknown field; did you mean numNodes?",
+            id="unknown field",
+        ),
+        pytest.param(
+            JOB + "  trainer:\n    numNodes: two\n  suspend: maybe\n",
+            "spec.trainer.numNodes: must be an integer, got 'two'; spec.suspend: must be true or false, got 'maybe'",
+            id="wrong types",
+        ),
+        pytest.param(JOB + "  suspend: true\n  suspend: false\n", "the key 'suspend' is there twice", id="key twice"),
+        pytest.param(f"{JOB}---\n{JOB}", "TrainJob demo is there twice", id="object twice"),
+    ],
+)
+def test_bad_input_names_what_is_wrong(tmp_path: Path, text: str, complaint: str) -> None:
+    """Whatever is wrong with a file is told with the place and the remedy, before anything is sent."""
+    file = tmp_path / "job.yaml"
+    file.write_text(text)
+
+    with pytest.raises(BadInputError) as caught:
+        read_documents(str(file))
+
+    assert str(caught.value).startswith(str(file))
+    assert complaint in str(caught.value)
+    assert caught.value.exit_code == ExitCode.BAD_INPUT
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    """A missing file, a directory and binary data are told as such."""
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(BadInputError, match=r"cannot read .*missing: No such file"):
+        read_documents(str(tmp_path / "missing"))
+    with pytest.raises(BadInputError, match="is a directory"):
+        read_documents(str(tmp_path))
+    with pytest.raises(BadInputError, match="is not UTF-8 text"):
+        read_documents(str(tmp_path / "binary"))
+
+
+def test_documents_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard input may hold several documents, empty ones among them; values stay what they are in YAML."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"---\n{CONFIG_MAP}---\n---\n{JOB}"))
+
+    config_map, job = read_documents("-")
+
+    assert (config_map.is_train_job, job.is_train_job) == (False, True)
+    assert config_map.obj["data"] == {"train.py": 'print("hello")', "released": "2026-01-01"}
+    assert job.subject == "TrainJob demo"
+    assert job.obj["spec"] == {"runtimeRef": {"name": "torch-distributed"}}
+
+
+@pytest.mark.parametrize(
+    ("own", "asked", "result"),
+    [
+        pytest.param(None, None, "from-context", id="default"),
+        pytest.param(None, "team", "team", id="asked for"),
+        pytest.param("mine", None, "mine", id="its own"),
+        pytest.param("mine", "mine", "mine", id="both agree"),
+    ],
+)
+def test_place(tmp_path: Path, own: str | None, asked: str | None, result: str) -> None:
+    """An object goes to its own namespace, else to the one asked for, else to that of the context."""
+    (tmp_path / "job.yaml").write_text(JOB.replace("name: demo", f"name: demo\n  namespace: {own}") if own else JOB)
+
+    (job,) = place(read_documents(str(tmp_path / "job.yaml")), namespace=asked, default="from-context")
+
+    assert (namespace_of(job.obj), name_of(job.obj)) == (result, "demo")
+
+
+def test_place_refuses_contradiction(tmp_path: Path) -> None:
+    """An object with another namespace than the one asked for is refused, as kubectl does."""
+    (tmp_path / "job.yaml").write_text(JOB.replace("name: demo", "name: demo\n  namespace: mine"))
+
+    with pytest.raises(BadInputError, match=r"metadata.namespace is mine, but --namespace asks for yours"):
+        place(read_documents(str(tmp_path / "job.yaml")), namespace="yours", default="default")
+
+
+def test_cluster_scoped_objects_have_no_namespace(tmp_path: Path) -> None:
+    """A ClusterTrainingRuntime is not placed in a namespace."""
+    runtime = """\
+apiVersion: trainer.kubeflow.org/v2alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: mine}
+spec: {template: {spec: {replicatedJobs: []}}}
+"""
+    (tmp_path / "job.yaml").write_text(f"{runtime}---\n{JOB}")
+
+    placed, _ = place(read_documents(str(tmp_path / "job.yaml")), namespace="team", default="default")
+
+    assert not namespace_of(placed.obj)

@@ -1,0 +1,72 @@
+"""What a cluster needs before it can run TrainJobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
+from trainer.cli.errors import CommandError
+from trainer.cli.manifests import configuration_directory, example, install, runtimes
+from trainer.kube.objects import name_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+
+if TYPE_CHECKING:
+    from trainer.kube.testing import FakeClient, ManualClock
+
+
+def test_runtimes_are_valid() -> None:
+    """The runtimes that we ship pass our own strict check, and the examples' are among them."""
+    shipped = runtimes()
+
+    for runtime in shipped:
+        ClusterTrainingRuntime.from_object(runtime, strict=True)
+    assert {"torch-distributed", "jax-distributed"} <= set(map(name_of, shipped))
+    assert configuration_directory().is_dir()
+
+
+def test_example() -> None:
+    """An example is known by the name of its directory."""
+    file = example("jax-digits")
+
+    assert file is not None
+    assert file.name == "trainjob.yaml"
+    assert example("no-such-example") is None
+
+
+async def establish(client: FakeClient, clock: ManualClock) -> None:
+    """What an API server does with a CustomResourceDefinition."""
+    await clock.wait_for_sleepers()
+    for definition in client.objects(CUSTOM_RESOURCE_DEFINITIONS):
+        client.add({**definition, "status": {"conditions": [{"type": "Established", "status": "True"}]}})
+    await clock.advance(1)
+
+
+async def test_install(client: FakeClient, clock: ManualClock) -> None:
+    """The runtimes are applied once the API server serves their kind; a second time changes nothing."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(establish, client, clock)
+        await install(client, clock)
+    before = client.objects(CLUSTER_TRAINING_RUNTIMES)
+    await install(client, clock)
+
+    assert {name_of(definition) for definition in client.objects(CUSTOM_RESOURCE_DEFINITIONS)} == {
+        f"{plural}.trainer.kubeflow.org" for plural in ("trainjobs", "trainingruntimes", "clustertrainingruntimes")
+    }
+    assert sorted(map(name_of, before)) == sorted(map(name_of, runtimes()))
+    assert client.objects(CLUSTER_TRAINING_RUNTIMES) == before
+
+
+async def test_server_that_never_serves(client: FakeClient, clock: ManualClock) -> None:
+    """Definitions that are never established are told, not waited for without end."""
+
+    async def pass_time() -> None:
+        await clock.wait_for_sleepers()
+        await clock.advance(60)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_time)
+        with pytest.raises(CommandError, match="does not serve our resources"):
+            await install(client, clock)

@@ -1,0 +1,103 @@
+"""Pods as training nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.cli.nodes import has_ended, is_first_node, node_name, started_containers
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+JOBSET = "jobset.sigs.k8s.io/"
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
+    return {
+        "metadata": {"name": "demo-node-0-1-x7k2p", "namespace": "default", "uid": "u1", "labels": labels or {}},
+        "spec": {"restartPolicy": "OnFailure", "containers": [{"name": "trainer"}]},
+        "status": status,
+    }
+
+
+@pytest.mark.parametrize(
+    ("labels", "name", "first"),
+    [
+        pytest.param({f"{JOBSET}replicatedjob-name": "node", INDEX: "0"}, "node-0", True, id="node 0"),
+        pytest.param({f"{JOBSET}replicatedjob-name": "node", INDEX: "11"}, "node-11", False, id="another node"),
+        pytest.param({f"{JOBSET}replicatedjob-name": "trainer-node", INDEX: "0"}, "trainer-node-0", True, id="KEP"),
+        pytest.param(
+            {f"{JOBSET}replicatedjob-name": "dataset-initializer", INDEX: "0"},
+            "dataset-initializer-0",
+            False,
+            id="not the trainer",
+        ),
+        pytest.param(
+            {
+                f"{JOBSET}replicatedjob-name": "node",
+                f"{JOBSET}replicatedjob-replicas": "2",
+                f"{JOBSET}job-index": "1",
+                INDEX: "3",
+            },
+            "node-1-3",
+            False,
+            id="several Jobs",
+        ),
+        pytest.param({}, "demo-node-0-1-x7k2p", False, id="not of a JobSet"),
+    ],
+)
+def test_node_name(labels: dict[str, str], name: str, first: bool) -> None:
+    """A node is called by replicated job and index, whatever random suffix its pod has."""
+    assert node_name(pod(labels)) == name
+    assert is_first_node(pod(labels)) == first
+
+
+@pytest.mark.parametrize(
+    ("status", "started"),
+    [
+        pytest.param({"state": {"waiting": {"reason": "ContainerCreating"}}, "restartCount": 0}, False, id="waiting"),
+        pytest.param({"state": {"running": {}}, "restartCount": 0}, True, id="running"),
+        pytest.param({"state": {"terminated": {"exitCode": 0}}, "restartCount": 0}, True, id="ended"),
+        pytest.param({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 2}, True, id="restarting"),
+    ],
+)
+def test_started_containers(status: dict[str, Any], started: bool) -> None:
+    """A container has a log once it has started."""
+    containers = list(started_containers(pod(containerStatuses=[{"name": "trainer", **status}])))
+
+    assert [container.container for container in containers] == (["trainer"] if started else [])
+
+
+def test_containers_of_a_pod_with_several_are_told_apart() -> None:
+    """With several containers in a pod, init containers included, the container's name is part of the source."""
+    several = pod(
+        {f"{JOBSET}replicatedjob-name": "node", INDEX: "0"},
+        initContainerStatuses=[{"name": "fetch", "state": {"terminated": {"exitCode": 0}}}],
+        containerStatuses=[{"name": "trainer", "state": {"running": {}}}],
+    )
+    several["spec"]["initContainers"] = [{"name": "fetch"}]
+
+    assert [container.source for container in started_containers(several)] == ["node-0/fetch", "node-0/trainer"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase", "state", "ended"),
+    [
+        pytest.param("Never", "Running", {"running": {}}, False, id="running"),
+        pytest.param("Never", "Running", {"terminated": {"exitCode": 1}}, True, id="never restarted"),
+        pytest.param("OnFailure", "Running", {"terminated": {"exitCode": 1}}, False, id="will be restarted"),
+        pytest.param("OnFailure", "Running", {"terminated": {"exitCode": 0}}, True, id="success is not repeated"),
+        pytest.param("Always", "Running", {"terminated": {"exitCode": 0}}, False, id="always restarted"),
+        pytest.param("Always", "Failed", {"terminated": {"exitCode": 0}}, True, id="the pod has ended"),
+        pytest.param("Never", "Pending", {"waiting": {}}, False, id="not started"),
+    ],
+)
+def test_has_ended(policy: str, phase: str, state: dict[str, Any], ended: bool) -> None:
+    """A container has ended for good when its pod has, or when its restart policy leaves it alone."""
+    subject = pod(phase=phase, containerStatuses=[{"name": "trainer", "state": state}])
+    subject["spec"]["restartPolicy"] = policy
+
+    assert has_ended(subject, "trainer") == ended

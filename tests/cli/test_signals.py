@@ -1,0 +1,57 @@
+"""Signals end a command in an orderly way."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from trainer.cli.signals import run_until_signal
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_cancels_and_gives_the_exit_code(number: signal.Signals) -> None:
+    """A signal cancels the command, which cleans up undisturbed by a second one; the exit code is 128 + N."""
+    steps: list[str] = []
+
+    async def command() -> int:
+        try:
+            os.kill(os.getpid(), number)
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                os.kill(os.getpid(), number)
+                await anyio.lowlevel.checkpoint()
+                steps.append("cleaned up")
+        return 0
+
+    assert run_until_signal(command) == 128 + number
+    assert steps == ["cleaned up"]
+
+
+def test_command_that_ends_by_itself() -> None:
+    """Without a signal the exit code is that of the command."""
+
+    async def command() -> int:
+        await anyio.lowlevel.checkpoint()
+        return 7
+
+    assert run_until_signal(command) == 7
+
+
+def test_ignored_signal_stays_ignored() -> None:
+    """What the parent chose to ignore, as nohup does, does not end the command."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+
+        async def command() -> int:
+            os.kill(os.getpid(), signal.SIGHUP)
+            await anyio.sleep(0.01)
+            return 0
+
+        assert run_until_signal(command) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)

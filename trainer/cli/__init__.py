@@ -1,0 +1,1 @@
+"""The `trainer` command: a dev cluster and controller manager on a laptop, and TrainJobs submitted and followed."""

@@ -1,0 +1,96 @@
+"""`trainer cluster`: the dev cluster in the foreground."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path  # noqa: TC003 - typer reads annotations
+from typing import Annotated, NoReturn
+
+import typer
+
+from trainer.cli.errors import BadInputError
+
+CLUSTER_READY = "cluster ready: "
+"""Begins the line that the dev cluster prints when it serves."""
+
+_EXTRA = {"cel": "common-expression-language", "jsonpatch": "jsonpatch"}
+"""Modules that only the dev cluster needs, and the distributions of the extra `cluster` that hold them."""
+
+
+class PodNetwork(StrEnum):
+    """How pods find each other by name and keep their ports apart."""
+
+    AUTO = "auto"
+    NETNS = "netns"
+    HOSTS = "hosts"
+    PLAIN = "plain"
+
+
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the API server on 127.0.0.1; 0 picks a free one.")]
+Network = Annotated[
+    PodNetwork, typer.Option(help="How pods reach each other; auto takes the best way that this machine allows.")
+]
+
+
+def cluster_command(
+    *,
+    port: int = 0,
+    data_dir: Path | None = None,
+    kubeconfig: Path | None = None,
+    kubelet: bool = True,
+    pod_network: PodNetwork = PodNetwork.AUTO,
+) -> list[str]:
+    """The command line of the dev cluster, a program of its own.
+
+    Raises:
+        BadInputError: it is not installed, or a path cannot be used.
+    """
+    _require_extra()
+    command = [sys.executable, "-m", "trainer.devcluster", "--port", str(port), "--pod-network", pod_network.value]
+    if data_dir is not None:
+        if data_dir.exists() and not data_dir.is_dir():
+            raise BadInputError(f"--data-dir: {data_dir} is not a directory")
+        command += ["--data-dir", str(data_dir.absolute())]
+    if kubeconfig is not None:
+        if kubeconfig.is_dir():
+            raise BadInputError(f"--kubeconfig: {kubeconfig} is a directory: name the file to write")
+        if not kubeconfig.absolute().parent.is_dir():
+            raise BadInputError(f"--kubeconfig: there is no directory {kubeconfig.parent}")
+        command += ["--kubeconfig", str(kubeconfig.absolute())]
+    if not kubelet:
+        command.append("--no-kubelet")
+    return command
+
+
+def _require_extra() -> None:
+    missing = [name for module, name in _EXTRA.items() if importlib.util.find_spec(module) is None]
+    if missing:
+        packages = ", ".join(missing)
+        raise BadInputError(f"the dev cluster needs {packages}: pip install 'trainer-operator[cluster]'")
+
+
+def cluster(
+    *,
+    port: Port = 0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where objects and container logs are kept. Default: a temporary directory.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="File to write the credentials to. Default: in the data directory.")
+    ] = None,
+    kubelet: Annotated[
+        bool, typer.Option("--kubelet/--no-kubelet", help="Whether pods are run, or left to somebody else.")
+    ] = True,
+    pod_network: Network = PodNetwork.AUTO,
+) -> NoReturn:
+    """Run the dev cluster in the foreground; SIGTERM or Ctrl-C stops it and every pod it runs.
+
+    It serves the Kubernetes API on 127.0.0.1 and runs containers as local processes. It is for development only.
+    """
+    command = cluster_command(
+        port=port, data_dir=data_dir, kubeconfig=kubeconfig, kubelet=kubelet, pod_network=pod_network
+    )
+    os.execv(command[0], command)  # noqa: S606 - signals go straight to the cluster

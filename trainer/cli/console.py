@@ -1,0 +1,45 @@
+"""What commands print: results on standard output, errors as one line on standard error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def output() -> Console:
+    """Standard output as it is: text is neither wrapped nor read as markup; colours only on a terminal."""
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def say(text: str | Text = "") -> None:
+    """Print one line to standard output."""
+    output().print(text)
+
+
+def complain(message: str) -> None:
+    """Print one `error: ...` line to standard error."""
+    line = Text("error: ", style="bold red").append(" ".join(message.split()), style="not bold default")
+    Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True).print(line)
+
+
+def quote(origin: Path, lines: Iterable[str]) -> None:
+    """Show lines of a file on standard error."""
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console.print(Text(f"--- {origin}", style="dim"))
+    for line in lines:
+        console.print(Text(line, style="dim"))
+
+
+def duration(seconds: float) -> str:
+    """A length of time for people, in its two largest units: `42 s`, `3 min 05 s`, `2 h 07 min`, `4 d 03 h`."""
+    whole = max(int(seconds), 0)
+    for unit, size, part, part_size in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // part_size:02d} {part}"
+    return f"{whole} s"

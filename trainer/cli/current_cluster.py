@@ -1,0 +1,40 @@
+"""Which cluster a command talks to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainer.cli.background import BackgroundProcess
+from trainer.cli.errors import BadInputError
+from trainer.cli.state import StateDirectory
+from trainer.kube.connection import ConnectionOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
+Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
+Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default: that of the context.")]
+
+
+def current_cluster(
+    kubeconfig: Path | None, context: str | None, environment: Mapping[str, str] = os.environ
+) -> ConnectionOptions:
+    """The cluster of `--kubeconfig`, else of $KUBECONFIG, else that of `trainer up`, else kubectl's default.
+
+    Raises:
+        BadInputError: there is no such kubeconfig.
+    """
+    if kubeconfig is not None:
+        if not kubeconfig.is_file():
+            raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
+        return ConnectionOptions(kubeconfig=kubeconfig, context=context)
+    if not environment.get("KUBECONFIG"):
+        state = StateDirectory.of_user(environment)
+        if BackgroundProcess("cluster", state).running() is not None:
+            return ConnectionOptions(kubeconfig=state.kubeconfig, context=context)
+    return ConnectionOptions(context=context)

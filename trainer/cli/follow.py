@@ -1,0 +1,218 @@
+"""Following TrainJobs to their end: states, node logs and warnings, from watches to a display."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.job_state import JobState
+from trainer.cli.job_warnings import JobWarnings
+from trainer.cli.log_stream import ContainerLog
+from trainer.cli.nodes import JOBSET_NAME, StartedContainer, has_ended, is_first_node, started_containers
+from trainer.kube.client import Selection
+from trainer.kube.clock import move_on_after
+from trainer.kube.errors import ApiError, KubeError
+from trainer.kube.informer import Informer
+from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
+from trainer.kube.resource import EVENTS, JOBS, PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from anyio.abc import TaskGroup
+
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+_LAST_LOGS_SECONDS = 10.0
+"""How long after the end of a job to wait for the ends of its logs."""
+_SILENCE_SECONDS = 10.0
+"""After this time without a word from a controller, the user is told where to look."""
+_RESULT = re.compile(r"test \w+: ")
+
+
+class Display(Protocol):
+    """Where the followed jobs are shown."""
+
+    def log(self, job: ObjectKey, node: str, text: str) -> None:
+        """One line of a node's log."""
+
+    def warning(self, job: ObjectKey, text: str) -> None:
+        """Something that the user should know."""
+
+    def state(self, job: ObjectKey, state: JobState) -> None:
+        """The state of the job, possibly the same as before."""
+
+    async def keep_fresh(self) -> None:
+        """What the display does by itself while jobs are followed; cancelled at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended."""
+
+    state: JobState | None
+    """None: somebody deleted the job."""
+    result: str = ""
+    """The line that node 0 printed with the result of the training (`test accuracy: ...`), else its last line."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the job ended well."""
+        return self.state is not None and self.state.is_complete
+
+
+async def follow_jobs(
+    client: Client, jobs: Sequence[Object], display: Display, clock: Clock
+) -> Mapping[ObjectKey, Outcome]:
+    """Show what happens to the jobs, as the server returned them at their submission, until all have ended."""
+    outcomes: dict[ObjectKey, Outcome] = {}
+
+    async def follow(job: Object) -> None:
+        follower = _JobFollower(client, job, display, clock)
+        outcomes[follower.key] = await follower.run()
+
+    async with anyio.create_task_group() as background:
+        background.start_soon(display.keep_fresh)
+        async with anyio.create_task_group() as followers:
+            for job in jobs:
+                followers.start_soon(follow, job)
+        background.cancel_scope.cancel()
+    return outcomes
+
+
+class _Receiver:
+    """An informer handler that needs to know only what is there and what is gone."""
+
+    def __init__(self, see: Callable[[Object], None], lose: Callable[[Object], None] | None = None) -> None:
+        self._see = see
+        self._lose = lose
+
+    def on_add(self, obj: Object, *, initial: bool) -> None:  # noqa: ARG002 - a late look sees the same
+        self._see(obj)
+
+    def on_update(self, old: Object, new: Object) -> None:  # noqa: ARG002
+        self._see(new)
+
+    def on_delete(self, obj: Object) -> None:
+        if self._lose is not None:
+            self._lose(obj)
+
+
+class _JobFollower:
+    """Follows one job."""
+
+    def __init__(self, client: Client, job: Object, display: Display, clock: Clock) -> None:
+        self._client = client
+        self._display = display
+        self._clock = clock
+        self._uid = uid_of(job)
+        self.key = ObjectKey(metadata_of(job)["namespace"], name_of(job))
+        self._state = JobState()
+        self._ended = anyio.Event()
+        self._deleted = False
+        self._pods: dict[str, Object] = {}
+        self._streams: dict[StartedContainer, anyio.Event] = {}
+        self._warnings = JobWarnings(job, lambda text: display.warning(self.key, text))
+        self._result = ""
+        self._result_found = False
+
+    async def run(self) -> Outcome:
+        namespace, name = self.key
+        of_jobset = Selection(namespace, label_selector=f"{JOBSET_NAME}={name}")
+        async with anyio.create_task_group() as tasks:
+            see_pod = partial(self._see_pod, tasks)
+            self._watch(tasks, TRAIN_JOBS, Selection(namespace, field_selector=f"metadata.name={name}"),
+                        _Receiver(self._see_job, self._lose_job))  # fmt: skip
+            self._watch(tasks, JOBS, of_jobset, _Receiver(self._warnings.see_object))
+            self._watch(tasks, PODS, of_jobset, _Receiver(see_pod, self._lose_pod))
+            self._watch(tasks, EVENTS, Selection(namespace, field_selector="type=Warning"),
+                        _Receiver(self._warnings.see_event))  # fmt: skip
+            tasks.start_soon(self._break_silence)
+            await self._ended.wait()
+            async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
+                await self._read_last_logs(of_jobset, see_pod)
+            tasks.cancel_scope.cancel()
+        if self._deleted:
+            self._display.warning(self.key, "the TrainJob was deleted")
+            return Outcome(None, self._result)
+        self._display.state(self.key, self._state)
+        return Outcome(self._state, self._result)
+
+    def _watch(self, tasks: TaskGroup, resource: Resource, selection: Selection, receiver: _Receiver) -> None:
+        informer = Informer(self._client, resource, selection, clock=self._clock)
+        informer.add_handler(receiver)
+        tasks.start_soon(informer.run)
+
+    def _see_job(self, job: Object) -> None:
+        if uid_of(job) != self._uid:
+            self._lose_job(job)
+            return
+        self._state = JobState.of(job)
+        if self._state.is_terminal:
+            self._ended.set()  # shown when the logs are complete
+        else:
+            self._display.state(self.key, self._state)
+
+    def _lose_job(self, _job: Object) -> None:
+        if not self._ended.is_set():
+            self._deleted = True
+            self._ended.set()
+
+    def _see_pod(self, tasks: TaskGroup, pod: Object) -> None:
+        self._pods[uid_of(pod)] = pod
+        self._warnings.see_object(pod)
+        for container in started_containers(pod):
+            if container not in self._streams:
+                self._streams[container] = anyio.Event()
+                tasks.start_soon(self._stream, container, is_first_node(pod))
+
+    def _lose_pod(self, pod: Object) -> None:
+        self._pods.pop(uid_of(pod), None)
+
+    async def _stream(self, container: StartedContainer, first: bool) -> None:
+        def emit(text: str) -> None:
+            self._display.log(self.key, container.source, text)
+            if first:
+                self._note_result(text)
+
+        def is_finished() -> bool:
+            pod = self._pods.get(container.pod_uid)
+            return pod is None or has_ended(pod, container.container)
+
+        container_log = ContainerLog(container.namespace, container.pod, container.container)
+        try:
+            await container_log.follow(self._client, emit, is_finished=is_finished, clock=self._clock)
+        except ApiError as error:
+            self._display.warning(self.key, f"cannot read the log of {container.source}: {error}")
+        finally:
+            self._streams[container].set()
+
+    def _note_result(self, text: str) -> None:
+        is_result = _RESULT.match(text) is not None
+        if text.strip() and (is_result or not self._result_found):
+            self._result, self._result_found = text, is_result
+
+    async def _read_last_logs(self, selection: Selection, see_pod: Callable[[Object], None]) -> None:
+        try:
+            pods = await self._client.list(PODS, selection)
+        except KubeError as error:
+            self._display.warning(self.key, f"cannot list the pods: {error}")
+        else:
+            for pod in pods.items:  # the job's end may be known before the watch has shown its last pods
+                see_pod(pod)
+        for finished in list(self._streams.values()):
+            await finished.wait()
+
+    async def _break_silence(self) -> None:
+        await self._clock.sleep(_SILENCE_SECONDS)
+        if self._state.is_untouched:
+            hint = "no controller has looked at the TrainJob yet: is the controller manager running? (trainer status)"
+            self._display.warning(self.key, hint)

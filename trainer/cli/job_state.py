@@ -1,0 +1,72 @@
+"""What the status of a TrainJob says, in the words that a person following it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.kube.objects import find_condition, is_condition_true
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+_UNTOUCHED = "Pending"
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """State of a TrainJob; two equal states need no second line on the screen."""
+
+    word: str = _UNTOUCHED
+    """`status.state`; Pending before a controller has written it."""
+    progress: int | None = None
+    """Per cent; None when the training does not report it."""
+    eta: str = ""
+    """Remaining time, for people; empty when unknown."""
+    reason: str = ""
+    message: str = ""
+    """Why it ended, or why it cannot start."""
+
+    @classmethod
+    def of(cls, job: Object) -> JobState:
+        """Read a TrainJob object."""
+        status = job.get("status") or {}
+        training = status.get("trainerStatus") or {}
+        decisive = next((kind for kind in ("Failed", "Complete") if is_condition_true(job, kind)), None)
+        condition = find_condition(job, decisive or "Created") or {}
+        explained = decisive is not None or condition.get("status") == "False"
+        return cls(
+            word=decisive or status.get("state") or _UNTOUCHED,
+            progress=training.get("progressPercentage"),
+            eta=training.get("estimatedRemainingTimeSummary") or "",
+            reason=condition.get("reason", "") if explained else "",
+            message=condition.get("message", "") if explained else "",
+        )
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the job has ended."""
+        return self.word in {"Complete", "Failed"}
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether no controller has said anything about the job yet."""
+        return self.word == _UNTOUCHED and not self.reason
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the job has ended well."""
+        return self.word == "Complete"
+
+    def __str__(self) -> str:
+        parts = [self.word]
+        if self.progress is not None and not self.is_terminal:
+            parts.append(f"{self.progress} %")
+        if self.eta and not self.is_terminal:
+            parts.append(f"ETA {self.eta}")
+        return "  ".join(parts)
+
+    @property
+    def explanation(self) -> str:
+        """Reason and message as one text; empty when there is nothing to explain."""
+        return ": ".join(part for part in (self.reason, self.message) if part)

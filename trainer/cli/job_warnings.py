@@ -1,0 +1,51 @@
+"""Warning events that concern a followed TrainJob."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.kube.objects import controller_of, metadata_of, name_of, uid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trainer.kube.objects import Object
+
+
+class JobWarnings:
+    """Picks from the Warning events of a namespace those about one job and what belongs to it."""
+
+    def __init__(self, job: Object, show: Callable[[str], None]) -> None:
+        self._name = name_of(job)
+        self._created: str = metadata_of(job).get("creationTimestamp") or ""
+        self._show = show
+        self._uids = {uid_of(job)}
+        self._unclaimed: dict[str, Object] = {}
+        self._shown: set[tuple[str, str, str]] = set()
+
+    def see_object(self, obj: Object) -> None:
+        """Take an object that belongs to the job, and its controller (a Job's is the JobSet)."""
+        self._uids |= {uid_of(obj), (controller_of(obj) or {}).get("uid", "")}
+        for event in list(self._unclaimed.values()):
+            self.see_event(event)
+
+    def see_event(self, event: Object) -> None:
+        """Show the event once it is known to be about the job; kept until then, for events arrive before objects."""
+        if event.get("type") != "Warning":
+            return
+        if not self._concerns_job(event.get("involvedObject") or {}, event):
+            self._unclaimed[uid_of(event)] = event
+            return
+        self._unclaimed.pop(uid_of(event), None)
+        about = event["involvedObject"]
+        subject = f"{about.get('kind', '')} {about.get('name', '')}"
+        content = (subject, event.get("reason", ""), event.get("message", ""))
+        if content not in self._shown:
+            self._shown.add(content)
+            self._show(": ".join(part for part in content if part))
+
+    def _concerns_job(self, about: Mapping[str, str], event: Object) -> bool:
+        if about.get("uid") in self._uids:
+            return True
+        seen = event.get("lastTimestamp") or event.get("eventTime") or ""
+        return about.get("kind") == "JobSet" and about.get("name") == self._name and seen >= self._created

@@ -1,0 +1,142 @@
+"""`trainer up`, `down` and `status`: dev cluster and controller manager in the background."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import typer
+from anyio.to_thread import run_sync
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.background import BackgroundProcess, uptime_seconds
+from trainer.cli.cluster import CLUSTER_READY, Network, PodNetwork, Port, cluster_command
+from trainer.cli.console import duration, quote, say
+from trainer.cli.errors import ExitCode
+from trainer.cli.job_state import JobState
+from trainer.cli.manager import READY, manager_command
+from trainer.cli.manifests import install
+from trainer.cli.signals import run_until_signal
+from trainer.cli.state import StateDirectory
+from trainer.kube.connection import ConnectionOptions, connect
+from trainer.kube.errors import KubeError
+from trainer.kube.logs import configure_logging
+from trainer.kube.objects import annotations_of, name_of
+from trainer.kube.resource import NODES
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.client import Client
+
+_NODE = "laptop"
+_POD_NETWORK = "devcluster.trainer/pod-network"
+
+
+def up(port: Port = 0, pod_network: Network = PodNetwork.AUTO) -> None:
+    """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
+
+    Run it again at any time: what runs is left alone, what has crashed is told and started again.
+    """
+    state = StateDirectory.of_user()
+    command = cluster_command(port=port, data_dir=state.data, kubeconfig=None, pod_network=pod_network)
+    configure_logging(json=False, level="warning")
+    with state.lock():
+        code = run_until_signal(lambda: _up(state, [*command, "--kubeconfig", str(state.kubeconfig)]))
+    raise typer.Exit(code)
+
+
+def down() -> None:
+    """Stop what `trainer up` has started; harmless when nothing runs."""
+    state = StateDirectory.of_user()
+    if not state.root.exists():
+        say("nothing to stop")
+        return
+    with state.lock():
+        code = run_until_signal(lambda: _down(state))
+    raise typer.Exit(code)
+
+
+def status() -> None:
+    """Tell what runs in the background and what is on the cluster; exit code 0 when both halves run, else 1."""
+    configure_logging(json=False, level="error")
+    raise typer.Exit(run_until_signal(lambda: _status(StateDirectory.of_user())))
+
+
+def _halves(state: StateDirectory) -> tuple[BackgroundProcess, BackgroundProcess]:
+    return BackgroundProcess("cluster", state), BackgroundProcess("manager", state)
+
+
+async def _up(state: StateDirectory, command: list[str]) -> int:
+    cluster, manager = _halves(state)
+    for half in (cluster, manager):
+        crash = await run_sync(half.crash)
+        if crash is not None:
+            quote(half.log.path, await run_sync(half.log.tail))
+            say(f"the {half.name} {crash}; starting it again")
+    if await run_sync(cluster.running) is None:
+        await manager.stop()  # it knows the address and credentials of the cluster that is gone
+        await cluster.start(command, ready=CLUSTER_READY)
+    async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
+        await install(client)
+        if await run_sync(manager.running) is None:
+            await manager.start(manager_command(state.kubeconfig), ready=READY)
+    code = await _status(state)
+    say(f"\nexport KUBECONFIG={state.kubeconfig}    # lets kubectl talk to it")
+    return code
+
+
+async def _down(state: StateDirectory) -> int:
+    cluster, manager = _halves(state)
+    for half in (manager, cluster):
+        stopped = await half.stop()
+        say(f"{half.name} {'stopped' if stopped else 'was not running'}")
+    return ExitCode.OK
+
+
+async def _status(state: StateDirectory) -> int:
+    cluster, manager = _halves(state)
+    is_cluster_up = await run_sync(cluster.running) is not None
+    lines: list[tuple[str, str]] = []
+    server, answers = "", True
+    if is_cluster_up:
+        try:
+            async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
+                server = client.server
+                lines = [line async for line in _contents(client)]
+        except KubeError as error:
+            answers = False
+            server = f"{server} does not answer: {error}"
+    is_manager_up = await run_sync(manager.running) is not None
+    _tell("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
+    _tell("manager", await run_sync(_condition, manager))
+    for label, text in lines:
+        _tell(label, text)
+    return ExitCode.OK if is_cluster_up and answers and is_manager_up else ExitCode.FAILED
+
+
+async def _contents(client: Client) -> AsyncIterator[tuple[str, str]]:
+    nodes = await client.list(NODES)
+    modes = [annotations_of(node).get(_POD_NETWORK, "") for node in nodes.items if name_of(node) == _NODE]
+    yield "pod network", modes[0] if modes and modes[0] else "none: no kubelet runs"
+    runtimes = await client.list(CLUSTER_TRAINING_RUNTIMES)
+    yield "runtimes", ", ".join(sorted(map(name_of, runtimes.items))) or "none"
+    jobs = await client.list(TRAIN_JOBS)
+    states = Counter(JobState.of(job).word for job in jobs.items)
+    summary = ", ".join(f"{count} {word}" for word, count in sorted(states.items()))
+    yield "TrainJobs", f"{len(jobs.items)} ({summary})" if summary else "0"
+
+
+def _condition(half: BackgroundProcess) -> str:
+    run = half.running()
+    if run is not None:
+        return f"running, pid {run.process.pid}, for {duration(uptime_seconds(run))}"
+    crash = half.crash()
+    if crash is not None:
+        return f"{crash}; its log is {half.log.path}; trainer up starts it again"
+    return "not running; trainer up starts it"
+
+
+def _tell(label: str, text: str) -> None:
+    say(f"{label:<12} {text}")

@@ -1,0 +1,75 @@
+"""The log file of a process that a command has started, which also tells when the process is ready."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.to_thread import run_sync
+
+from trainer.cli.console import quote
+from trainer.cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+_POLL_SECONDS = 0.05
+_READY_SECONDS = 60.0
+_TAIL_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """Standard output and error of one process."""
+
+    path: Path
+
+    def tail(self) -> list[str]:
+        """The last lines; none when there is no file."""
+        try:
+            return self.path.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+        except FileNotFoundError:
+            return []
+
+    def has(self, text: str) -> bool:
+        """Whether the process has written this text."""
+        return self.path.exists() and text in self.path.read_text(errors="replace")
+
+    def rotate(self) -> None:
+        """Keep what is there as `.1`, in place of what that was before."""
+        if self.path.exists():
+            self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+    async def wait_until_ready(self, name: str, text: str, ended: Callable[[], Awaitable[str]]) -> None:
+        """Wait until the process has written `text`; `ended` returns how it ended, once it has.
+
+        Raises:
+            CommandError: it ended before that, or it was not ready in time; the end of the log has been shown.
+        """
+        problem = f"was not ready after {_READY_SECONDS:.0f} s"
+        async with anyio.create_task_group() as tasks:
+
+            async def wait_for_end() -> None:
+                nonlocal problem
+                problem = await ended()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait_for_end)
+            tasks.cancel_scope.deadline = anyio.current_time() + _READY_SECONDS
+            while not await run_sync(self.has, text):  # noqa: ASYNC110 - another process writes it
+                await anyio.sleep(_POLL_SECONDS)
+            problem = ""
+            tasks.cancel_scope.cancel()
+        if problem:
+            await self.fail(name, problem)
+
+    async def fail(self, name: str, problem: str) -> None:
+        """Show the end of the log, and why the command cannot go on.
+
+        Raises:
+            CommandError: always.
+        """
+        quote(self.path, await run_sync(self.tail))
+        raise CommandError(f"the {name} {problem}")

@@ -1,0 +1,51 @@
+"""`trainer manager`: the controller manager in the foreground."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads annotations
+from typing import Annotated
+
+import typer
+
+from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.signals import run_until_signal
+from trainer.kube.connection import ConnectionOptions, connect
+from trainer.kube.logs import configure_logging
+from trainer.manager import ManagerConfiguration, run_manager
+
+READY = "started manager"
+"""What the manager logs once its controllers run."""
+
+
+def manager_command(kubeconfig: Path) -> list[str]:
+    """The command line of a controller manager for the cluster of this kubeconfig."""
+    return [sys.executable, "-m", "trainer.cli", "manager", "--kubeconfig", str(kubeconfig)]
+
+
+def manager(
+    *,
+    kubeconfig: Kubeconfig = None,
+    config: Annotated[Path | None, typer.Option(help="Configuration file (YAML).")] = None,
+    context: Context = None,
+) -> None:
+    """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it.
+
+    Without --kubeconfig and $KUBECONFIG it uses the service account of the pod that it runs in.
+    """
+    if kubeconfig is not None and not kubeconfig.is_file():
+        raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
+    if config is not None and not config.is_file():
+        raise BadInputError(f"--config: there is no file {config}")
+    configuration = ManagerConfiguration() if config is None else ManagerConfiguration.load(config)
+    configure_logging()
+
+    async def run() -> int:
+        async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:
+            await run_manager(client, configuration)
+        return ExitCode.OK
+
+    code = run_until_signal(run)
+    # Being told to stop is how a manager ends.
+    raise typer.Exit(ExitCode.OK if code > 128 else code)

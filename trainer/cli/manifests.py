@@ -1,0 +1,83 @@
+"""What a cluster needs before it can run TrainJobs: CustomResourceDefinitions and the runtimes we ship."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+from anyio.to_thread import run_sync
+
+import trainer
+from trainer.api.crds import crds
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.cli.errors import CommandError
+from trainer.kube.clock import SystemClock, move_on_after
+from trainer.kube.objects import is_condition_true, name_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+
+FIELD_MANAGER = "trainer-cli"
+"""Field manager of everything that this command applies."""
+
+_ESTABLISHED_SECONDS = 30.0
+_POLL_SECONDS = 0.1
+
+
+def configuration_directory() -> Path:
+    """`config/` of the repository that we run from, or the copy that the installed package carries.
+
+    Raises:
+        CommandError: neither exists.
+    """
+    package = Path(trainer.__file__).parent
+    for directory in (package / "_config", package.parent / "config"):
+        if (directory / "runtimes").is_dir():
+            return directory
+    raise CommandError(f"the manifests are missing from {package}: install trainer-operator again")
+
+
+def example(name: str) -> Path | None:
+    """The TrainJob file of an example of the repository that we run from; installed packages carry none."""
+    file = Path(trainer.__file__).parent.parent / "examples" / name / "trainjob.yaml"
+    return file if file.is_file() else None
+
+
+def runtimes() -> list[Object]:
+    """The ClusterTrainingRuntimes that we ship, by name."""
+    files = sorted((configuration_directory() / "runtimes").glob("*.yaml"))
+    documents = [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    return sorted(
+        (document for document in documents if document and document["kind"] == CLUSTER_TRAINING_RUNTIMES.kind),
+        key=name_of,
+    )
+
+
+async def install(client: Client, clock: Clock | None = None) -> list[Object]:
+    """Apply the CustomResourceDefinitions, wait until the server serves them, and apply and return the runtimes.
+
+    Raises:
+        CommandError: the server does not serve them in time.
+    """
+    clock = clock or SystemClock()
+    definitions = crds()
+    for definition in definitions:
+        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, field_manager=FIELD_MANAGER, force=True)
+    async with move_on_after(clock, _ESTABLISHED_SECONDS) as scope:
+        for definition in definitions:
+            await _wait_until_served(client, name_of(definition), clock)
+    if scope.cancelled_caught:
+        raise CommandError(f"the API server does not serve our resources {_ESTABLISHED_SECONDS:.0f} s after their CRDs")
+    shipped = await run_sync(runtimes)
+    for runtime in shipped:
+        await client.apply(CLUSTER_TRAINING_RUNTIMES, runtime, field_manager=FIELD_MANAGER, force=True)
+    return shipped
+
+
+async def _wait_until_served(client: Client, name: str, clock: Clock) -> None:
+    while not is_condition_true(await client.get(CUSTOM_RESOURCE_DEFINITIONS, name), "Established"):
+        await clock.sleep(_POLL_SECONDS)

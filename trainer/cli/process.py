@@ -1,0 +1,82 @@
+"""Processes that outlive the command that started them, known by more than their number."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def boot_id() -> str:
+    """Identity of this run of the machine (random(4))."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """One process of this machine since it was booted: a recycled pid is another identity."""
+
+    pid: int
+    start_time: int
+    """Clock ticks after boot (proc(5), `/proc/PID/stat` field 22)."""
+    boot_id: str
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessIdentity | None:
+        """The process that has this pid now; None when there is none or it is a zombie."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        state, *fields = stat.rpartition(")")[2].split()
+        if state in {"Z", "X"}:
+            return None
+        return cls(pid, int(fields[18]), boot_id())
+
+    def is_running(self) -> bool:
+        """Whether this very process still runs."""
+        return ProcessIdentity.of(self.pid) == self
+
+
+@contextmanager
+def _pidfd(process: ProcessIdentity) -> Iterator[int | None]:
+    """A file descriptor of the process, which cannot come to mean another one; None when it has ended."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        yield None
+        return
+    try:
+        yield descriptor if process.is_running() else None
+    finally:
+        os.close(descriptor)
+
+
+async def stop_process(process: ProcessIdentity, *, grace_seconds: float) -> bool:
+    """Ask a process to stop by SIGTERM, and end it by SIGKILL when it has not stopped after the grace time.
+
+    Returns whether it stopped by itself (also when it had already ended).
+    """
+    with _pidfd(process) as descriptor:
+        if descriptor is None:
+            return True
+        signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+        with anyio.move_on_after(grace_seconds):
+            await anyio.wait_readable(descriptor)
+            return True
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        await anyio.wait_readable(descriptor)
+        return False
+
+
+def describe_exit(status: int) -> str:
+    """An exit status in words: a code, or -N for an end by signal N, as `subprocess` has it."""
+    return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"exited with code {status}"
