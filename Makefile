@@ -1,0 +1,52 @@
+# make demo                      train examples/jax-digits on this machine, no Kubernetes needed
+# make demo EXAMPLE=torch-digits the same with torchrun and DistributedDataParallel
+# make test                      all tests          make e2e     real processes, real kubectl, real training
+# make check                     lint, types, layers
+PYTHON ?= python3
+EXAMPLE ?= jax-digits
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
+
+.PHONY: demo example-exists test e2e check format clean
+.DELETE_ON_ERROR:
+
+demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
+	@exec $(BIN)/trainer demo examples/$(EXAMPLE)/trainjob.yaml
+
+example-exists:
+	@test -f examples/$(EXAMPLE)/trainjob.yaml || \
+	  { echo "error: EXAMPLE=$(EXAMPLE): there is no such example; choose one of:" $$(ls examples) >&2; exit 2; }
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -n 2 tests
+
+e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
+	$(BIN)/pytest e2e
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-timings
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,dev]'
+	@touch $@
+
+$(VENV)/.demo-%: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,examples-$*]'
+	@touch $@
