@@ -12,7 +12,7 @@ import structlog
 from tests.framework.samples import runtime_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.objects import Object, find_condition
+from trainer.kube.objects import Object, find_condition, resource_version_of
 from trainer.kube.resource import EVENTS, JOBSETS
 from trainer.kube.testing import FakeClient, ManualClock, RecordedRequest, settle
 from trainer.manager import ManagerConfiguration, build_manager
@@ -97,8 +97,9 @@ class Cluster:
 
     @property
     def events(self) -> list[tuple[str, str, str]]:
-        """Type, reason and message of all events."""
-        return [(event["type"], event["reason"], event["message"]) for event in self.client.objects(EVENTS)]
+        """Type, reason and message of all events, oldest first."""
+        events = sorted(self.client.objects(EVENTS), key=lambda event: int(resource_version_of(event)))
+        return [(event["type"], event["reason"], event["message"]) for event in events]
 
     @property
     def writes(self) -> list[RecordedRequest]:

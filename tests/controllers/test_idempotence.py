@@ -61,7 +61,7 @@ async def scenario(spec: Mapping[str, Any], steps: list[tuple[str, Any]]) -> Non
         await cluster.put(train_job_object(**spec))
         for step, value in steps:
             await play(cluster, step, value)
-            await cluster.clock.advance(60)
+            await cluster.clock.advance(10)
             cluster.forget_requests()
             await cluster.look_again()
             assert cluster.writes == [], step

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.framework.upsert import Key, by_mount_path, by_name, by_port, upsert
+from trainer.framework.upsert import by_mount_path, by_name, by_port, upsert
 
 if TYPE_CHECKING:
+    from trainer.framework.upsert import Key
     from trainer.kube.objects import Object
 
 

@@ -157,6 +157,21 @@ async def test_first_failure_stops_everything_and_is_raised(manager: Manager) ->
     assert [entry["runnable"] for entry in logs if entry["log_level"] == "error"] == ["failing", "other"]
 
 
+async def test_failure_inside_a_task_group_is_raised_as_itself(manager: Manager) -> None:
+    """The caller sees what went wrong, not how many task groups it came through."""
+
+    async def fail() -> None:
+        raise OSError("disk full")
+
+    async def grouped() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fail)
+
+    manager.add(grouped, name="grouped")
+    with pytest.raises(OSError, match="disk full"):
+        await manager.run()
+
+
 async def test_cancellation_is_clean(manager: Manager) -> None:
     """A cancelled manager ends everything and raises nothing else."""
     Controller("test", manager, anyio.sleep_forever).reconciles(JOBS)  # type: ignore[arg-type]

@@ -40,10 +40,10 @@ def _mapping_differences(applied: dict[str, Any], live: Any, path: str) -> Itera
 def _list_differences(applied: list[Any], live: Any, path: str) -> Iterator[str]:
     live = [] if live is None else live
     key = _list_key(applied)
+    if not isinstance(live, list) or (key is None and len(live) != len(applied)):
+        yield path
+        return
     if key is None:
-        if not isinstance(live, list) or len(live) != len(applied):
-            yield path
-            return
         for index, (wanted, present) in enumerate(zip(applied, live, strict=True)):
             yield from differences(wanted, present, f"{path}[{index}]")
         return

@@ -132,13 +132,21 @@ class Manager:
         assert self._tasks is not None
         try:
             await runnable()
-        except Exception as error:
+        except Exception as group:
+            error = _sole_failure(group)
             if self._failure is not None:
                 log.exception("failed while stopping", runnable=name)
                 return
             log.error("failed, stopping everything", runnable=name, error=str(error))  # noqa: TRY400 - raised by run()
             self._failure = error
             self._tasks.cancel_scope.cancel()
+
+
+def _sole_failure(error: Exception) -> Exception:
+    """What task groups have wrapped, if it is a single exception."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        [error] = error.exceptions
+    return error
 
 
 def _sync_problem(informer: Informer) -> str:
