@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from trainer.api.field_error import FieldError, InvalidObjectError
-from trainer.api.quantity import parse_quantity
+from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

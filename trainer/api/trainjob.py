@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from trainer.api.corev1 import EnvVars, LocalObjectReference, ResourceRequirements  # noqa: TC001 pydantic reads them
+from trainer.api.corev1 import EnvVars, LocalObjectReference, ResourceRequirements
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.model import ApiModel, Int32, JsonObject, NumberOfProcesses, cel_rule, list_map
-from trainer.api.trainjob_status import TrainJobStatus  # noqa: TC001 pydantic reads it
+from trainer.api.trainjob_status import TrainJobStatus
 from trainer.kube.resource import Resource
 
 TRAIN_JOBS = Resource("trainer.kubeflow.org", "v2alpha1", "trainjobs", "TrainJob")

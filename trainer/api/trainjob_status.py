@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from trainer.api.metadata import Condition  # noqa: TC001 pydantic reads it
+from trainer.api.metadata import Condition
 from trainer.api.model import ApiModel, Count, Int32, Int64, Time, list_map
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from trainer.api.quantity import parse_quantity, whole_units
+from trainer.kube.quantity import parse_quantity, whole_units
 
 
 @pytest.mark.parametrize(
