@@ -97,6 +97,25 @@ def test_no_process_is_left(number: int, exit_code: int, tmp_path: Path) -> None
         assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_reader_that_has_seen_enough(tmp_path: Path) -> None:
+    """A demo whose output nobody reads any more, as in `trainer demo | head`, ends and leaves nothing."""
+    ticks = "import time\nfor i in range(300): print('tick'); time.sleep(0.1)"
+    process = demo(tmp_path, ticks)
+    with subprocess.Popen(
+        process.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | process.environment
+    ) as popen:
+        assert popen.stdout is not None
+        assert popen.stderr is not None
+        while b"tick" not in popen.stdout.readline():
+            pass
+        family = descendants(popen.pid)
+        popen.stdout.close()
+        complaint = popen.stderr.read()
+
+    assert (popen.returncode, complaint) == (1, b"")
+    until(lambda: not any(map(running, family)), "all processes are gone", timeout=30)
+
+
 def test_interrupt_while_the_cluster_starts(tmp_path: Path) -> None:
     """Ctrl-C before anything runs leaves nothing either."""
     process = demo(tmp_path, SLEEP)

@@ -51,7 +51,7 @@ KEPT = (
 PREFIX = "#/$defs/"
 # Volume sources and the like that only these kinds use go without descriptions, to keep the file small.
 UNDESCRIBED = (
-    "EndpointSlice", "Endpoints", "MutatingWebhookConfiguration", "PersistentVolume", "PodDisruptionBudget",
+    "EndpointSlice", "MutatingWebhookConfiguration", "PersistentVolume", "PodDisruptionBudget",
     "ResourceQuota", "StorageClass", "ValidatingWebhookConfiguration",
 )  # fmt: skip
 

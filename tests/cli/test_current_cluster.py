@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from trainer.cli.current_cluster import current_cluster
-from trainer.cli.errors import BadInputError
+from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.process import ProcessIdentity
 from trainer.cli.state import StateDirectory
 from trainer.cli.supervisor import RunRecord
@@ -41,6 +42,18 @@ def test_order(up: StateDirectory, tmp_path: Path) -> None:
     assert current_cluster(None, "c", everything) == ConnectionOptions(context="c")
     assert current_cluster(None, "c", running) == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
     assert current_cluster(None, "c", {"XDG_STATE_HOME": str(tmp_path / "nothing")}) == ConnectionOptions(context="c")
+
+
+def test_crashed_cluster(up: StateDirectory, tmp_path: Path) -> None:
+    """A cluster that has crashed is not silently replaced by another one that happens to be configured."""
+    run = RunRecord.read(up.record("cluster"))
+    assert run is not None
+    replace(run, process=replace(run.process, start_time=1), exit_status=1).write(up.record("cluster"))
+    environment = {"XDG_STATE_HOME": str(up.root.parent)}
+
+    with pytest.raises(CommandError, match="the cluster of `trainer up` exited with code 1: start it again"):
+        current_cluster(None, None, environment)
+    assert current_cluster(None, None, environment | {"KUBECONFIG": "/other"}) == ConnectionOptions()
 
 
 def test_missing_kubeconfig(tmp_path: Path) -> None:

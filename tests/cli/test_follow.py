@@ -150,6 +150,23 @@ async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clo
     assert outcomes[DEMO].is_complete
 
 
+async def test_display_that_cannot_show(
+    client: FakeClient, display: RecordingDisplay, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When nobody reads the display any more, the following ends with that error."""
+
+    def fail(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(display, "state", fail)
+    job = client.add(train_job(state="Created"))
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await follow_jobs(client, [job], display, clock)
+
+    assert caught.group_contains(BrokenPipeError)
+
+
 def event(uid: str, about: dict[str, Any], reason: str = "FailedCreate", kind: str = "Warning") -> Object:
     return {
         "apiVersion": "v1",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,9 +14,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+class _PlainConsole(Console):
+    """Text as it is: neither wrapped nor read as markup; colours only on a terminal."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """Let the reader's end reach the command as the error that it is; Rich would exit in the middle."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def output() -> Console:
-    """Standard output as it is: text is neither wrapped nor read as markup; colours only on a terminal."""
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    """Standard output."""
+    return _PlainConsole()
 
 
 def say(text: str | Text = "") -> None:
@@ -25,12 +38,12 @@ def say(text: str | Text = "") -> None:
 def complain(message: str) -> None:
     """Print one `error: ...` line to standard error."""
     line = Text("error: ", style="bold red").append(" ".join(message.split()), style="not bold default")
-    Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True).print(line)
+    _PlainConsole(stderr=True).print(line)
 
 
 def quote(origin: Path, lines: Iterable[str]) -> None:
     """Show lines of a file on standard error."""
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console = _PlainConsole(stderr=True)
     console.print(Text(f"--- {origin}", style="dim"))
     for line in lines:
         console.print(Text(line, style="dim"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainer.cli.background import BackgroundProcess
-from trainer.cli.errors import BadInputError
+from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.state import StateDirectory
 from trainer.kube.connection import ConnectionOptions
 
@@ -28,6 +28,7 @@ def current_cluster(
 
     Raises:
         BadInputError: there is no such kubeconfig.
+        CommandError: the cluster of `trainer up` has crashed.
     """
     if kubeconfig is not None:
         if not kubeconfig.is_file():
@@ -35,6 +36,13 @@ def current_cluster(
         return ConnectionOptions(kubeconfig=kubeconfig, context=context)
     if not environment.get("KUBECONFIG"):
         state = StateDirectory.of_user(environment)
-        if BackgroundProcess("cluster", state).running() is not None:
+        background = BackgroundProcess("cluster", state)
+        if background.running() is not None:
             return ConnectionOptions(kubeconfig=state.kubeconfig, context=context)
+        crash = background.crash()
+        if crash is not None:  # another cluster is not what its user expects to work on
+            raise CommandError(
+                f"the cluster of `trainer up` {crash}: start it again (trainer up), forget it (trainer down), "
+                "or name another one with --kubeconfig"
+            )
     return ConnectionOptions(context=context)

@@ -88,22 +88,36 @@ async def follow_jobs(
     return outcomes
 
 
+@dataclass(frozen=True, slots=True)
 class _Receiver:
-    """An informer handler that needs to know only what is there and what is gone."""
+    """An informer handler that needs to know only what is there and what is gone.
 
-    def __init__(self, see: Callable[[Object], None], lose: Callable[[Object], None] | None = None) -> None:
-        self._see = see
-        self._lose = lose
+    An informer logs what its handlers raise and goes on; here it ends the following, as if a task had raised it.
+    """
+
+    tasks: TaskGroup
+    see: Callable[[Object], None]
+    lose: Callable[[Object], None] | None = None
 
     def on_add(self, obj: Object, *, initial: bool) -> None:  # noqa: ARG002 - a late look sees the same
-        self._see(obj)
+        self._tell(self.see, obj)
 
     def on_update(self, old: Object, new: Object) -> None:  # noqa: ARG002
-        self._see(new)
+        self._tell(self.see, new)
 
     def on_delete(self, obj: Object) -> None:
-        if self._lose is not None:
-            self._lose(obj)
+        if self.lose is not None:
+            self._tell(self.lose, obj)
+
+    def _tell(self, receive: Callable[[Object], None], obj: Object) -> None:
+        try:
+            receive(obj)
+        except Exception as error:
+            self.tasks.start_soon(_raise, error)
+
+
+async def _raise(error: Exception) -> None:
+    raise error
 
 
 class _JobFollower:
@@ -129,12 +143,12 @@ class _JobFollower:
         of_jobset = Selection(namespace, label_selector=f"{JOBSET_NAME}={name}")
         async with anyio.create_task_group() as tasks:
             see_pod = partial(self._see_pod, tasks)
-            self._watch(tasks, TRAIN_JOBS, Selection(namespace, field_selector=f"metadata.name={name}"),
-                        _Receiver(self._see_job, self._lose_job))  # fmt: skip
-            self._watch(tasks, JOBS, of_jobset, _Receiver(self._warnings.see_object))
-            self._watch(tasks, PODS, of_jobset, _Receiver(see_pod, self._lose_pod))
-            self._watch(tasks, EVENTS, Selection(namespace, field_selector="type=Warning"),
-                        _Receiver(self._warnings.see_event))  # fmt: skip
+            by_name = Selection(namespace, field_selector=f"metadata.name={name}")
+            warnings = Selection(namespace, field_selector="type=Warning")
+            self._watch(TRAIN_JOBS, by_name, _Receiver(tasks, self._see_job, self._lose_job))
+            self._watch(JOBS, of_jobset, _Receiver(tasks, self._warnings.see_object))
+            self._watch(PODS, of_jobset, _Receiver(tasks, see_pod, self._lose_pod))
+            self._watch(EVENTS, warnings, _Receiver(tasks, self._warnings.see_event))
             tasks.start_soon(self._break_silence)
             await self._ended.wait()
             async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
@@ -146,10 +160,10 @@ class _JobFollower:
         self._display.state(self.key, self._state)
         return Outcome(self._state, self._result)
 
-    def _watch(self, tasks: TaskGroup, resource: Resource, selection: Selection, receiver: _Receiver) -> None:
+    def _watch(self, resource: Resource, selection: Selection, receiver: _Receiver) -> None:
         informer = Informer(self._client, resource, selection, clock=self._clock)
         informer.add_handler(receiver)
-        tasks.start_soon(informer.run)
+        receiver.tasks.start_soon(informer.run)
 
     def _see_job(self, job: Object) -> None:
         if uid_of(job) != self._uid:

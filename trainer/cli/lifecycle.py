@@ -26,8 +26,6 @@ from trainer.kube.objects import annotations_of, name_of
 from trainer.kube.resource import NODES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from trainer.kube.client import Client
 
 _NODE = "laptop"
@@ -37,7 +35,7 @@ _POD_NETWORK = "devcluster.trainer/pod-network"
 def up(port: Port = 0, pod_network: Network = PodNetwork.AUTO) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
-    Run it again at any time: what runs is left alone, what has crashed is told and started again.
+    Run it again at any time: what runs is left alone, what has crashed is told and started again, a cluster empty.
     """
     state = StateDirectory.of_user()
     command = cluster_command(port=port, data_dir=state.data, kubeconfig=None, pod_network=pod_network)
@@ -48,7 +46,7 @@ def up(port: Port = 0, pod_network: Network = PodNetwork.AUTO) -> None:
 
 
 def down() -> None:
-    """Stop what `trainer up` has started; harmless when nothing runs."""
+    """Stop what `trainer up` has started; the objects on the cluster are gone. Harmless when nothing runs."""
     state = StateDirectory.of_user()
     if not state.root.exists():
         say("nothing to stop")
@@ -104,10 +102,10 @@ async def _status(state: StateDirectory) -> int:
         try:
             async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
                 server = client.server
-                lines = [line async for line in _contents(client)]
+                lines = await _contents(client)
         except KubeError as error:
             answers = False
-            server = f"{server} does not answer: {error}"
+            server = f"but {error}"
     is_manager_up = await run_sync(manager.running) is not None
     _tell("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
     _tell("manager", await run_sync(_condition, manager))
@@ -116,16 +114,18 @@ async def _status(state: StateDirectory) -> int:
     return ExitCode.OK if is_cluster_up and answers and is_manager_up else ExitCode.FAILED
 
 
-async def _contents(client: Client) -> AsyncIterator[tuple[str, str]]:
+async def _contents(client: Client) -> list[tuple[str, str]]:
     nodes = await client.list(NODES)
     modes = [annotations_of(node).get(_POD_NETWORK, "") for node in nodes.items if name_of(node) == _NODE]
-    yield "pod network", modes[0] if modes and modes[0] else "none: no kubelet runs"
     runtimes = await client.list(CLUSTER_TRAINING_RUNTIMES)
-    yield "runtimes", ", ".join(sorted(map(name_of, runtimes.items))) or "none"
     jobs = await client.list(TRAIN_JOBS)
     states = Counter(JobState.of(job).word for job in jobs.items)
     summary = ", ".join(f"{count} {word}" for word, count in sorted(states.items()))
-    yield "TrainJobs", f"{len(jobs.items)} ({summary})" if summary else "0"
+    return [
+        ("pod network", "".join(modes) or "none: no kubelet runs"),
+        ("runtimes", ", ".join(sorted(map(name_of, runtimes.items))) or "none"),
+        ("TrainJobs", f"{len(jobs.items)} ({summary})" if summary else "0"),
+    ]
 
 
 def _condition(half: BackgroundProcess) -> str:

@@ -44,15 +44,8 @@ class _OneLineErrors(TyperGroup):
             )
         except KeyboardInterrupt:
             code = 130
-        except BrokenPipeError:  # whoever read our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = ExitCode.FAILED
         except Exception as error:
-            failure = _describe(error)
-            if failure is None:
-                raise
-            complain(str(failure))
-            code = failure.exit_code
+            code = _fail(error)
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -85,6 +78,21 @@ for command, panel in (
     (cluster, _SERVERS), (manager, _SERVERS), (crds, _SERVERS),
 ):  # fmt: skip
     app.command(rich_help_panel=panel)(command)
+
+
+def _fail(error: Exception) -> ExitCode:
+    """Tell the user why the command ends, and return its exit code; a bug of ours is raised again."""
+    cause = error
+    while isinstance(cause, ExceptionGroup):
+        cause = cause.exceptions[0]
+    if isinstance(cause, BrokenPipeError):  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    failure = _describe(error)
+    if failure is None:
+        raise error
+    complain(str(failure))
+    return failure.exit_code
 
 
 def main() -> None:

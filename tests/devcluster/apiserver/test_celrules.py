@@ -41,10 +41,14 @@ def check(schema: dict[str, Any], value: object, old: object = ABSENT) -> list[s
         pytest.param(rule("self > 5"), ["a: Invalid value: 4: failed rule: self > 5"], id="default message"),
         pytest.param(rule("self > 5", message=" too small "), ["a: Invalid value: 4: too small"], id="message"),
         pytest.param(
-            rule("self > 5", messageExpression="'got ' + string(self)"), ["a: Invalid value: 4: got 4"], id="message expression"
+            rule("self > 5", messageExpression="'got ' + string(self)"),
+            ["a: Invalid value: 4: got 4"],
+            id="message expression",
         ),
         pytest.param(
-            rule("self > 5", message="m", messageExpression="string(1 / 0)"), ["a: Invalid value: 4: m"], id="failing message"
+            rule("self > 5", message="m", messageExpression="string(1 / 0)"),
+            ["a: Invalid value: 4: m"],
+            id="failing message",
         ),
         pytest.param(
             rule("self > 5", message="no", reason="FieldValueForbidden"), ["a: Forbidden: no"], id="reason forbidden"
@@ -53,8 +57,12 @@ def check(schema: dict[str, Any], value: object, old: object = ABSENT) -> list[s
             rule("self > 5", message="no", reason="FieldValueRequired"), ["a: Required value: no"], id="reason required"
         ),
         pytest.param(rule("self > 5", reason="FieldValueDuplicate"), ["a: Duplicate value: 4"], id="reason duplicate"),
-        pytest.param(rule("1 / 0 == self"), ["a: Invalid value: 4: division by zero evaluating rule: 1 / 0 == self"], id="error"),
-        pytest.param(rule("self"), ["a: Invalid value: 4: cel expression must evaluate to a bool: self"], id="no boolean"),
+        pytest.param(
+            rule("1 / 0 == self"), ["a: Invalid value: 4: division by zero evaluating rule: 1 / 0 == self"], id="error"
+        ),
+        pytest.param(
+            rule("self"), ["a: Invalid value: 4: cel expression must evaluate to a bool: self"], id="no boolean"
+        ),
     ],
 )
 def test_outcomes(rules: dict[str, Any], expected: list[str]) -> None:
@@ -64,9 +72,7 @@ def test_outcomes(rules: dict[str, Any], expected: list[str]) -> None:
 
 def test_values_of_objects_are_left_out_of_messages() -> None:
     """Only scalars are shown; fieldPath moves the complaint to a child."""
-    schema = schema_of(
-        rule("self.x == 'y'", message="wrong", fieldPath=".x"), properties={"x": {"type": "string"}}
-    )
+    schema = schema_of(rule("self.x == 'y'", message="wrong", fieldPath=".x"), properties={"x": {"type": "string"}})
     assert check(schema, {"x": "z"}) == ["a.x: Invalid value: wrong"]
 
 
@@ -150,11 +156,15 @@ def test_the_root_sees_the_names_of_the_object() -> None:
     [
         pytest.param({"rule": "self >"}, "x-kubernetes-validations[0].rule", id="syntax"),
         pytest.param({"rule": "self.nope > 1"}, "x-kubernetes-validations[0].rule", id="unknown field"),
-        pytest.param({"rule": "quantity(self.x).sign() == 1"}, "x-kubernetes-validations[0].rule", id="unsupported function"),
+        pytest.param(
+            {"rule": "quantity(self.x).sign() == 1"}, "x-kubernetes-validations[0].rule", id="unsupported function"
+        ),
         pytest.param({"rule": "self.?x.orValue(1) == 1"}, "x-kubernetes-validations[0].rule", id="unsupported syntax"),
         pytest.param({"rule": " "}, "x-kubernetes-validations[0].rule", id="empty"),
         pytest.param(
-            {"rule": "self.x > 1", "messageExpression": "self.x +"}, "x-kubernetes-validations[0].messageExpression", id="message"
+            {"rule": "self.x > 1", "messageExpression": "self.x +"},
+            "x-kubernetes-validations[0].messageExpression",
+            id="message",
         ),
     ],
 )

@@ -50,9 +50,7 @@ def test_property_names_are_escaped(name: str, escaped: str) -> None:
             datetime(2026, 1, 1, tzinfo=UTC),
             id="timestamp",
         ),
-        pytest.param(
-            "2026-01-01", {"type": "string", "format": "date"}, datetime(2026, 1, 1, tzinfo=UTC), id="date"
-        ),
+        pytest.param("2026-01-01", {"type": "string", "format": "date"}, datetime(2026, 1, 1, tzinfo=UTC), id="date"),
         pytest.param("1h30m", {"type": "string", "format": "duration"}, timedelta(minutes=90), id="duration"),
         pytest.param("soon", {"type": "string", "format": "duration"}, "soon", id="malformed duration"),
         pytest.param("http", {"x-kubernetes-int-or-string": True}, "http", id="int or string"),

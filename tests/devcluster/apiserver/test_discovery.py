@@ -118,7 +118,10 @@ def test_aggregated_documents() -> None:
     assert pods["responseKind"] == {"group": "", "version": "v1", "kind": "Pod"}
     assert {entry["subresource"] for entry in pods["subresources"]} == {"log", "binding", "eviction", "status"}
     others = discovery.aggregated(ALL, core=False)
-    assert [group["metadata"]["name"] for group in others["items"]] == ["conformance.example.com", "authorization.k8s.io"]
+    assert [group["metadata"]["name"] for group in others["items"]] == [
+        "conformance.example.com",
+        "authorization.k8s.io",
+    ]
     assert [entry["version"] for entry in others["items"][0]["versions"]] == ["v1", "v1beta1"]
     widget = others["items"][0]["versions"][0]["resources"][0]
     assert (widget["shortNames"], widget["categories"], widget["singularResource"]) == (["wid"], ["all"], "widget")

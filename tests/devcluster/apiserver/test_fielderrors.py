@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from trainer.devcluster.apiserver import fielderrors
-from trainer.devcluster.apiserver.status import Cause
+
+if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.status import Cause
 
 
 @pytest.mark.parametrize(
@@ -32,10 +36,16 @@ def test_values_are_shown_as_go_shows_them(value: object, shown: str) -> None:
     ("cause", "reason", "text"),
     [
         pytest.param(
-            fielderrors.invalid("spec.a", 3, "must be 4"), "FieldValueInvalid", "spec.a: Invalid value: 3: must be 4", id="invalid"
+            fielderrors.invalid("spec.a", 3, "must be 4"),
+            "FieldValueInvalid",
+            "spec.a: Invalid value: 3: must be 4",
+            id="invalid",
         ),
         pytest.param(
-            fielderrors.invalid("spec", fielderrors.OMITTED, "no"), "FieldValueInvalid", "spec: Invalid value: no", id="omitted value"
+            fielderrors.invalid("spec", fielderrors.OMITTED, "no"),
+            "FieldValueInvalid",
+            "spec: Invalid value: no",
+            id="omitted value",
         ),
         pytest.param(fielderrors.required("spec.a"), "FieldValueRequired", "spec.a: Required value", id="required"),
         pytest.param(
@@ -57,17 +67,29 @@ def test_values_are_shown_as_go_shows_them(value: object, shown: str) -> None:
             id="not supported number",
         ),
         pytest.param(
-            fielderrors.too_many("l", 4, 3), "FieldValueTooMany", "l: Too many: 4: must have at most 3 items", id="too many"
+            fielderrors.too_many("l", 4, 3),
+            "FieldValueTooMany",
+            "l: Too many: 4: must have at most 3 items",
+            id="too many",
         ),
         pytest.param(
-            fielderrors.too_long("s", 20), "FieldValueTooLong", "s: Too long: may not be more than 20 bytes", id="too long"
+            fielderrors.too_long("s", 20),
+            "FieldValueTooLong",
+            "s: Too long: may not be more than 20 bytes",
+            id="too long",
         ),
         pytest.param(
-            fielderrors.duplicate("l[1]", {"name": "p"}), "FieldValueDuplicate", 'l[1]: Duplicate value: {"name":"p"}', id="duplicate"
+            fielderrors.duplicate("l[1]", {"name": "p"}),
+            "FieldValueDuplicate",
+            'l[1]: Duplicate value: {"name":"p"}',
+            id="duplicate",
         ),
         pytest.param(fielderrors.forbidden("s", "no"), "FieldValueForbidden", "s: Forbidden: no", id="forbidden"),
         pytest.param(
-            fielderrors.type_invalid("s", "string", "bad"), "FieldValueTypeInvalid", 's: Invalid value: "string": bad', id="type"
+            fielderrors.type_invalid("s", "string", "bad"),
+            "FieldValueTypeInvalid",
+            's: Invalid value: "string": bad',
+            id="type",
         ),
     ],
 )

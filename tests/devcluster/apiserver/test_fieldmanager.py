@@ -19,11 +19,12 @@ from trainer.devcluster.apiserver.listtypes import Typing
 
 TYPE = WIDGET_SCHEMA.typing
 THEN, NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 Object = dict[str, Any]
 
-P = {"k:{\"name\":\"p\"}": {".": {}, "f:name": {}, "f:weight": {}}}
-Q = {"k:{\"name\":\"q\"}": {".": {}, "f:name": {}, "f:weight": {}}}
+P: Object = {'k:{"name":"p"}': {".": {}, "f:name": {}, "f:weight": {}}}
+Q: Object = {'k:{"name":"q"}': {".": {}, "f:name": {}, "f:weight": {}}}
 
 
 def applied(
@@ -52,7 +53,9 @@ def applied(
     return obj
 
 
-def updated(live: Object | None, new: Object, manager: str = "u", *, now: str | None = NOW, subresource: str | None = None) -> Object:
+def updated(
+    live: Object | None, new: Object, manager: str = "u", *, now: str | None = NOW, subresource: str | None = None
+) -> Object:
     """What is stored after an update."""
     entries = update(live, new, manager=manager, schema=TYPE, subresource=subresource, now=now)
     metadata = {name: value for name, value in new["metadata"].items() if name != "managedFields"}
@@ -206,8 +209,8 @@ def test_built_in_kinds_start_from_what_go_writes() -> None:
     typing = Typing.for_built_in("v1", "Pod")
     assert typing is not None
     (entry,) = update(None, pod, manager="m", schema=typing, subresource=None, now=NOW)
-    ports = {".": {}, 'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
-    container = {".": {}, "f:name": {}, "f:resources": {}, "f:ports": ports}
+    ports: Object = {".": {}, 'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}}
+    container: Object = {".": {}, "f:name": {}, "f:resources": {}, "f:ports": ports}
     assert entry["fieldsV1"] == {
         "f:metadata": {
             "f:labels": {".": {}, "f:a": {}},
@@ -242,7 +245,7 @@ def test_managed_fields_can_be_reset(reset: list[Object]) -> None:
     plain = updated(live, new)
     assert fields(plain) == {}
     plain["metadata"].pop("managedFields", None)
-    with pytest.raises(ApplyConflict, match='conflict with "before-first-apply" using conformance.example.com/v1'):
+    with pytest.raises(ApplyConflict, match='conflict with "before-first-apply" using'):
         applied(plain, {"size": 5}, "one")
 
 
@@ -271,8 +274,18 @@ def test_old_managers_of_updates_are_merged() -> None:
 def test_kubectl_takes_over_what_it_applied_before() -> None:
     """Fields in kubectl's last-applied annotation are no conflict for server-side kubectl."""
     obj = widget({"size": 3})
-    obj["metadata"]["annotations"] = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(widget({"size": 3}))}
+    obj["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(widget({"size": 3}))}
     live = updated(None, obj, "kubectl-client-side-apply")
     assert applied(live, {"size": 4}, "kubectl")["spec"]["size"] == 4
     with pytest.raises(ApplyConflict):
         applied(live, {"size": 4}, "someone")
+
+
+def test_kubectl_does_not_take_over_what_others_have_changed_since() -> None:
+    """A field that differs from the last-applied annotation belongs to whoever changed it."""
+    obj = widget({"size": 3})
+    obj["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(widget({"size": 3}))}
+    live = updated(None, obj, "kubectl-client-side-apply")
+    live = updated(live, {**live, "spec": {"size": 5}}, "editor")
+    with pytest.raises(ApplyConflict, match='conflict with "editor"'):
+        applied(live, {"size": 4}, "kubectl")

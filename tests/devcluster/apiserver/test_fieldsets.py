@@ -12,7 +12,9 @@ from trainer.devcluster.apiserver import fieldsets
 
 elements = st.one_of(
     st.text(max_size=4).map(fieldsets.field),
-    st.dictionaries(st.text(max_size=3), st.text(max_size=3) | st.integers(), min_size=1, max_size=2).map(fieldsets.key),
+    st.dictionaries(st.text(max_size=3), st.text(max_size=3) | st.integers(), min_size=1, max_size=2).map(
+        fieldsets.key
+    ),
     (st.text(max_size=3) | st.integers() | st.booleans()).map(fieldsets.value),
     st.integers(0, 9).map(fieldsets.index),
 )

@@ -22,9 +22,7 @@ def at(root: Typing | None, *path: str) -> Typing:
     ("path", "list_type", "keys"),
     [
         pytest.param(("spec", "containers"), ListType.MAP, ("name",), id="map list"),
-        pytest.param(
-            ("spec", "containers", "[]", "ports"), ListType.MAP, ("containerPort", "protocol"), id="two keys"
-        ),
+        pytest.param(("spec", "containers", "[]", "ports"), ListType.MAP, ("containerPort", "protocol"), id="two keys"),
         pytest.param(("spec", "containers", "[]", "args"), ListType.ATOMIC, (), id="atomic list"),
         pytest.param(("spec", "tolerations"), ListType.ATOMIC, (), id="undeclared means atomic"),
         pytest.param(("metadata", "finalizers"), ListType.SET, (), id="set"),

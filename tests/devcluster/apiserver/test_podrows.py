@@ -61,7 +61,9 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             "3 (10s ago)",
             id="restarted",
         ),
-        pytest.param(pod(containerStatuses=[waiting("CrashLoopBackOff")]), "0/2", "CrashLoopBackOff", "0", id="waiting"),
+        pytest.param(
+            pod(containerStatuses=[waiting("CrashLoopBackOff")]), "0/2", "CrashLoopBackOff", "0", id="waiting"
+        ),
         pytest.param(pod("Failed", containerStatuses=[terminated(1, reason="Error")]), "0/2", "Error", "0", id="error"),
         pytest.param(pod("Failed", containerStatuses=[terminated(7)]), "0/2", "ExitCode:7", "0", id="exit code"),
         pytest.param(pod("Failed", containerStatuses=[terminated(137, signal=9)]), "0/2", "Signal:9", "0", id="signal"),
@@ -76,10 +78,18 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             id="one completed and ready",
         ),
         pytest.param(
-            pod(containerStatuses=[terminated(reason="Completed"), running()]), "1/2", "NotReady", "0", id="one completed"
+            pod(containerStatuses=[terminated(reason="Completed"), running()]),
+            "1/2",
+            "NotReady",
+            "0",
+            id="one completed",
         ),
         pytest.param(
-            pod("Succeeded", containerStatuses=[terminated(reason="Completed")]), "0/2", "Completed", "0", id="completed"
+            pod("Succeeded", containerStatuses=[terminated(reason="Completed")]),
+            "0/2",
+            "Completed",
+            "0",
+            id="completed",
         ),
         pytest.param(pod("Failed", reason="Evicted"), "0/2", "Evicted", "0", id="status reason"),
         pytest.param(
@@ -97,12 +107,18 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             id="init error",
         ),
         pytest.param(
-            pod("Pending", spec=INIT, initContainerStatuses=[waiting("ErrImagePull")]), "0/2", "Init:ErrImagePull", "0", id="init waits"
+            pod("Pending", spec=INIT, initContainerStatuses=[waiting("ErrImagePull")]),
+            "0/2",
+            "Init:ErrImagePull",
+            "0",
+            id="init waits",
         ),
         pytest.param(
             pod(
                 spec=SIDECAR,
-                initContainerStatuses=[{"name": "i", "started": True, "ready": True, "restartCount": 2, "state": {"running": {}}}],
+                initContainerStatuses=[
+                    {"name": "i", "started": True, "ready": True, "restartCount": 2, "state": {"running": {}}}
+                ],
                 containerStatuses=[running(), running()],
             ),
             "3/3",
@@ -111,7 +127,10 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             id="sidecar",
         ),
         pytest.param(
-            {**pod(containerStatuses=[running()]), "metadata": {"name": "p", "creationTimestamp": CREATED, "deletionTimestamp": CREATED}},
+            {
+                **pod(containerStatuses=[running()]),
+                "metadata": {"name": "p", "creationTimestamp": CREATED, "deletionTimestamp": CREATED},
+            },
             "1/2",
             "Terminating",
             "0",

@@ -90,8 +90,8 @@ def named(**fields: Any) -> dict[str, Any]:
         ),
         pytest.param(
             "events.k8s.io/v1/Event",
-            named(regarding={"kind": "JobSet", "name": "j"}, reportingController="jobset", note="hi", eventTime=CREATED),
-            {"Object": "jobset/j", "Source": "jobset", "Message": "hi", "Last Seen": "60s", "Count": 1},
+            named(regarding={"kind": "JobSet", "name": "j"}, reportingController="c", note="hi", eventTime=CREATED),
+            {"Object": "jobset/j", "Source": "c", "Message": "hi", "Last Seen": "60s", "Count": 1},
             id="new event",
         ),
         pytest.param(

@@ -39,8 +39,14 @@ def test_structural_schemas(schema: dict[str, Any]) -> None:
     [
         pytest.param({"type": "string"}, 's.type: Invalid value: "string": must be object at the root', id="root"),
         pytest.param({}, "s.type: Required value: must not be empty at the root", id="no type at the root"),
-        pytest.param({"type": "object", "nullable": True}, "s.nullable: Forbidden: nullable cannot be true at the root", id="nullable root"),
-        pytest.param(with_property({"type": "array"}), "s.properties[a].items: Required value: must be specified", id="no items"),
+        pytest.param(
+            {"type": "object", "nullable": True},
+            "s.nullable: Forbidden: nullable cannot be true at the root",
+            id="nullable root",
+        ),
+        pytest.param(
+            with_property({"type": "array"}), "s.properties[a].items: Required value: must be specified", id="no items"
+        ),
         pytest.param(
             with_property({"type": "array", "items": {}}),
             "s.properties[a].items.type: Required value: must not be empty for specified array items",
@@ -48,12 +54,14 @@ def test_structural_schemas(schema: dict[str, Any]) -> None:
         ),
         pytest.param(
             with_property({"type": "text"}),
-            's.properties[a].type: Unsupported value: "text": supported values: "array", "boolean", "integer", "number", '
-            '"object", "string"',
+            's.properties[a].type: Unsupported value: "text": supported values: "array", "boolean", "integer", '
+            '"number", "object", "string"',
             id="unknown type",
         ),
         pytest.param(
-            with_property({**STRING, "$ref": "x"}), "s.properties[a].$ref: Forbidden: $ref is not supported", id="reference"
+            with_property({**STRING, "$ref": "x"}),
+            "s.properties[a].$ref: Forbidden: $ref is not supported",
+            id="reference",
         ),
         pytest.param(
             with_property({"type": "array", "items": STRING, "uniqueItems": True}),
@@ -73,7 +81,8 @@ def test_structural_schemas(schema: dict[str, Any]) -> None:
         ),
         pytest.param(
             with_property({"type": "array", "items": STRING, "x-kubernetes-list-type": "map"}),
-            "s.properties[a].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map",
+            "s.properties[a].x-kubernetes-list-map-keys: Required value: must not be empty if "
+            "x-kubernetes-list-type is map",
             id="map list without keys",
         ),
         pytest.param(

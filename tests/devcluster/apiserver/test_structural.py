@@ -19,8 +19,10 @@ NOT_CHECKED = (
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 20) | st.text(alphabet="abc", max_size=3),
-    lambda children: st.lists(children, max_size=3)
-    | st.dictionaries(st.sampled_from(["size", "parts", "tags", "name", "ref", "free", "x", "labels"]), children),
+    lambda children: (
+        st.lists(children, max_size=3)
+        | st.dictionaries(st.sampled_from(["size", "parts", "tags", "name", "ref", "free", "x", "labels"]), children)
+    ),
     max_leaves=12,
 )
 
@@ -116,7 +118,10 @@ def test_nulls(spec: dict[str, Any], expected: dict[str, Any]) -> None:
         ),
         pytest.param(
             {"size": 3, "port": 1.5},
-            ['spec.port: Invalid value: "number": spec.port in body must be of type integer,string: "number"', NOT_CHECKED],
+            [
+                'spec.port: Invalid value: "number": spec.port in body must be of type integer,string: "number"',
+                NOT_CHECKED,
+            ],
             id="int or string",
         ),
     ],
@@ -183,8 +188,10 @@ def test_the_schema_is_copied() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        pytest.param({"type": "integer", "default": "x"}, "default: Invalid value: \"x\"", id="default of a wrong type"),
-        pytest.param({"type": "string", "pattern": "("}, "pattern: Invalid value: \"(\": must be a valid", id="bad pattern"),
+        pytest.param({"type": "integer", "default": "x"}, 'default: Invalid value: "x"', id="default of a wrong type"),
+        pytest.param(
+            {"type": "string", "pattern": "("}, 'pattern: Invalid value: "(": must be a valid', id="bad pattern"
+        ),
         pytest.param(
             {"type": "string", "x-kubernetes-validations": [{"rule": "self >"}]},
             'x-kubernetes-validations[0].rule: Invalid value: "self >": compilation failed: ',

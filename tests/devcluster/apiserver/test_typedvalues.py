@@ -82,9 +82,7 @@ def test_fields_of_a_configuration(value: dict[str, Any], paths: set[str]) -> No
             "(and doesn't have default value)",
             id="no key",
         ),
-        pytest.param(
-            {"spec": {"tags": ["a", "a"]}}, '.spec.tags: duplicate entries for key [="a"]', id="duplicate"
-        ),
+        pytest.param({"spec": {"tags": ["a", "a"]}}, '.spec.tags: duplicate entries for key [="a"]', id="duplicate"),
         pytest.param(
             {"x": 1, "y": 2},
             "errors:\n  .x: field not declared in schema\n  .y: field not declared in schema",

@@ -22,10 +22,16 @@ def in_property(schema: dict[str, Any]) -> dict[str, Any]:
         pytest.param({"type": "integer"}, 3.0, [], id="whole float is an integer"),
         pytest.param({"type": "number"}, 3, [], id="integer is a number"),
         pytest.param(
-            {"type": "integer"}, True, ['a: Invalid value: "boolean": a in body must be of type integer: "boolean"'], id="bool"
+            {"type": "integer"},
+            True,
+            ['a: Invalid value: "boolean": a in body must be of type integer: "boolean"'],
+            id="bool",
         ),
         pytest.param(
-            {"type": "integer"}, 1.5, ['a: Invalid value: "number": a in body must be of type integer: "number"'], id="float"
+            {"type": "integer"},
+            1.5,
+            ['a: Invalid value: "number": a in body must be of type integer: "number"'],
+            id="float",
         ),
         pytest.param(STRING, None, ['a: Invalid value: "null": a in body must be of type string: "null"'], id="null"),
         pytest.param({"type": "string", "nullable": True}, None, [], id="nullable"),
@@ -92,7 +98,11 @@ def in_property(schema: dict[str, Any]) -> dict[str, Any]:
             id="two alternatives",
         ),
         pytest.param(
-            {"type": "object", "properties": {"x": STRING, "y": STRING}, "anyOf": [{"required": ["x"]}, {"required": ["y"]}]},
+            {
+                "type": "object",
+                "properties": {"x": STRING, "y": STRING},
+                "anyOf": [{"required": ["x"]}, {"required": ["y"]}],
+            },
             {},
             [
                 '<nil>: Invalid value: "": "a" must validate at least one schema (anyOf)',

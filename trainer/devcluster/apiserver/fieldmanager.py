@@ -179,8 +179,8 @@ def apply(
     merged = remove(merged, _abandoned(previous, managers, schema), schema)
     others = {other: entry for other, entry in managers.items() if other != identity}
     conflicts, others = _take_over(others, old, merged, schema)
-    if conflicts and not force and not _is_kubectl_upgrade(manager, live, conflicts, schema):
-        raise ApplyConflict({other.described: paths for other, paths in sorted(conflicts.items())})
+    if not force:
+        _refuse(conflicts, _applied_by_kubectl(live, schema) if manager == _KUBECTL else EMPTY)
     managers = {**others, identity: managers[identity]}
     if live is not None and same(merged, old) and _fields(managers) == _fields(before):
         managers = before
@@ -250,18 +250,24 @@ def _abandoned(previous: FieldSet, managers: _Managers, schema: Typing) -> Field
     return unowned - _SERVER_OWNED
 
 
-def _is_kubectl_upgrade(
-    manager: str, live: Object | None, conflicts: Mapping[_Identity, FieldSet], schema: Typing
-) -> bool:
-    """Whether the conflicts are about fields that kubectl itself applied before, on the client side."""
+def _refuse(conflicts: Mapping[_Identity, FieldSet], yielding: FieldSet) -> None:
+    remaining = {other.described: paths - yielding for other, paths in sorted(conflicts.items()) if paths - yielding}
+    if remaining:
+        raise ApplyConflict(remaining)
+
+
+def _applied_by_kubectl(live: Object | None, schema: Typing) -> FieldSet:
+    """What kubectl applied on the client side and nobody has changed since (Kubernetes documentation, "Upgrading")."""
     text = annotations_of(live or {}).get(_LAST_APPLIED)
-    if manager != _KUBECTL or not text:
-        return False
+    if not text:
+        return EMPTY
     try:
-        applied_before = fields_of(json.loads(text), schema)
+        configuration = json.loads(text)
+        stated = fields_of(configuration, schema)
     except ValueError:
-        return False
-    return all(paths <= applied_before for paths in conflicts.values())
+        return EMPTY
+    changes = compare(configuration, live, schema)
+    return stated - changes.modified - changes.added - changes.removed
 
 
 def _managers_of_live(live: Object | None, schema: Typing, api_version: str) -> _Managers:

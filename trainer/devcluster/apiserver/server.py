@@ -19,6 +19,7 @@ from trainer.devcluster.apiserver.expiry import expire_events
 from trainer.devcluster.apiserver.handlers.documents import Documents
 from trainer.devcluster.apiserver.kinds import BUILTIN_KINDS, WEBHOOKS
 from trainer.devcluster.apiserver.kubeconfig import kubeconfig
+from trainer.devcluster.apiserver.listtypes import built_in_definitions
 from trainer.devcluster.apiserver.pipeline import Pipeline
 from trainer.devcluster.apiserver.registry import Registry
 from trainer.devcluster.apiserver.storage import DEFAULT_HISTORY, Storage
@@ -72,7 +73,7 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
     Raises:
         OSError: the port is taken, or the data directory cannot be written.
     """
-    certificate, token = await anyio.to_thread.run_sync(_credentials, options.data_dir)
+    certificate, token = await anyio.to_thread.run_sync(_prepare, options.data_dir)
     backend = Backend(
         Storage(history=options.history),
         Registry(BUILTIN_KINDS),
@@ -86,17 +87,7 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
     custom_resources = CustomResources(backend, pipeline, deleter, WEBHOOKS)
     dispatcher = Dispatcher(backend, Authenticator(token), Documents(backend.registry), pipeline, deleter)
     context = await anyio.to_thread.run_sync(certificate.server_context)
-    application = web.Application(client_max_size=MAX_BODY_BYTES)
-    application.router.add_route("*", "/{path:.*}", dispatcher.handle)
-    runner = web.AppRunner(
-        application,
-        handle_signals=False,
-        handler_cancellation=True,
-        access_log=None,
-        shutdown_timeout=_SHUTDOWN_SECONDS,
-        max_line_size=_HEADER_BYTES,
-        max_field_size=_HEADER_BYTES,
-    )
+    runner = _runner(dispatcher)
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(custom_resources.run)
@@ -116,6 +107,22 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
         raise failure
 
 
-def _credentials(data_dir: Path) -> tuple[ServingCertificate, str]:
+def _runner(dispatcher: Dispatcher) -> web.AppRunner:
+    application = web.Application(client_max_size=MAX_BODY_BYTES)
+    application.router.add_route("*", "/{path:.*}", dispatcher.handle)
+    return web.AppRunner(
+        application,
+        handle_signals=False,
+        handler_cancellation=True,
+        access_log=None,
+        shutdown_timeout=_SHUTDOWN_SECONDS,
+        max_line_size=_HEADER_BYTES,
+        max_field_size=_HEADER_BYTES,
+    )
+
+
+def _prepare(data_dir: Path) -> tuple[ServingCertificate, str]:
+    """What blocks at the start: certificates, the token, the types of the built-in kinds."""
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    built_in_definitions()
     return issue_serving_certificate(data_dir), load_or_create_token(data_dir / "token")

@@ -43,7 +43,8 @@ class Write:
         if not isinstance(obj, dict):
             raise self._unhandled("the body must be an object")
         self._check_kind(obj)
-        obj["metadata"] = obj.get("metadata") or {}
+        if obj.get("metadata") is None:
+            obj["metadata"] = {}
         if not isinstance(obj["metadata"], dict):
             raise self._unhandled("metadata: expected object")
         forget_managers = obj["metadata"].get("managedFields") == []

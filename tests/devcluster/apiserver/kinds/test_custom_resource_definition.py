@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
+SCHEMA = {"openAPIV3Schema": {"type": "object"}}
+
+
 def make_crd(**spec: Any) -> Object:
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": SCHEMA}
     names = {"plural": "widgets", "kind": "Widget"}
     defaults = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]}
     return {"metadata": {"name": "widgets.example.com"}, "spec": {**defaults, **spec}}
@@ -36,6 +39,7 @@ def test_names_of_a_definition_follow_from_its_kind() -> None:
         pytest.param(
             {"versions": [{"name": "v1", "storage": True}]}, "spec.versions[0].schema.openAPIV3Schema", id="no schema"
         ),
+        pytest.param({"versions": [{"storage": True, "schema": SCHEMA}]}, "spec.versions[0].name", id="no name"),
         pytest.param({"conversion": {"strategy": "Webhook"}}, "spec.conversion.strategy", id="conversion"),
     ],
 )

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
-from trainer.devcluster.apiserver.negotiation import JSON
+from trainer.devcluster.apiserver.negotiation import JSON, PROTOBUF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,7 +66,8 @@ class Call:
         """
         content = await self.content()
         content_type = self.request.headers.get("Content-Type", JSON)
-        if len(content) < _THREAD_BYTES:
+        # The first protobuf body has a table of field numbers read from disk.
+        if len(content) < _THREAD_BYTES and not content_type.startswith(PROTOBUF):
             return decode_object(content, content_type)
         return await anyio.to_thread.run_sync(decode_object, content, content_type)
 

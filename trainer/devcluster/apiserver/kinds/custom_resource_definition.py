@@ -9,6 +9,7 @@ from trainer.devcluster.apiserver.kinds.causes import duplicate, invalid, not_su
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.devcluster.apiserver.structural import SchemaError, StructuralSchema
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
@@ -33,11 +34,12 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
 
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002
         """Start with an empty status, to be filled when the names are accepted."""
-        stored = [version["name"] for version in dicts(obj["spec"].get("versions")) if version.get("storage")]
+        versions = dicts(obj["spec"].get("versions"))
+        stored = [version["name"] for version in versions if version.get("name") and version.get("storage")]
         obj["status"] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
     def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
-        """Check names and versions; schemas are checked when the resource is to be served."""
+        """Check names, versions and schemas."""
         spec, names = obj["spec"], obj["spec"]["names"]
         causes = [required(f"spec.{field}") for field in ("group", "scope", "versions") if not spec.get(field)]
         causes += [required(f"spec.names.{field}") for field in ("plural", "kind") if not names.get(field)]
@@ -53,6 +55,8 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
         """Check the definition, and that stored objects keep their group, scope and kind."""
+        if context.subresource is not None:
+            return []
         causes = self.validate(obj, context)
         for field in ("group", "scope"):
             causes += unchanged(f"spec.{field}", obj["spec"].get(field), old["spec"].get(field))
@@ -70,13 +74,23 @@ def _validate_versions(versions: list[Object]) -> list[Cause]:
             causes.append(duplicate(f"{path}.name", name))
         else:
             names.add(name)
-        if not isinstance((version.get("schema") or {}).get("openAPIV3Schema"), dict):
-            causes.append(required(f"{path}.schema.openAPIV3Schema", "schemas are required"))
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        causes += _validate_schema(schema, f"{path}.schema.openAPIV3Schema")
     if versions and sum(bool(version.get("storage")) for version in versions) != 1:
         causes.append(
             invalid("spec.versions", sorted(names), "must have exactly one version marked as storage version")
         )
     return causes
+
+
+def _validate_schema(schema: object, path: str) -> list[Cause]:
+    if not isinstance(schema, dict):
+        return [required(path, "schemas are required")]
+    try:
+        StructuralSchema.from_crd(schema, path)
+    except SchemaError as error:
+        return error.causes
+    return []
 
 
 CUSTOM_RESOURCE_DEFINITION = ResourceDefinition(

@@ -1,0 +1,70 @@
+"""Authentication and the files that carry secrets."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_token, write_private
+from trainer.devcluster.apiserver.kubeconfig import kubeconfig
+from trainer.devcluster.apiserver.status import StatusError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("authorization", "path", "allowed"),
+    [
+        pytest.param("Bearer secret", "/api/v1/pods", True, id="the token"),
+        pytest.param("bearer secret", "/api/v1/pods", True, id="scheme in any case"),
+        pytest.param("Bearer wrong", "/api/v1/pods", False, id="a wrong token"),
+        pytest.param("Bearer wrong", "/version", False, id="a wrong token where none is needed"),
+        pytest.param("Basic secret", "/api/v1/pods", False, id="another scheme"),
+        pytest.param("Bearer gehe\u00efm", "/api/v1/pods", False, id="not ASCII"),
+        pytest.param(None, "/api/v1/pods", False, id="anonymous"),
+        pytest.param(None, "/api", False, id="anonymous discovery"),
+        pytest.param(None, "/version/", True, id="anonymous version"),
+        pytest.param(None, "/readyz", True, id="anonymous health"),
+    ],
+)
+def test_who_may_ask(authorization: str | None, path: str, allowed: bool) -> None:
+    """The administrator may do everything, nobody else more than look whether the server is there."""
+    authenticator = Authenticator("secret")
+    if allowed:
+        authenticator.authenticate(authorization, path)
+        return
+    with pytest.raises(StatusError) as caught:
+        authenticator.authenticate(authorization, path)
+    assert caught.value.code == 401
+
+
+def test_token_is_made_once(tmp_path: Path) -> None:
+    """The token outlives a restart and is readable by its owner only."""
+    path = tmp_path / "data" / "token"
+    token = load_or_create_token(path)
+    assert len(token) > 30
+    assert load_or_create_token(path) == token
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_private_files_replace_open_ones(tmp_path: Path) -> None:
+    """A file that others could read is replaced, not written into."""
+    path = tmp_path / "kubeconfig"
+    path.write_text("old")
+    path.chmod(0o644)
+    write_private(path, b"new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_kubeconfig_has_one_context() -> None:
+    """Cluster, user and context have the same name and the context is current."""
+    document = yaml.safe_load(kubeconfig("https://127.0.0.1:1", "secret", "PEM"))
+    assert document["current-context"] == document["contexts"][0]["name"] == "trainer-dev"
+    assert document["users"][0]["user"] == {"token": "secret"}
+    assert document["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:1"

@@ -1,0 +1,36 @@
+"""The end of events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+
+from trainer.devcluster.apiserver.backend import Backend
+from trainer.devcluster.apiserver.expiry import expire_events
+from trainer.devcluster.apiserver.registry import Registry
+from trainer.devcluster.apiserver.storage import Partition, Storage
+from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.resource import EVENTS
+from trainer.kube.testing.clock import ManualClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_events_live_for_an_hour_after_they_were_last_seen(tmp_path: Path) -> None:
+    """Old events go; one that was repeated lately stays."""
+    clock, storage = ManualClock(), Storage()
+    created = "2026-01-01T00:00:00Z"
+    for name, last in (("old", created), ("repeated", "2026-01-01T00:30:00Z"), ("undated", None)):
+        metadata = {"name": name, "namespace": "ns", "creationTimestamp": created}
+        storage.create(Partition.of(EVENTS), ObjectKey("ns", name), {"metadata": metadata, "lastTimestamp": last})
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(expire_events, Backend(storage, Registry(), clock, tmp_path, ""))
+            await clock.wait_for_sleepers()
+            await clock.advance(3600)
+            assert len(storage.snapshot(Partition.of(EVENTS))) == 3
+            await clock.advance(120)
+            tasks.cancel_scope.cancel()
+    assert [name_of(event) for event in storage.snapshot(Partition.of(EVENTS))] == ["repeated"]

@@ -1,0 +1,191 @@
+"""The pods/log endpoint."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from trainer.devcluster.apiserver.backend import Backend
+from trainer.devcluster.apiserver.crilog import log_path
+from trainer.devcluster.apiserver.podlogs import ContainerLog, choose_attempt, choose_container, log_parameters
+from trainer.devcluster.apiserver.registry import Registry
+from trainer.devcluster.apiserver.status import StatusError
+from trainer.devcluster.apiserver.storage import Partition, Storage
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import PODS
+from trainer.kube.testing.clock import ManualClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.kube.objects import Object
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = ObjectKey("ns", "p")
+RUNNING: Object = {"running": {}}
+ENDED: Object = {"terminated": {"exitCode": 0}}
+WAITING: Object = {"waiting": {"reason": "ContainerCreating"}}
+
+
+def pod(*names: str, init: tuple[str, ...] = (), **status: Any) -> Object:
+    """A pod with these containers; `status` is that of container c."""
+    spec: Object = {"containers": [{"name": name} for name in names]}
+    if init:
+        spec["initContainers"] = [{"name": name} for name in init]
+    statuses = [{"name": "c", **status}] if status else []
+    metadata = {"name": "p", "namespace": "ns", "uid": "u"}
+    return {"metadata": metadata, "spec": spec, "status": {"containerStatuses": statuses}}
+
+
+@pytest.mark.parametrize(
+    ("subject", "name", "expected"),
+    [
+        pytest.param(pod("c"), "", "c", id="the only one"),
+        pytest.param(pod("c", "d"), "d", "d", id="named"),
+        pytest.param(pod("c", init=("i",)), "i", "i", id="init container"),
+        pytest.param(
+            pod("c", "d"), "", "a container name must be specified for pod p, choose one of: [c d]", id="ambiguous"
+        ),
+        pytest.param(pod("c"), "x", "container x is not valid for pod p", id="unknown"),
+    ],
+)
+def test_choice_of_the_container(subject: Object, name: str, expected: str) -> None:
+    """One container has to be meant."""
+    if len(expected) == 1:
+        assert choose_container(subject, name) == expected
+        return
+    with pytest.raises(StatusError) as caught:
+        choose_container(subject, name)
+    assert (caught.value.code, caught.value.message) == (400, expected)
+
+
+@pytest.mark.parametrize(
+    ("subject", "previous", "expected"),
+    [
+        pytest.param(pod("c", restartCount=0, state=RUNNING), False, 0, id="running"),
+        pytest.param(pod("c", restartCount=2, state=ENDED, lastState=ENDED), False, 2, id="ended"),
+        pytest.param(pod("c", restartCount=2, state=RUNNING, lastState=ENDED), True, 1, id="the run before"),
+        pytest.param(pod("c", restartCount=2, state=WAITING, lastState=ENDED), False, 2, id="between two runs"),
+        pytest.param(
+            pod("c", restartCount=0, state=WAITING),
+            False,
+            'container "c" in pod "p" is waiting to start: ContainerCreating',
+            id="not started",
+        ),
+        pytest.param(pod("c"), False, 'container "c" in pod "p" is waiting to start - no logs yet', id="no status"),
+        pytest.param(
+            pod("c", restartCount=0, state=RUNNING),
+            True,
+            'previous terminated container "c" in pod "p" not found',
+            id="no run before",
+        ),
+    ],
+)
+def test_choice_of_the_run(subject: Object, previous: bool, expected: int | str) -> None:
+    """The present or last run is meant, or the one before it."""
+    if isinstance(expected, int):
+        assert choose_attempt(subject, "c", previous=previous) == expected
+        return
+    with pytest.raises(StatusError) as caught:
+        choose_attempt(subject, "c", previous=previous)
+    assert (caught.value.code, caught.value.message) == (400, expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        pytest.param({"tailLines": "many"}, 400, id="no number"),
+        pytest.param({"sinceTime": "yesterday"}, 400, id="no time"),
+        pytest.param({"sinceTime": "2026-01-01T00:00:00"}, 400, id="no time zone"),
+        pytest.param({"limitBytes": "0"}, 422, id="no bytes"),
+        pytest.param({"sinceSeconds": "1", "sinceTime": "2026-01-01T00:00:00Z"}, 422, id="two beginnings"),
+    ],
+)
+def test_refused_parameters(query: dict[str, str], code: int) -> None:
+    """Parameters that cannot be meant are refused."""
+    with pytest.raises(StatusError) as caught:
+        log_parameters(query, NOW)
+    assert caught.value.code == code
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def backend(tmp_path: Path, clock: ManualClock) -> Backend:
+    return Backend(Storage(), Registry(), clock, tmp_path, "")
+
+
+def store(backend: Backend, obj: Object) -> Object:
+    partition = Partition.of(PODS)
+    current = backend.storage.get(partition, KEY)
+    if current is None:
+        return backend.storage.create(partition, KEY, obj)
+    return backend.storage.update(partition, KEY, obj, expected=current["metadata"]["resourceVersion"])
+
+
+def append(backend: Backend, line: str, attempt: int = 0) -> None:
+    path = log_path(backend.data_dir, "u", "c", attempt)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(f"2026-01-01T00:00:00Z stdout F {line}\n")
+
+
+async def read(backend: Backend, query: dict[str, str]) -> str:
+    stored = backend.storage.get(Partition.of(PODS), KEY)
+    assert stored is not None
+    source = ContainerLog(backend, stored, log_parameters(query, NOW))
+    async with aclosing(source.chunks()) as chunks:
+        return b"".join([chunk async for chunk in chunks]).decode()
+
+
+async def test_limit_counts_bytes(backend: Backend) -> None:
+    """The log is cut where the limit says."""
+    append(backend, "0123456789")
+    store(backend, pod("c", restartCount=0, state=RUNNING))
+    assert await read(backend, {"limitBytes": "4"}) == "0123"
+
+
+async def test_a_run_without_output_is_empty(backend: Backend) -> None:
+    """A container that has written nothing has an empty log, not an error."""
+    store(backend, pod("c", restartCount=0, state=ENDED))
+    assert await read(backend, {}) == ""
+    assert await read(backend, {"follow": "true"}) == ""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(pod("c", restartCount=0, state=ENDED), id="ended"),
+        pytest.param(pod("c", restartCount=1, state=RUNNING, lastState=ENDED), id="restarted"),
+    ],
+)
+async def test_following_ends_with_the_run(backend: Backend, clock: ManualClock, end: Object) -> None:
+    """All that the run has written arrives, then the answer ends."""
+    append(backend, "first")
+    stored = store(backend, pod("c", restartCount=0, state=RUNNING))
+    source = ContainerLog(backend, stored, log_parameters({"follow": "1"}, NOW))
+    with anyio.fail_after(10):
+        async with aclosing(source.chunks()) as chunks:
+            assert await anext(chunks) == b"first\n"
+            append(backend, "last")
+            store(backend, end)
+            assert [chunk async for chunk in chunks] == [b"last\n"]
+
+
+async def test_following_ends_with_the_pod(backend: Backend, clock: ManualClock) -> None:
+    """A pod that is deleted ends the log of its containers."""
+    append(backend, "first")
+    stored = store(backend, pod("c", restartCount=0, state=RUNNING))
+    source = ContainerLog(backend, stored, log_parameters({"follow": "1"}, NOW))
+    with anyio.fail_after(10):
+        async with aclosing(source.chunks()) as chunks:
+            assert await anext(chunks) == b"first\n"
+            backend.storage.delete(Partition.of(PODS), KEY, expected=stored["metadata"]["resourceVersion"])
+            assert [chunk async for chunk in chunks] == []
