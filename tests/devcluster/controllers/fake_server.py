@@ -16,7 +16,14 @@ from trainer.kube.client import (
     Propagation,
     Selection,
 )
-from trainer.kube.errors import AlreadyExistsError, ConflictError, NotFoundError, TransportError
+from trainer.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    TransportError,
+)
 from trainer.kube.informer import Informer
 from trainer.kube.objects import ObjectKey, key_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, JOBS, JOBSETS, PODS, SERVICES
@@ -28,6 +35,12 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
+TERMINATING = ForbiddenError(
+    403,
+    "unable to create new content in namespace n because it is being terminated",
+    status={"details": {"causes": [{"reason": "NamespaceTerminating"}]}},
+)
+"""What a namespace that is being deleted answers to creations."""
 CREATED = "2026-11-21T11:00:00Z"
 DELETED = "2026-11-21T12:00:00Z"
 KNOWN = (PODS, JOBS, JOBSETS, SERVICES, EVENTS, CUSTOM_RESOURCE_DEFINITIONS)
@@ -47,6 +60,7 @@ class FakeServer:
         self.ended_badly = 0
         """For tests that count failures: how many they have caused."""
         self._answers_left: int | None = None
+        self._refusals: dict[str, ApiError] = {}
 
     @property
     def client(self) -> Client:
@@ -69,6 +83,10 @@ class FakeServer:
     def fail_after(self, writes: int | None) -> None:
         """Carry out the next writes, and lose the answer of the one after them; None answers all again."""
         self._answers_left = writes
+
+    def refuse(self, resource: Resource, error: ApiError) -> None:
+        """Answer creations of a resource with an error."""
+        self._refusals[resource.plural] = error
 
     def deliver(self, count: int | None = None) -> int:
         """Let the next events (default: all) reach the informers; returns how many are left."""
@@ -108,6 +126,8 @@ class FakeServer:
         if not metadata.get("name"):
             metadata["name"] = f"{metadata['generateName']}{next(self._names):05}"
         self._note("create", resource, metadata["name"])
+        if resource.plural in self._refusals:
+            raise self._refusals[resource.plural]
         if (resource.plural, key_of(obj)) in self._objects:
             raise AlreadyExistsError(409, f"{metadata['name']} already exists")
         metadata |= {"uid": f"uid-{next(self._names)}", "creationTimestamp": CREATED}

@@ -75,8 +75,8 @@ class ResourceDefinition:
     """Whether metadata.generation is kept."""
     name_rule: NameRule = NameRule.SUBDOMAIN
     selectable_fields: tuple[str, ...] = ()
-    """Field selector paths of a custom resource beyond metadata.name and metadata.namespace, such as `spec.mode`; those of
-    built-in kinds are in `fields`."""
+    """Field selector paths of a custom resource beyond metadata.name and metadata.namespace, such as `spec.mode`;
+    those of built-in kinds are in `fields`."""
     list_kind: str = ""
     """Kind of lists when it is not the kind followed by `List`."""
 

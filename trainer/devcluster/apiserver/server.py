@@ -74,13 +74,11 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
         OSError: the port is taken, or the data directory cannot be written.
     """
     certificate, token = await anyio.to_thread.run_sync(_prepare, options.data_dir)
-    backend = Backend(
-        Storage(history=options.history),
-        Registry(BUILTIN_KINDS),
-        clock or SystemClock(),
-        options.data_dir,
-        certificate.ca_pem,
-    )
+    clock = clock or SystemClock()
+    # Clients of a server that ran here before hold resource versions of objects that are gone; milliseconds run ahead of
+    # any number of writes, so theirs are too old for a watch and they list again.
+    storage = Storage(history=options.history, revision=int(clock.now().timestamp() * 1000))
+    backend = Backend(storage, Registry(BUILTIN_KINDS), clock, options.data_dir, certificate.ca_pem)
     pipeline, deleter = Pipeline(backend), Deleter(backend)
     for namespace in SYSTEM_NAMESPACES:
         pipeline.create_internal(NAMESPACES, {"metadata": {"name": namespace}})

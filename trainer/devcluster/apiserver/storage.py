@@ -68,19 +68,26 @@ class CompactedError(Exception):
 
 @dataclass(slots=True)
 class _Collection:
+    compacted: int
+    """Greatest revision whose change has been dropped."""
     items: dict[ObjectKey, Object] = field(default_factory=dict)
     changes: deque[Change] = field(default_factory=deque)
-    compacted: int = 0
-    """Greatest revision whose change has been dropped."""
     changed: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Storage:
     """The objects in memory, with the last `history` changes of every partition."""
 
-    def __init__(self, *, history: int = DEFAULT_HISTORY) -> None:
+    def __init__(self, *, history: int = DEFAULT_HISTORY, revision: int = INITIAL_REVISION) -> None:
+        """Start empty.
+
+        Args:
+            history: changes of a partition that are kept.
+            revision: the resource version to count from; what was before it counts as forgotten. A storage that takes
+                the place of one whose objects are lost has to start beyond it, so that clients notice.
+        """
         self._history = history
-        self._revision = INITIAL_REVISION
+        self._first_revision = self._revision = revision
         self._collections: dict[Partition, _Collection] = {}
         self._advanced = anyio.Event()
 
@@ -163,7 +170,7 @@ class Storage:
     def _collection(self, partition: Partition) -> _Collection:
         collection = self._collections.get(partition)
         if collection is None:
-            collection = self._collections[partition] = _Collection()
+            collection = self._collections[partition] = _Collection(compacted=self._first_revision)
         return collection
 
     @staticmethod

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.devcluster.controllers.fake_server import FakeServer
-from tests.devcluster.controllers.job.samples import ago, condition, make_job
+from tests.devcluster.controllers.job.samples import NOW, ago, condition, make_job
 from trainer.devcluster.controllers.job.ttl import TtlReconciler
 from trainer.kube.controller import Result
 from trainer.kube.objects import ObjectKey

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.devcluster.controllers.fake_server import FakeServer
+from tests.devcluster.controllers.fake_server import TERMINATING, FakeServer
 from tests.devcluster.controllers.jobset.samples import (
+    NOW,
     RUNNING,
     complete,
     conditions_of,
@@ -16,7 +17,7 @@ from tests.devcluster.controllers.jobset.samples import (
 )
 from trainer.devcluster.controllers.jobset.controller import JobSetReconciler
 from trainer.devcluster.controllers.own_writes import OwnWrites
-from trainer.kube.errors import AlreadyExistsError
+from trainer.kube.errors import AlreadyExistsError, ForbiddenError
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
 from trainer.kube.resource import EVENTS, JOBS, JOBSETS, SERVICES
 from trainer.kube.testing import ManualClock
@@ -136,6 +137,23 @@ async def test_name_taken_by_a_strange_job_is_told() -> None:
     with pytest.raises(AlreadyExistsError):
         await world.reconcile()
     assert world.events() == ["JobCreationFailed"]
+
+
+async def test_refusal_is_told_and_retried() -> None:
+    """The event has the server's message; the error goes to the work queue, which repeats the reconcile."""
+    world = World(make_jobset())
+    world.server.refuse(SERVICES, ForbiddenError(403, "exceeded quota"))
+    with pytest.raises(ForbiddenError):
+        await world.reconcile()
+    assert world.events() == ["HeadlessServiceCreationFailed"]
+
+
+async def test_refusal_by_a_terminating_namespace_is_no_failure() -> None:
+    """The JobSet is about to go as well: no event, no retry."""
+    world = World(make_jobset())
+    world.server.refuse(JOBS, TERMINATING)
+    await world.reconcile()
+    assert world.events() == []
 
 
 async def test_job_that_was_made_without_an_answer_is_recognised() -> None:

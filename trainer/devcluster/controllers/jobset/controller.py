@@ -79,7 +79,7 @@ class JobSetReconciler:
                 await self._recorder.record(jobset, type="Warning", reason=failure, message=str(error))
             raise
         known.remember(created)
-        log.info("created", kind=resource.kind, created=name_of(created))
+        log.info("created object", kind=resource.kind, created=name_of(created))
 
     async def _may_stay(self, jobset: Object, resource: Resource, obj: Object) -> bool:
         """Whether what has the name will do: any Service, or a Job that an earlier reconcile made without an answer."""
@@ -106,7 +106,7 @@ class JobSetReconciler:
             await self._client.delete(resource, name_of(obj), namespace_of(obj), options)
         except NotFoundError:
             return
-        log.info("deleted", kind=resource.kind, deleted=name_of(obj))
+        log.info("deleted object", kind=resource.kind, deleted=name_of(obj))
 
     async def _store_status(self, jobset: Object, plan: JobSetPlan) -> None:
         if plan.status is None:

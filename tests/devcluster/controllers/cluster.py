@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
-import pytest
 
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.devcluster.cluster import install_definition, jobset_definition
@@ -74,11 +73,14 @@ class Cluster:
                 await self.client.patch(PODS, name_of(pod), {"status": status}, NAMESPACE, subresource="status")
 
 
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    """The API server with a namespace, the JobSet API, and no controller yet."""
-    async with serve(ServerOptions(tmp_path)) as server:
-        kubeconfig = tmp_path / "kubeconfig"
+@asynccontextmanager
+async def dev_cluster(directory: Path) -> AsyncIterator[Cluster]:
+    """The API server with a namespace, the JobSet API, and no controller yet.
+
+    No fixture: pytest-asyncio may leave a fixture in another task than it entered it in, which task groups forbid.
+    """
+    async with serve(ServerOptions(directory)) as server:
+        kubeconfig = directory / "kubeconfig"
         await anyio.Path(kubeconfig).write_text(server.kubeconfig())
         async with connect(ConnectionOptions(kubeconfig=kubeconfig)) as client:
             await install_definition(client, jobset_definition())
