@@ -302,6 +302,12 @@ async def test_watch_from_a_forgotten_version(api: Api) -> None:
     assert (await api("GET", f"{MAPS}?resourceVersion=1&resourceVersionMatch=Exact")).code == 410
 
 
+async def test_versions_of_an_earlier_life_are_forgotten(api: Api) -> None:
+    """A server that has just started does not pretend to know what happened before."""
+    [event] = await api.lines(f"{MAPS}?watch=1&resourceVersion=1")
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
 async def test_many_requests_at_once(api: Api) -> None:
     """Concurrent increments with optimistic concurrency lose nothing."""
     await api("POST", MAPS, config_map("n", n="0"))

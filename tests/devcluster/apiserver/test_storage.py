@@ -111,7 +111,18 @@ def test_history_is_bounded_per_partition() -> None:
     with pytest.raises(CompactedError):
         storage.snapshot(PARTITION, start)
     assert len(storage.changes_since(PARTITION, start + 1)) == 2
-    assert len(storage.changes_since(OTHER, 0)) == 1
+    assert len(storage.changes_since(OTHER, INITIAL_REVISION)) == 1
+
+
+def test_a_new_storage_knows_nothing_of_an_old_one() -> None:
+    """Resource versions from before its start are forgotten ones, for lists and watches alike."""
+    storage = Storage(revision=1000)
+    assert int(put(storage, "a")["metadata"]["resourceVersion"]) == 1001
+    assert len(storage.changes_since(PARTITION, 1000)) == 1
+    with pytest.raises(CompactedError):
+        storage.changes_since(PARTITION, 999)
+    with pytest.raises(CompactedError):
+        storage.snapshot(PARTITION, 999)
 
 
 async def test_waiters_are_woken_by_changes() -> None:

@@ -75,8 +75,8 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
     """
     certificate, token = await anyio.to_thread.run_sync(_prepare, options.data_dir)
     clock = clock or SystemClock()
-    # Clients of a server that ran here before hold resource versions of objects that are gone; milliseconds run ahead of
-    # any number of writes, so theirs are too old for a watch and they list again.
+    # Clients of a server that ran here before hold resource versions of objects that are gone. Milliseconds run ahead
+    # of any number of writes, so theirs are too old for a watch and they list again.
     storage = Storage(history=options.history, revision=int(clock.now().timestamp() * 1000))
     backend = Backend(storage, Registry(BUILTIN_KINDS), clock, options.data_dir, certificate.ca_pem)
     pipeline, deleter = Pipeline(backend), Deleter(backend)
