@@ -11,11 +11,10 @@ from trainer.devcluster.apiserver.table import IncludeObject, table
 from trainer.kube.objects import resource_version_of
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from trainer.devcluster.apiserver.definitions import ResourceDefinition
     from trainer.devcluster.apiserver.negotiation import AnswerFormat
     from trainer.devcluster.apiserver.paging import Page
+    from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
 
 
@@ -26,7 +25,8 @@ class Presenter:
     definition: ResourceDefinition
     wanted: AnswerFormat
     include_object: IncludeObject
-    now: datetime
+    clock: Clock
+    """Ages in tables are told when they are written, which in a watch is long after the request."""
 
     def single(self, obj: Object) -> Object:
         """One object."""
@@ -84,7 +84,7 @@ class Presenter:
             resource_version=resource_version,
             continue_=page.continue_token if page is not None else "",
             remaining_item_count=page.remaining if page is not None else None,
-            now=self.now,
+            now=self.clock.now(),
             version=self.wanted.version,
         )
 

@@ -30,7 +30,7 @@ def presenter(call: Call) -> Presenter:
     """
     wanted = answer_format(call.request.headers.get("Accept", ""))
     shown = include_object(call.query.get("includeObject", ""))
-    return Presenter(call.target.definition, wanted, shown, call.backend.clock.now())
+    return Presenter(call.target.definition, wanted, shown, call.backend.clock)
 
 
 async def get(call: Call) -> web.StreamResponse:
