@@ -58,6 +58,16 @@ def test_unusable_data_directory(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize(("kubeconfig", "complaint"), [("/", "/: Is a directory"), ("file/x", "/file: File exists")])
+def test_unusable_kubeconfig(tmp_path: Path, kubeconfig: str, complaint: str) -> None:
+    """A kubeconfig that cannot be written is told in one line."""
+    (tmp_path / "file").write_text("")
+    command = [*COMMAND, "--data-dir", str(tmp_path / "data"), "--kubeconfig", str(tmp_path / kubeconfig)]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert complaint in result.stderr
+
+
 def test_port_in_use(tmp_path: Path) -> None:
     """A taken port is told in one line."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -65,7 +75,7 @@ def test_port_in_use(tmp_path: Path) -> None:
         command = [*COMMAND, "--data-dir", str(tmp_path), "--port", port]
         result = subprocess.run(command, check=False, capture_output=True, text=True)
     assert result.returncode == 2
-    assert port in result.stderr.splitlines()[-1]
+    assert f"cannot listen on port {port} of 127.0.0.1 (Address already in use)" in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr
 
 

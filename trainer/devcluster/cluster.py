@@ -18,7 +18,7 @@ import yaml
 
 import trainer
 from trainer.devcluster import apiserver, controllers, kubelet
-from trainer.devcluster.apiserver.auth import write_private
+from trainer.devcluster.apiserver.data_directory import write_private
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.connection import ConnectionOptions, connect
@@ -181,8 +181,15 @@ def _complain(group: BaseExceptionGroup[Exception], code: int) -> int:
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    sys.stderr.write(f"{_PROGRAM}: {' '.join(str(error).split())}\n")
+    sys.stderr.write(f"{_PROGRAM}: {' '.join(_told(error).split())}\n")
     return code
+
+
+def _told(error: BaseException) -> str:
+    """The error without its number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 def _pod_network_mode(text: str) -> kubelet.PodNetworkMode:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_token, write_private
+from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_token
 from trainer.devcluster.apiserver.kubeconfig import kubeconfig
 from trainer.devcluster.apiserver.status import StatusError
 
@@ -51,15 +51,13 @@ def test_token_is_made_once(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_private_files_replace_open_ones(tmp_path: Path) -> None:
-    """A file that others could read is replaced, not written into."""
-    path = tmp_path / "kubeconfig"
-    path.write_text("old")
-    path.chmod(0o644)
-    write_private(path, b"new")
-    assert path.read_text() == "new"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [entry.name for entry in tmp_path.iterdir()] == ["kubeconfig"]
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"two words", b"two\nlines"])
+def test_unusable_token(tmp_path: Path, content: bytes) -> None:
+    """A token that no header can carry is refused with the name of its file."""
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(OSError, match="delete it") as caught:
+        load_or_create_token(tmp_path / "token")
+    assert caught.value.filename == str(tmp_path / "token")
 
 
 def test_kubeconfig_has_one_context() -> None:

@@ -38,6 +38,11 @@ def test_formats(content: bytes, content_type: str, expected: dict[str, Any]) ->
         pytest.param(b"\xff", "application/json", 400, id="not utf-8"),
         pytest.param(b"[]", "application/json", 400, id="a list"),
         pytest.param(b'{"a": NaN}', "application/json", 400, id="not a JSON number"),
+        pytest.param(b'{"a": 1e400}', "application/json", 400, id="larger than any number"),
+        pytest.param(b'{"a": "\\ud800"}', "application/json", 400, id="half a character"),
+        pytest.param(b'{"a\\uDFFF": 1}', "application/json", 400, id="half a character in a name"),
+        pytest.param(b'{"a": "\xed\xa0\x80"}', "application/json", 400, id="half a character in bytes"),
+        pytest.param(b"a: .inf", "application/yaml", 400, id="infinite in yaml"),
         pytest.param(b"[" * 100_000, "application/json", 400, id="nested too deeply"),
         pytest.param(b"a: [", "application/yaml", 400, id="malformed yaml"),
         pytest.param(b"a: 1\n---\nb: 2\n", "application/yaml", 400, id="two documents"),
@@ -52,6 +57,11 @@ def test_refused(content: bytes, content_type: str, code: int) -> None:
     with pytest.raises(StatusError) as caught:
         decode_object(content, content_type)
     assert caught.value.code == code
+
+
+def test_escaped_characters() -> None:
+    """Escapes of whole characters and of backslashes are read as what they spell."""
+    assert decode_json(rb'{"a": "\ud83d\ude00 \\ud800"}').value == {"a": "\U0001f600 \\ud800"}
 
 
 def test_duplicates_are_found_with_their_paths() -> None:

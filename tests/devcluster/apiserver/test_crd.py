@@ -161,7 +161,9 @@ async def test_deleting_a_definition_deletes_its_objects(api: Api) -> None:
         await api("POST", GADGETS, obj)
     await api("DELETE", f"{CRDS}/gadgets.example.com")
     await until(api, f"{GADGETS}/a", lambda answer: answer.code == 404)
-    assert (await api("GET", f"{CRDS}/gadgets.example.com")).code == 200
+    assert conditions(await api("GET", f"{CRDS}/gadgets.example.com"))["Terminating"] == "True"
+    refused = [await api("POST", GADGETS, gadget("late")), await api.apply(f"{GADGETS}/late", gadget("late"))]
+    assert [(answer.code, "terminating" in answer.body["message"]) for answer in refused] == [(405, True), (405, True)]
     await api("PATCH", f"{GADGETS}/held", {"metadata": {"finalizers": None}}, MERGE)
     await until(api, f"{CRDS}/gadgets.example.com", lambda answer: answer.code == 404)
     assert (await api("GET", GADGETS)).body == "404 page not found\n"

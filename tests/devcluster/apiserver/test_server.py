@@ -53,6 +53,36 @@ async def test_patches(api: Api, content_type: str, body: Any, expected: dict[st
     assert (await api("PATCH", f"{MAPS}/m", body, content_type)).body["data"] == expected
 
 
+async def test_a_body_in_a_broken_encoding_is_refused(api: Api) -> None:
+    """A body that is not compressed as its header says is the client's fault."""
+    answer = await api("POST", MAPS, b"{}", Content_Encoding="gzip")
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+
+
+@pytest.mark.parametrize(
+    ("method", "subresource"), [("GET", "exec"), ("POST", "portforward"), ("POST", "eviction"), ("PATCH", "resize")]
+)
+async def test_unsupported_subresources_are_named(api: Api, method: str, subresource: str) -> None:
+    """What other clusters can do with a pod and this one cannot is refused in so many words."""
+    answer = await api(method, f"{PODS}/p/{subresource}")
+    assert (answer.code, answer.body["message"]) == (405, f"the dev cluster does not support pods/{subresource}")
+
+
+async def test_long_answers_are_whole(api: Api) -> None:
+    """A list, a watch and a deletion of more objects than are handled at once leave none out."""
+    names = [f"m{number:03}" for number in range(520)]
+    for name in names:
+        await api("POST", MAPS, config_map(name, text="x" * 1000))
+    query = "fieldSelector=metadata.name!=kube-root-ca.crt"
+    listed = (await api("GET", f"{MAPS}?{query}")).body
+    assert [item["metadata"]["name"] for item in listed["items"]] == names
+    events = await api.lines(f"{MAPS}?watch=1&timeoutSeconds=1&{query}")
+    assert [event["object"]["metadata"]["name"] for event in events] == names
+    deleted = (await api("DELETE", f"{MAPS}?{query}")).body
+    assert deleted["items"] == listed["items"]
+    assert (await api("GET", f"{MAPS}?{query}")).body["items"] == []
+
+
 async def test_strategic_merge_finds_containers_by_name(api: Api) -> None:
     """Lists of built-in kinds are merged by their keys."""
     await api("POST", PODS, pod("p"))

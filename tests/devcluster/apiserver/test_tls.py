@@ -6,6 +6,7 @@ import stat
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
+import pytest
 from cryptography import x509
 
 from trainer.devcluster.apiserver.tls import issue_serving_certificate
@@ -39,3 +40,22 @@ def test_keys_are_private(tmp_path: Path) -> None:
     issue_serving_certificate(tmp_path)
     for name in ("ca.key", "apiserver.key"):
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["ca.crt", "ca.key"])
+def test_unusable_authority(tmp_path: Path, name: str) -> None:
+    """A file that is none of ours is refused with its name."""
+    issue_serving_certificate(tmp_path)
+    (tmp_path / name).write_text("garbage")
+    with pytest.raises(OSError, match="delete it") as caught:
+        issue_serving_certificate(tmp_path)
+    assert caught.value.filename == str(tmp_path / name)
+
+
+def test_key_of_another_authority(tmp_path: Path) -> None:
+    """A key that does not belong to the authority would sign what nobody trusts."""
+    for name in ("one", "two"):
+        issue_serving_certificate(tmp_path / name)
+    (tmp_path / "one" / "ca.key").write_bytes((tmp_path / "two" / "ca.key").read_bytes())
+    with pytest.raises(OSError, match="does not belong"):
+        issue_serving_certificate(tmp_path / "one")

@@ -179,3 +179,13 @@ async def test_deleted_namespace_is_emptied(tmp_path: Path) -> None:
 
         await cluster.until(lambda: is_gone(cluster, NAMESPACES, NAMESPACE))
         assert await gone(cluster, JOBSETS, JOBS, PODS, SERVICES, EVENTS, CONFIG_MAPS)
+
+
+async def test_two_managers_apply_the_same_jobset(tmp_path: Path) -> None:
+    """Containers are told apart by name, so that the defaults in them are in nobody's way."""
+    jobset = {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, **make_jobset()}
+    jobset["metadata"]["namespace"] = NAMESPACE
+    async with dev_cluster(tmp_path) as cluster:
+        first = await cluster.client.apply(JOBSETS, jobset, field_manager="one")
+        second = await cluster.client.apply(JOBSETS, jobset, field_manager="two")
+    assert second["spec"] == first["spec"]

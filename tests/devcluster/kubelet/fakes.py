@@ -55,6 +55,11 @@ def shell(script: str, name: str = "main", **fields: Any) -> Object:
     return {"name": name, "image": "example", "command": ["sh", "-c", script], **fields}
 
 
+def mounting(**paths: str) -> list[Object]:
+    """volumeMounts: a path for each volume."""
+    return [{"name": name, "mountPath": path} for name, path in paths.items()]
+
+
 class FakePodApi:
     """Remembers what was written about pods."""
 
@@ -159,6 +164,8 @@ class PodRunner:
         """Run a pod until it has finished; its last status."""
         async with self.run(pod):
             await self.api.wait_until(lambda: self.api.status(name_of(pod)).get("phase") in {"Succeeded", "Failed"})
+            # Events of the end are on their way.
+            await anyio.wait_all_tasks_blocked()
         return self.api.status(name_of(pod))
 
     def log(self, pod: Object, container: str = "main", restart_count: int = 0) -> str:
@@ -182,13 +189,26 @@ def processes_with(marker: str) -> list[str]:
     return found
 
 
+async def eventually(holds: Callable[[], bool]) -> None:
+    """Poll until something outside this process has made this true."""
+    with anyio.fail_after(LIMIT):
+        while not holds():  # noqa: ASYNC110 - no event tells of it
+            await anyio.sleep(0.02)
+
+
 async def wait_for_log(runner: PodRunner, pod: Object, text: str) -> None:
     """Wait until a container has printed this."""
-    with anyio.fail_after(LIMIT):
-        while True:
-            try:
-                if text in runner.log(pod):
-                    return
-            except FileNotFoundError:
-                pass
-            await anyio.sleep(0.02)
+
+    def printed() -> bool:
+        try:
+            return text in runner.log(pod)
+        except FileNotFoundError:
+            return False
+
+    await eventually(printed)
+
+
+def terminated(status: Object, kind: str = "containerStatuses") -> Object:
+    """The terminated state of the first container."""
+    state: Object = status[kind][0]["state"]["terminated"]
+    return state

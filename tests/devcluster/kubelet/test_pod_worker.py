@@ -5,42 +5,33 @@ from __future__ import annotations
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import anyio
 import pytest
 
-from tests.devcluster.kubelet.fakes import make_pod, processes_with, shell, wait_for_log
+from tests.devcluster.kubelet.fakes import (
+    eventually,
+    make_pod,
+    mounting,
+    processes_with,
+    shell,
+    terminated,
+    wait_for_log,
+)
+from tests.devcluster.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
 from trainer.devcluster.kubelet.pod_directory import PodDirectory
 from trainer.kube.errors import TransportError
-from trainer.kube.objects import Object
 from trainer.kube.testing import ManualClock
 
 if TYPE_CHECKING:
     from tests.devcluster.kubelet.fakes import OpenRunner
-
-ISOLATED = [
-    pytest.param("netns", id="netns", marks=pytest.mark.root),
-    pytest.param("hosts", id="hosts", marks=pytest.mark.root),
-]
-MODES = [*ISOLATED, pytest.param("plain", id="plain")]
-
-every_mode = pytest.mark.parametrize("mode", MODES)
-isolated_modes = pytest.mark.parametrize("mode", ISOLATED)
-simplest_mode = pytest.mark.parametrize("mode", MODES[2:])
-simplest_isolated_mode = pytest.mark.parametrize("mode", ISOLATED[1:])
+    from trainer.kube.objects import Object
 
 
 def container_status(status: Object, kind: str = "containerStatuses") -> Object:
     """The status of the first container."""
     first: Object = status[kind][0]
     return first
-
-
-def terminated(status: Object, kind: str = "containerStatuses") -> Object:
-    """The terminated state of the first container."""
-    state: Object = container_status(status, kind)["state"]["terminated"]
-    return state
 
 
 def condition(status: Object, name: str) -> Object:
@@ -80,7 +71,7 @@ async def test_running(open_runner: OpenRunner, mode: str) -> None:
         kinds = {"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"}
         assert {entry["type"] for entry in status["conditions"] if entry["status"] == "True"} == kinds
         assert container_status(status)["containerID"].startswith("process://")
-        assert "Started" in runner.api.reasons()
+        await runner.api.wait_until(lambda: runner.api.reasons() == ["Created", "Started"])
 
 
 @simplest_mode
@@ -105,9 +96,7 @@ async def test_restart_on_failure(open_runner: OpenRunner, mode: str) -> None:
     script = "echo x >> /restart-test/runs; test $(wc -l < /restart-test/runs) = 3"
     pod = make_pod(
         "pod",
-        shell(
-            script + " || { echo failed; exit 7; }; echo ok", volumeMounts=[{"name": "v", "mountPath": "/restart-test"}]
-        ),
+        shell(script + " || { echo failed; exit 7; }; echo ok", volumeMounts=mounting(v="/restart-test")),
         restartPolicy="OnFailure",
         volumes=[{"name": "v", "emptyDir": {}}],
     )
@@ -138,13 +127,13 @@ async def test_restart_always(open_runner: OpenRunner, mode: str) -> None:
 @simplest_isolated_mode
 async def test_init_containers(open_runner: OpenRunner, mode: str) -> None:
     """Init containers run one after the other before the others, and share volumes with them."""
-    mounts = {"volumeMounts": [{"name": "v", "mountPath": "/init-test"}]}
+    mounts = mounting(v="/init-test")
     pod = make_pod(
         "pod",
-        shell("cat /init-test/file", **mounts),
+        shell("cat /init-test/file", volumeMounts=mounts),
         initContainers=[
-            shell("echo one >> /init-test/file", "first", **mounts),
-            shell("echo two >> /init-test/file", "second", **mounts),
+            shell("echo one >> /init-test/file", "first", volumeMounts=mounts),
+            shell("echo two >> /init-test/file", "second", volumeMounts=mounts),
         ],
         volumes=[{"name": "v", "emptyDir": {}}],
     )
@@ -216,7 +205,7 @@ async def test_missing_config_map(open_runner: OpenRunner, mode: str) -> None:
     """A pod whose volume needs a missing ConfigMap stays Pending, says so in an event, and waits for it."""
     pod = make_pod(
         "pod",
-        shell("cat /config-test/key", volumeMounts=[{"name": "v", "mountPath": "/config-test"}]),
+        shell("cat /config-test/key", volumeMounts=mounting(v="/config-test")),
         volumes=[{"name": "v", "configMap": {"name": "c"}}],
     )
     async with open_runner(mode) as runner, runner.run(pod):
@@ -239,59 +228,6 @@ async def test_unsupported_volume(open_runner: OpenRunner, mode: str) -> None:
         assert runner.api.status("pod")["phase"] == "Pending"
 
 
-@isolated_modes
-async def test_mount_points_only_inside(open_runner: OpenRunner, mode: str, tmp_path: Path) -> None:
-    """Volumes appear at paths that the machine does not have, and the machine never gets them."""
-    top, nested = f"/workspace-{secrets.token_hex(4)}", f"/etc/devcluster-{secrets.token_hex(4)}/deep/config"
-    present = tmp_path / "present"
-    present.mkdir()
-    (present / "kept").write_text("kept")
-    mounts = [
-        {"name": "data", "mountPath": top},
-        {"name": "config", "mountPath": nested},
-        {"name": "inner", "mountPath": f"{top}/inner"},
-        {"name": "data", "mountPath": str(present / "missing" / "sub"), "subPath": "sub"},
-    ]
-    script = (
-        f"set -e; cat {nested}/key; echo written > {top}/file; echo inner > {top}/inner/file; cat {present}/kept;"
-        f"! echo no > {nested}/key; touch {present}/missing/sub/file; ls {top}; test -e /etc/passwd; test -c /dev/null"
-    )
-    pod = make_pod(
-        "pod",
-        shell(script, volumeMounts=mounts),
-        volumes=[
-            {"name": "data", "emptyDir": {}},
-            {"name": "inner", "emptyDir": {}},
-            {"name": "config", "configMap": {"name": "c"}},
-        ],
-    )
-    async with open_runner(mode) as runner:
-        runner.reader.add("ConfigMap", "c", data={"key": "value\n"})
-        status = await runner.run_to_end(pod)
-        assert status["phase"] == "Succeeded", runner.log(pod)
-        assert "value\nkept" in runner.log(pod)
-        assert runner.log(pod).endswith("file\ninner\nsub\n")
-        volumes = PodDirectory(tmp_path, pod["metadata"]["uid"])
-        assert (volumes.volume("data") / "file").read_text() == "written\n"
-        assert (volumes.volume("data") / "sub" / "file").exists()
-    assert not Path(top).exists()
-    assert not Path(nested).parent.parent.exists()
-    assert [entry.name for entry in present.iterdir()] == ["kept"]
-
-
-@simplest_isolated_mode
-async def test_working_directory(open_runner: OpenRunner, mode: str) -> None:
-    """A working directory that the machine lacks exists in the container; without one a container has its own."""
-    place = f"/code-{secrets.token_hex(4)}"
-    first = shell("pwd; echo x > file", workingDir=f"{place}/src")
-    pod = make_pod("pod", first, shell("ls -A; echo x > file", "other"))
-    async with open_runner(mode) as runner:
-        assert (await runner.run_to_end(pod))["phase"] == "Succeeded"
-        assert runner.log(pod) == f"{place}/src\n"
-        assert runner.log(pod, "other") == ""
-    assert not Path(place).exists()
-
-
 @every_mode
 async def test_environment_is_minimal(open_runner: OpenRunner, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A container sees its own variables and a few basic ones, nothing else of the dev cluster's environment."""
@@ -303,79 +239,6 @@ async def test_environment_is_minimal(open_runner: OpenRunner, mode: str, monkey
         assert set(variables) == {"PATH", "HOME", "LANG", "HOSTNAME", "MINE"}
         assert variables["PATH"].split(":")[0] == str(Path(sys.executable).parent)
         assert variables["HOSTNAME"] == "a-pod"
-
-
-def node(index: int, script: str, namespace: str = "default", **fields: Any) -> Object:
-    """A pod of a job with a headless service."""
-    name = f"job-node-0-{index}"
-    return make_pod(name, shell(script, **fields), namespace=namespace, hostname=name, subdomain="job")
-
-
-@isolated_modes
-async def test_names(open_runner: OpenRunner, mode: str) -> None:
-    """Pods of a headless service find each other by every form of their names, from other namespaces by qualified ones."""
-    wait = "until getent hosts job-node-0-1.job.default > /dev/null; do sleep 0.05; done; "
-    forms = ["job-node-0-1", "job-node-0-1.job", "job-node-0-1.job.default", "job-node-0-1.job.default.svc"]
-    forms.append("job-node-0-1.job.default.svc.cluster.local")
-    lookups = "; ".join(f"getent hosts {name} | cut -d' ' -f1" for name in forms)
-    service = "getent ahostsv4 job | grep STREAM | wc -l"
-    first = node(0, wait + f"hostname; {lookups}; {service}")
-    second = node(1, "sleep 60")
-    foreign = node(0, wait + "getent hosts job-node-0-1 || echo unknown", namespace="other")
-    async with open_runner(mode) as runner, runner.run(first, second, foreign):
-        await wait_for_log(runner, foreign, "unknown")
-        with anyio.fail_after(30):
-            while len(runner.log(first).splitlines()) < 7:
-                await anyio.sleep(0.02)
-        address = runner.api.status("job-node-0-1")["podIP"]
-        assert runner.log(first).splitlines() == ["job-node-0-0", *[address] * 5, "2"]
-
-
-@pytest.mark.root
-async def test_unknown_names_fail_fast(open_runner: OpenRunner) -> None:
-    """In a network without name servers, a name that does not exist is refused without a long wait."""
-    pod = make_pod("pod", shell("getent hosts nowhere.invalid; echo $?"))
-    async with open_runner("netns") as runner:
-        with anyio.fail_after(10):
-            await runner.run_to_end(pod)
-        assert runner.log(pod) == "2\n"
-
-
-SERVER = """
-import socket, sys
-listener = socket.create_server(("0.0.0.0", 29400))
-print("listening", flush=True)
-while True:
-    listener.accept()[0].sendall(socket.gethostname().encode())
-"""
-CLIENT = """
-import socket, sys
-print(socket.create_connection((sys.argv[1], 29400), 5).recv(100).decode(), flush=True)
-"""
-
-
-@pytest.mark.root
-async def test_two_jobs_on_one_port(open_runner: OpenRunner) -> None:
-    """With networks of their own, pods of two jobs listen on one port, and each client reaches its own server."""
-    servers = [node(0, f"exec python -c '{SERVER}'", namespace=namespace) for namespace in ("one", "two")]
-    async with open_runner("netns") as runner, runner.run(*servers):
-        for server in servers:
-            await wait_for_log(runner, server, "listening")
-        for namespace in ("one", "two"):
-            client = node(1, f"python -c '{CLIENT}' job-node-0-0.job", namespace=namespace)
-            client["metadata"]["name"] = f"client-{namespace}"
-            status = await runner.run_to_end(client)
-            assert status["phase"] == "Succeeded", runner.log(client)
-            assert runner.log(client) == "job-node-0-0\n"
-
-
-async def test_plain_rewrites_names(open_runner: OpenRunner) -> None:
-    """Without namespaces, names of pods in environment variables become 127.0.0.1."""
-    env = [{"name": "MASTER", "value": "tcp://job-node-0-1.job:29400"}]
-    pod = node(0, "echo $MASTER", env=env)
-    async with open_runner("plain") as runner:
-        await runner.run_to_end(pod)
-        assert runner.log(pod) == "tcp://127.0.0.1:29400\n"
 
 
 async def test_plain_refuses_volumes(open_runner: OpenRunner) -> None:
@@ -441,37 +304,10 @@ async def test_forced_deletion(open_runner: OpenRunner, mode: str, tmp_path: Pat
     async with open_runner(mode) as runner, runner.run(pod) as (worker,):
         await wait_for_log(runner, pod, "1\n")
         worker.forget()
-        with anyio.fail_after(30):
-            while PodDirectory(tmp_path, worker.uid).state.exists():
-                await anyio.sleep(0.02)
-        assert not PodDirectory(tmp_path, worker.uid).logs.exists()
+        directory = PodDirectory(tmp_path, worker.uid)
+        await eventually(lambda: not directory.state.exists())
+        assert not directory.logs.exists()
         assert processes_with(marker) == []
-
-
-@every_mode
-async def test_orphans_die_with_the_container(open_runner: OpenRunner, mode: str) -> None:
-    """Processes that a container has left behind in sessions of their own end with it."""
-    marker = f"60.{secrets.randbelow(10**9)}"
-    pod = make_pod("pod", shell(f"setsid sh -c 'setsid sleep {marker} & sleep {marker}' & sleep 0.3; exit 0"))
-    async with open_runner(mode) as runner:
-        status = await runner.run_to_end(pod)
-        assert status["phase"] == "Succeeded"
-        assert processes_with(marker) == []
-
-
-@every_mode
-async def test_stop_leaves_nothing(open_runner: OpenRunner, mode: str, tmp_path: Path) -> None:
-    """When the kubelet stops, no process, mount or network interface is left."""
-    interfaces = sorted(path.name for path in Path("/sys/class/net").iterdir())
-    marker = f"60.{secrets.randbelow(10**9)}"
-    pod = make_pod("pod", shell(f"trap '' TERM; setsid sleep {marker} & echo 1; sleep {marker}"))
-    async with open_runner(mode) as runner, runner.run(pod):
-        await wait_for_log(runner, pod, "1\n")
-        assert processes_with(marker)
-    assert processes_with(marker) == []
-    assert processes_with(str(tmp_path)) == []
-    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
-    assert sorted(path.name for path in Path("/sys/class/net").iterdir()) == interfaces
 
 
 FORMER = {
@@ -559,7 +395,6 @@ async def test_termination_message(open_runner: OpenRunner, mode: str) -> None:
     pod = make_pod("pod", shell("echo -n reason > /dev/termination-log; exit 1"))
     async with open_runner(mode) as runner:
         assert terminated(await runner.run_to_end(pod))["message"] == "reason"
-    assert not Path("/dev/termination-log").exists()
 
 
 @simplest_mode

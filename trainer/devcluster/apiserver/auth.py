@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hmac
-import os
+import re
 import secrets
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.data_directory import refuse_content, write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 ANONYMOUS_PATHS = frozenset({"/version", "/healthz", "/livez", "/readyz"})
 _SCHEME = "bearer "
+_TOKEN = re.compile(rb"[\w.~+/-]+=*")
+"""What the Authorization header can carry: RFC 6750, section 2.1."""
 
 
 class Authenticator:
@@ -40,21 +43,15 @@ class Authenticator:
 
 
 def load_or_create_token(path: Path) -> str:
-    """The token in a file of mode 0600, made up when the file does not exist."""
-    if path.exists():
-        token = path.read_text().strip()
-        if token:
-            return token
+    """The token in a file of mode 0600, made up when the file does not exist.
+
+    Raises:
+        OSError: the file cannot be read or written, or holds no token.
+    """
+    if path.exists() and (stored := path.read_bytes().strip()):
+        if not _TOKEN.fullmatch(stored):
+            refuse_content(path, "it holds no token")
+        return stored.decode()
     token = secrets.token_urlsafe(32)
     write_private(path, token.encode())
     return token
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Replace a file with one that only its owner can read, at no moment anything else."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    temporary.replace(path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 3 * 1024 * 1024
 _MAX_YAML_NODES = 1_000_000
 _OBJECT_FORMATS = (JSON, YAML, PROTOBUF)
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,11 @@ def decode_json(content: bytes) -> Body:
         return members
 
     try:
-        value = json.loads(content, object_pairs_hook=collect, parse_constant=_refuse_constant)
+        value = json.loads(
+            content.decode(), object_pairs_hook=collect, parse_constant=_refuse_constant, parse_float=_finite
+        )
+        if _SURROGATE_ESCAPE.search(content):
+            _refuse_half_characters(value)
         return Body(value, _paths(value, repeated, "") if repeated else [])
     except (ValueError, RecursionError) as error:
         raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
@@ -104,6 +111,8 @@ def _plain(value: Any, budget: list[int]) -> Any:
         return {_key(key): _plain(entry, budget) for key, entry in value.items()}
     if isinstance(value, list):
         return [_plain(entry, budget) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a JSON number")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ValueError(f"{value!r} has no JSON form")
@@ -134,6 +143,18 @@ def _paths(value: Any, repeated: dict[int, tuple[Object, list[str]]], path: str)
         for index, entry in enumerate(value):
             found += _paths(entry, repeated, f"{path}[{index}]")
     return found
+
+
+def _refuse_half_characters(value: Any) -> None:
+    """Escapes can spell half of a surrogate pair, which no answer could ever carry; a UnicodeError is a ValueError."""
+    json.dumps(value, ensure_ascii=False).encode()
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large for a number")
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -115,6 +115,7 @@ class CustomResources:
             cleaning = False
             for crd in stored:
                 if is_being_deleted(crd):
+                    self._announce_end(crd)
                     cleaning |= self._clean_up(crd)
                 else:
                     await self._establish(crd)
@@ -173,6 +174,18 @@ class CustomResources:
                 finalizers = obj["metadata"].setdefault("finalizers", [])
                 if CLEANUP_FINALIZER not in finalizers:
                     finalizers.append(CLEANUP_FINALIZER)
+            return obj
+
+        self._update(crd, "status", change)
+
+    def _announce_end(self, crd: Object) -> None:
+        if find_condition(crd, "Terminating") is not None:
+            return
+        because = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        condition = _condition(crd, "Terminating", "True", because, self._backend.now())
+
+        def change(obj: Object) -> Object:
+            obj.setdefault("status", {}).setdefault("conditions", []).append(condition)
             return obj
 
         self._update(crd, "status", change)

@@ -17,7 +17,8 @@ from trainer.devcluster.apiserver.service_ips import free_service_ip
 from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, writable_copy
 from trainer.devcluster.apiserver.strategy import WriteContext
 from trainer.devcluster.apiserver.write import Write
-from trainer.kube.objects import ObjectKey, name_of, resource_version_of, uid_of
+from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of, uid_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _GENERATE_NAME_ATTEMPTS = 8
 _SYSTEM_MANAGER = "kube-controller-manager"
+_DEFINITIONS = Partition.of(CUSTOM_RESOURCE_DEFINITIONS)
 _ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
 _WHOLE_OBJECT = frozenset({"binding"})
 """Subresources whose handlers change specification and status together."""
@@ -124,12 +126,21 @@ class Pipeline:
 
     def _initialized(self, write: Write, obj: Object) -> Object:
         definition, namespace = write.target.definition, write.target.namespace
+        if definition.is_custom:
+            self._require_lasting(definition.resource)
         if namespace is not None:
             namespaces.require_active(self._backend.storage, definition.resource, name_of(obj), namespace)
         kept = metadata.initialize(
             obj["metadata"], namespace=namespace, now=self._backend.now(), generation=definition.generation
         )
         return {**obj, "metadata": kept}
+
+    def _require_lasting(self, resource: Resource) -> None:
+        """Refuse new objects of a definition that is going, or its clean-up would never come to an end."""
+        key = ObjectKey("", f"{resource.plural}.{resource.group}")
+        crd = self._backend.storage.get(_DEFINITIONS, key)
+        if crd is not None and is_being_deleted(crd):
+            raise status.method_not_allowed("create not allowed while custom resource definition is terminating")
 
     def _store_new(self, write: Write, obj: Object, context: WriteContext) -> Object:
         definition = write.target.definition

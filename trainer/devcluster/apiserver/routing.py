@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
 from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.definitions import ResourceDefinition
@@ -22,6 +23,8 @@ _SUBRESOURCE_VERBS = {
     "binding": {"POST": "create"},
     "finalize": {"PUT": "update"},
 }
+_UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "exec", "portforward", "proxy", "resize"})
+"""Subresources of pods that people know from other clusters."""
 
 
 class UnknownPathError(Exception):
@@ -93,6 +96,8 @@ def _verb(definition: ResourceDefinition, method: str, namespace: str | None, na
 
 
 def _subresource_verb(definition: ResourceDefinition, method: str, subresource: str) -> str:
+    if subresource in _UNSUPPORTED and definition.resource == PODS:
+        raise status.method_not_allowed(f"the dev cluster does not support pods/{subresource}")
     served = set(definition.subresources)
     if definition.status_subresource:
         served.add("status")

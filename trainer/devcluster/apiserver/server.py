@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import os
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_toke
 from trainer.devcluster.apiserver.backend import Backend
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES
 from trainer.devcluster.apiserver.crd import CustomResources
+from trainer.devcluster.apiserver.data_directory import exclusive
 from trainer.devcluster.apiserver.deletion import Deleter
 from trainer.devcluster.apiserver.dispatch import Dispatcher
 from trainer.devcluster.apiserver.expiry import expire_events
@@ -71,10 +73,17 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
     """Run a server for as long as the context is open; objects live in memory and end with it.
 
     Raises:
-        OSError: the port is taken, or the data directory cannot be written.
+        OSError: the port is taken, or the data directory cannot be used or is in use.
     """
+    with ExitStack() as stack:
+        await anyio.to_thread.run_sync(stack.enter_context, exclusive(options.data_dir))
+        async with _serve(options, clock or SystemClock()) as server:
+            yield server
+
+
+@asynccontextmanager
+async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningServer]:
     certificate, token = await anyio.to_thread.run_sync(_prepare, options.data_dir)
-    clock = clock or SystemClock()
     # Clients of a server that ran here before hold resource versions of objects that are gone. Milliseconds run ahead
     # of any number of writes, so theirs are too old for a watch and they list again.
     storage = Storage(history=options.history, revision=int(clock.now().timestamp() * 1000))
@@ -92,7 +101,7 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
         tasks.start_soon(expire_events, backend)
         await runner.setup()
         try:
-            await web.TCPSite(runner, HOST, options.port, ssl_context=context).start()
+            await _listen(web.TCPSite(runner, HOST, options.port, ssl_context=context), options.port)
             port = runner.addresses[0][1]
             yield RunningServer(f"https://{HOST}:{port}", token, certificate.ca_pem)
         except Exception as error:
@@ -119,8 +128,16 @@ def _runner(dispatcher: Dispatcher) -> web.AppRunner:
     )
 
 
+async def _listen(site: web.TCPSite, port: int) -> None:
+    try:
+        await site.start()
+    except OSError as error:
+        problem = os.strerror(error.errno or 0)
+        message = f"cannot listen on port {port} of {HOST} ({problem}): choose another one, or 0 for any free one"
+        raise OSError(error.errno, message) from error
+
+
 def _prepare(data_dir: Path) -> tuple[ServingCertificate, str]:
     """What blocks at the start: certificates, the token, the types of the built-in kinds."""
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     built_in_definitions()
     return issue_serving_certificate(data_dir), load_or_create_token(data_dir / "token")

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from trainer.devcluster.apiserver.auth import write_private
+from trainer.devcluster.apiserver.data_directory import refuse_content, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +53,9 @@ def issue_serving_certificate(directory: Path, addresses: Sequence[str] = SERVER
     Args:
         directory: where the files live; keys get mode 0600.
         addresses: IP addresses under which clients reach the server.
+
+    Raises:
+        OSError: a file cannot be read or written, or holds something else.
     """
     authority, authority_key = _load_authority(directory) or _create_authority(directory)
     key = ec.generate_private_key(ec.SECP256R1())
@@ -77,10 +80,16 @@ def _load_authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurve
     certificate_path, key_path = directory / "ca.crt", directory / "ca.key"
     if not (certificate_path.exists() and key_path.exists()):
         return None
-    certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
-    key = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        return None
+    try:
+        certificate = x509.load_pem_x509_certificate(certificate_path.read_bytes())
+    except ValueError as error:
+        refuse_content(certificate_path, error)
+    try:
+        key = serialization.load_pem_private_key(key_path.read_bytes(), password=None)
+    except (ValueError, TypeError) as error:
+        refuse_content(key_path, error)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        refuse_content(key_path, f"it does not belong to {certificate_path.name}")
     return certificate, key
 
 

@@ -15,7 +15,7 @@ from trainer.devcluster.kubelet.container_record import ContainerRecord, Running
 from trainer.devcluster.kubelet.environment import EnvironmentBuilder, command_line
 from trainer.devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError, ContainerStartError
 from trainer.devcluster.kubelet.options import inherited_environment
-from trainer.devcluster.kubelet.pod_status import should_restart
+from trainer.devcluster.kubelet.pod_spec import should_restart
 from trainer.devcluster.kubelet.restart_backoff import RestartBackoff, format_duration
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount
 from trainer.devcluster.kubelet.sandbox import Program
@@ -103,13 +103,12 @@ class ContainerSupervisor:
         if seconds <= 0:
             return
         name = self._record.name
-        where = f"pod={name_of(self._pod.pod)}_{namespace_of(self._pod.pod)}({uid_of(self._pod.pod)})"
-        pause = format_duration(seconds)
-        message = f"back-off {pause} restarting failed container={name} {where}"
+        pod = f"{name_of(self._pod.pod)}_{namespace_of(self._pod.pod)}({uid_of(self._pod.pod)})"
+        message = f"back-off {format_duration(seconds)} restarting failed container={name} pod={pod}"
         self._record.last = outcome
         self._record.state = Waiting("CrashLoopBackOff", message)
         self._pod.publish()
-        self._pod.announce("Warning", "BackOff", f"Back-off restarting failed container {name} in {where}")
+        self._pod.announce("Warning", "BackOff", f"Back-off restarting failed container {name} in pod {pod}")
         await self._pod.termination.pause(seconds)
         self._record.state = outcome
 
@@ -125,6 +124,7 @@ class ContainerSupervisor:
             async with self._pod.sandbox.run(program) as container:
                 self._record.state = Running(started_at)
                 self._pod.publish()
+                self._pod.announce("Normal", "Created", f"Created container {self._record.name}")
                 self._pod.announce("Normal", "Started", f"Started container {self._record.name}")
                 report = await self._watch(container)
         except ContainerStartError as error:

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trainer.devcluster.kubelet.quantity import parse_quantity
 from trainer.kube.objects import annotations_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.devcluster.kubelet.config_reader import entries_of
 from trainer.devcluster.kubelet.downward import field_value, resource_value
 from trainer.devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer.devcluster.kubelet.pod_spec import container_named
 from trainer.kube.objects import namespace_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 
@@ -75,7 +76,9 @@ class EnvironmentBuilder:
             if reference := source.get("fieldRef"):
                 return field_value(self.pod, reference["fieldPath"], self.facts)
             if reference := source.get("resourceFieldRef"):
-                return resource_value(self._container_named(reference.get("containerName")), reference, self.facts)
+                name = reference.get("containerName")
+                container = container_named(self.pod, name) if name else self.container
+                return resource_value(container, reference, self.facts)
         except ValueError as error:
             raise ContainerConfigError(f"environment variable {variable['name']}: {error}") from error
         if reference := source.get("configMapKeyRef"):
@@ -85,16 +88,6 @@ class EnvironmentBuilder:
         raise ContainerConfigError(
             f"environment variable {variable['name']}: the dev cluster does not support valueFrom.{next(iter(source))}"
         )
-
-    def _container_named(self, name: str | None) -> Mapping[str, Any]:
-        if not name:
-            return self.container
-        spec = self.pod["spec"]
-        for container in (*(spec.get("initContainers") or []), *spec["containers"]):
-            if container["name"] == name:
-                found: Mapping[str, Any] = container
-                return found
-        raise ValueError(f"the pod has no container {name!r}")
 
     async def _key(self, resource: Resource, reference: Mapping[str, Any]) -> str | None:
         entries = await self._entries(resource, reference)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from trainer.devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer.devcluster.kubelet.node import Machine
     from trainer.devcluster.kubelet.options import KubeletOptions
     from trainer.kube.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
@@ -48,14 +49,13 @@ class Kubelet:
         """Which pod network is in use, and why; empty until `wait_for_start` returns."""
         self._manager = manager
         self._options = options
-        self._machine = describe_machine(options.node_name)
         self._pods = manager.informer(PODS).lister
         self._workers: dict[str, PodWorker] = {}
         self._uids: dict[ObjectKey, str] = {}
         self._started = anyio.Event()
         self._host: PodHost | None = None
         self._tasks: TaskGroup | None = None
-        Scheduler(manager, self._machine)
+        self._scheduler = Scheduler(manager)
         self._controller = Controller("kubelet", manager, self.reconcile).reconciles(PODS)
         manager.add(self.run, name="kubelet")
 
@@ -75,12 +75,14 @@ class Kubelet:
         uids = frozenset(map(uid_of, self._pods.list()))
         await anyio.to_thread.run_sync(remove_orphans, options.data_dir, uids)
         async with open_pod_network(options.pod_network, options.data_dir) as chosen:
-            await register_node(client, self._machine, chosen.description, clock.now())
+            machine = await anyio.to_thread.run_sync(describe_machine, options.node_name)
+            await register_node(client, machine, chosen.description, clock.now())
             self.mode = chosen.description
-            log.info("started kubelet", node=self._machine.name, pod_network=self.mode)
-            self._host = self._make_host(chosen.network)
+            log.info("started kubelet", node=machine.name, pod_network=self.mode)
+            self._host = self._make_host(chosen.network, machine)
             async with anyio.create_task_group() as self._tasks:
                 self._started.set()
+                self._scheduler.add_node(machine)
                 await anyio.sleep_forever()
 
     async def reconcile(self, key: ObjectKey) -> None:
@@ -93,7 +95,7 @@ class Kubelet:
             del self._uids[key]
             if former in self._workers:
                 self._workers[former].forget()
-        if pod is None or pod["spec"].get("nodeName") != self._machine.name:
+        if pod is None or pod["spec"].get("nodeName") != self._options.node_name:
             return
         if uid in self._workers:
             self._workers[uid].update(pod)
@@ -117,7 +119,7 @@ class Kubelet:
         finally:
             del self._workers[worker.uid]
 
-    def _make_host(self, network: PodNetwork) -> PodHost:
+    def _make_host(self, network: PodNetwork, machine: Machine) -> PodHost:
         client, clock = self._manager.client, self._manager.clock
         return PodHost(
             options=self._options,
@@ -126,7 +128,7 @@ class Kubelet:
             network=network,
             hosts_files=HostsFiles(network.hosts_preamble),
             clock=clock,
-            allocatable=self._machine.capacity,
+            allocatable=machine.capacity,
         )
 
 

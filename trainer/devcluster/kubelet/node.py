@@ -34,6 +34,8 @@ class Machine:
     name: str
     capacity: dict[str, str]
     labels: dict[str, str]
+    info: dict[str, str]
+    """`status.nodeInfo`."""
 
 
 def describe_machine(node_name: str) -> Machine:
@@ -47,7 +49,7 @@ def describe_machine(node_name: str) -> Machine:
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": _architecture(),
     }
-    return Machine(node_name, capacity, labels)
+    return Machine(node_name, capacity, labels, _node_info())
 
 
 async def register_node(client: Client, machine: Machine, pod_network: str, now: datetime) -> None:
@@ -82,18 +84,22 @@ def _status(machine: Machine, now: str) -> Object:
             {"type": "InternalIP", "address": HOST_IP},
             {"type": "Hostname", "address": machine.name},
         ],
-        "nodeInfo": {
-            "architecture": _architecture(),
-            "bootID": _read("/proc/sys/kernel/random/boot_id"),
-            "containerRuntimeVersion": f"process://{__version__}",
-            "kernelVersion": platform.release(),
-            "kubeProxyVersion": "",
-            "kubeletVersion": f"v{__version__}",
-            "machineID": _read("/etc/machine-id"),
-            "operatingSystem": "linux",
-            "osImage": _os_image(),
-            "systemUUID": "",
-        },
+        "nodeInfo": machine.info,
+    }
+
+
+def _node_info() -> dict[str, str]:
+    return {
+        "architecture": _architecture(),
+        "bootID": _read("/proc/sys/kernel/random/boot_id"),
+        "containerRuntimeVersion": f"process://{__version__}",
+        "kernelVersion": platform.release(),
+        "kubeProxyVersion": "",
+        "kubeletVersion": f"v{__version__}",
+        "machineID": _read("/etc/machine-id"),
+        "operatingSystem": "linux",
+        "osImage": _os_image(),
+        "systemUUID": "",
     }
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
 from trainer.devcluster.kubelet.network.pod_network import HOST_IP
-from trainer.devcluster.kubelet.quantity import parse_quantity
+from trainer.devcluster.kubelet.pod_spec import all_containers, init_policy, restart_policy, should_restart
+from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,21 +16,6 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 FINISHED = frozenset({"Succeeded", "Failed"})
-
-
-def should_restart(policy: str, exit_code: int) -> bool:
-    """Whether a container that ended so is started again, by the pod's restartPolicy."""
-    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
-
-
-def init_policy(policy: str) -> str:
-    """The restart policy of init containers, which are done once they have succeeded."""
-    return "OnFailure" if policy == "Always" else policy
-
-
-def restart_policy(pod: Object) -> str:
-    """The pod's restartPolicy."""
-    return str(pod["spec"].get("restartPolicy") or "Always")
 
 
 @dataclass(slots=True)
@@ -136,8 +122,7 @@ class StatusBuilder:
 
 def quality_of_service(pod: Object) -> str:
     """`status.qosClass`: Guaranteed, Burstable or BestEffort."""
-    spec = pod["spec"]
-    containers = [*(spec.get("initContainers") or []), *spec["containers"]]
+    containers = all_containers(pod)
     requests = [_amounts(container, "requests") for container in containers]
     limits = [_amounts(container, "limits") for container in containers]
     if not any((*requests, *limits)):

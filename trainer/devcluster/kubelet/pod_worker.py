@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,12 @@ from trainer.devcluster.kubelet.container_record import Terminated
 from trainer.devcluster.kubelet.container_supervisor import ContainerSupervisor, RunningPod
 from trainer.devcluster.kubelet.downward import PodFacts
 from trainer.devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
+from trainer.devcluster.kubelet.event_writer import EventWriter
 from trainer.devcluster.kubelet.network.pod_network import HOST_IP
 from trainer.devcluster.kubelet.pod_directory import PodDirectory
 from trainer.devcluster.kubelet.pod_names import PodNames, host_aliases
-from trainer.devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder, init_policy, restart_policy
+from trainer.devcluster.kubelet.pod_spec import grace_period, init_policy, restart_policy
+from trainer.devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder
 from trainer.devcluster.kubelet.sandbox import open_sandbox
 from trainer.devcluster.kubelet.status_writer import StatusWriter
 from trainer.devcluster.kubelet.support import ignored_fields, unsupported_fields
@@ -25,7 +26,7 @@ from trainer.devcluster.kubelet.termination import Termination
 from trainer.devcluster.kubelet.volumes import VolumeBuilder
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import is_being_deleted, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_being_deleted, name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_DEFAULT_GRACE = 30
 _LOST = "The container could not be located when the pod was terminated"
 
 
@@ -57,7 +57,7 @@ class PodWorker:
         self._record = PodRecord.restore(pod, self._now())
         self._status = StatusBuilder()
         self._writer = StatusWriter(host.api, host.clock)
-        self._events_in, self._events_out = anyio.create_memory_object_stream[tuple["EventKind", str, str]](math.inf)
+        self._events = EventWriter(host.api)
         self._termination = Termination(host.clock)
         self._deleted = anyio.Event()
         self._gone = anyio.Event()
@@ -71,11 +71,9 @@ class PodWorker:
     def update(self, pod: Object) -> None:
         """Take note of a newer state of the object."""
         self._pod = pod
-        if not is_being_deleted(pod):
-            return
-        grace = metadata_of(pod).get("deletionGracePeriodSeconds")
-        self._termination.request(_DEFAULT_GRACE if grace is None else grace)
-        self._deleted.set()
+        if is_being_deleted(pod):
+            self._termination.request(grace_period(pod))
+            self._deleted.set()
 
     def forget(self) -> None:
         """The object is gone: end at once."""
@@ -86,9 +84,9 @@ class PodWorker:
     async def run(self) -> None:
         """Run the pod; returns when its object is gone and nothing of it is left."""
         with structlog.contextvars.bound_contextvars(namespace=namespace_of(self._pod), pod=name_of(self._pod)):
-            async with self._events_in, self._events_out, anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._writer.run)
-                tasks.start_soon(self._write_events)
+                tasks.start_soon(self._events.run)
                 tasks.start_soon(self._termination.enforce)
                 if (self._pod.get("status") or {}).get("phase") not in FINISHED:
                     await self._live_contained()
@@ -207,7 +205,7 @@ class PodWorker:
         message = "Pod was active on the node longer than the specified deadline"
         self._record.failure = ("DeadlineExceeded", message)
         self._announce("Normal", "DeadlineExceeded", message)
-        self._termination.request(self._pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_GRACE))
+        self._termination.request(grace_period(self._pod))
 
     async def _finish_deletion(self) -> None:
         await self._deleted.wait()
@@ -230,11 +228,7 @@ class PodWorker:
         self._writer.publish(self._pod, self._status.build(self._pod, self._record, self._now()))
 
     def _announce(self, kind: EventKind, reason: str, message: str) -> None:
-        self._events_in.send_nowait((kind, reason, message))
-
-    async def _write_events(self) -> None:
-        async for kind, reason, message in self._events_out:
-            await self._host.api.record(self._pod, kind=kind, reason=reason, message=message)
+        self._events.announce(self._pod, kind, reason, message)
 
     def _now(self) -> str:
         return timestamp(self._host.clock.now())

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
+
+from trainer.devcluster.kubelet.pod_spec import all_containers
 from trainer.devcluster.kubelet.pod_status import FINISHED
-from trainer.devcluster.kubelet.quantity import parse_quantity
 from trainer.kube.clock import timestamp
 from trainer.kube.controller import Controller
 from trainer.kube.errors import NotFoundError
 from trainer.kube.events import EventRecorder
 from trainer.kube.objects import find_condition, is_being_deleted, name_of, namespace_of, uid_of
+from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
@@ -26,18 +29,26 @@ _GATED = ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling 
 
 
 class Scheduler:
-    """Reconciles pods that have no node; constructing it registers it with the manager."""
+    """Reconciles pods that have no node, once there is one; constructing it registers it with the manager."""
 
-    def __init__(self, manager: Manager, machine: Machine) -> None:
+    def __init__(self, manager: Manager) -> None:
         self._client = manager.client
         self._clock = manager.clock
-        self._machine = machine
+        self._machine: Machine | None = None
+        self._has_node = anyio.Event()
         self._recorder = EventRecorder(manager.client, "default-scheduler", manager.clock)
         self._pods = manager.informer(PODS).lister
         Controller("scheduler", manager, self.reconcile).reconciles(PODS, predicate=_is_unscheduled)
 
+    def add_node(self, machine: Machine) -> None:
+        """Begin to bind pods to the node that stands for this machine."""
+        self._machine = machine
+        self._has_node.set()
+
     async def reconcile(self, key: ObjectKey) -> None:
         """Bind the pod, or say why not. Raises `KubeError` for another try."""
+        await self._has_node.wait()
+        assert self._machine is not None
         pod = self._pods.get(key)
         if pod is None or not _is_unscheduled(None, pod):
             return
@@ -50,17 +61,17 @@ class Scheduler:
             if await self._hold(pod, "Unschedulable", message):
                 await self._recorder.record(pod, type="Warning", reason="FailedScheduling", message=message)
             return
-        await self._bind(pod)
+        await self._bind(pod, self._machine.name)
 
-    async def _bind(self, pod: Object) -> None:
-        node = {"apiVersion": "v1", "kind": "Node", "name": self._machine.name}
+    async def _bind(self, pod: Object, node_name: str) -> None:
+        node = {"apiVersion": "v1", "kind": "Node", "name": node_name}
         metadata = {"name": name_of(pod), "namespace": namespace_of(pod), "uid": uid_of(pod)}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": node}
         try:
             await self._client.create(PODS, binding, subresource="binding")
         except NotFoundError:
             return
-        message = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {self._machine.name}"
+        message = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node_name}"
         await self._recorder.record(pod, type="Normal", reason="Scheduled", message=message)
 
     async def _hold(self, pod: Object, reason: str, message: str) -> bool:
@@ -85,7 +96,7 @@ def misfit(pod: Object, machine: Machine) -> str:
     spec = pod["spec"]
     if any(machine.labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return "node(s) didn't match Pod's node affinity/selector"
-    for container in (*(spec.get("initContainers") or []), *spec["containers"]):
+    for container in all_containers(pod):
         for resource, amount in ((container.get("resources") or {}).get("limits") or {}).items():
             # Only extended resources have a domain in their name.
             if "/" in resource and parse_quantity(amount) > parse_quantity(machine.capacity.get(resource, "0")):

@@ -11,6 +11,7 @@ import anyio.to_thread
 from trainer.devcluster.kubelet.config_reader import entries_of
 from trainer.devcluster.kubelet.downward import field_value, resource_value
 from trainer.devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
+from trainer.devcluster.kubelet.pod_spec import container_named
 from trainer.kube.objects import namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
 
@@ -142,11 +143,8 @@ class VolumeBuilder:
             value = field_value(self.pod, reference["fieldPath"], self.facts)
         else:
             reference = item["resourceFieldRef"]
-            containers = self.pod["spec"]["containers"]
-            named = [one for one in containers if one["name"] == reference.get("containerName")]
-            if not named:
-                raise VolumeError(f"resourceFieldRef: the pod has no container {reference.get('containerName')!r}")
-            value = resource_value(named[0], reference, self.facts)
+            container = container_named(self.pod, reference.get("containerName") or "")
+            value = resource_value(container, reference, self.facts)
         return VolumeFile(item["path"], value.encode(), item.get("mode", mode))
 
 

@@ -76,6 +76,15 @@ class World:
         return [(event["reason"], event["message"]) for event in self.server.all(EVENTS)]
 
 
+async def test_job_that_is_gone_is_left_alone() -> None:
+    """A reconcile whose Job is deleted before the watch tells ends without a retry."""
+    world = World(make_job())
+    world.server.deliver()
+    await world.server.client.delete(JOBS, "j", "n")
+    await world.reconcile()
+    assert world.server.find(JOBS, "j") is None
+
+
 async def test_pods_are_made_once_although_the_cache_is_empty() -> None:
     """Without a single watch event the second reconcile still makes nothing twice."""
     world = World(make_job())

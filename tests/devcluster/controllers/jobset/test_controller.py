@@ -77,6 +77,16 @@ async def test_objects_are_made_once_although_the_cache_is_empty() -> None:
     ]
 
 
+async def test_jobset_that_is_gone_is_left_alone() -> None:
+    """A reconcile whose JobSet is deleted before the watch tells ends without a retry."""
+    world = World(make_jobset(make_replicated_job()))
+    world.server.deliver()
+    await world.server.client.delete(JOBSETS, "js", "n")
+    await world.reconcile(deliver=False)
+    await world.reconcile()
+    assert world.server.requests[-1] == ("update", "jobsets", "js")
+
+
 async def test_settled_jobset_causes_no_request() -> None:
     """Reconciling twice equals reconciling once."""
     world = World(make_jobset())

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import msgspec
 from aiohttp import web
+from aiohttp.web_protocol import RequestPayloadError
 
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
 from trainer.devcluster.apiserver.negotiation import JSON, PROTOBUF
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from trainer.devcluster.apiserver.backend import Backend
     from trainer.devcluster.apiserver.deletion import Deleter
     from trainer.devcluster.apiserver.pipeline import Pipeline
     from trainer.devcluster.apiserver.routing import Target
     from trainer.kube.objects import Object
+
+T = TypeVar("T")
 
 _THREAD_BYTES = 64 * 1024
 """Bodies from this size on are decoded beside the event loop."""
@@ -50,10 +54,12 @@ class Call:
         """The body.
 
         Raises:
-            StatusError: 413, it is too large.
+            StatusError: 413, it is too large; 400, it is not in the encoding that its headers announce.
         """
         try:
             return await self.request.read()
+        except RequestPayloadError as error:
+            raise status.bad_request(f"the body cannot be read: {' '.join(str(error).split())}") from error
         except web.HTTPRequestEntityTooLarge as error:
             message = f"Request entity too large: limit is {MAX_BODY_BYTES}"
             raise status.request_entity_too_large(message) from error
@@ -64,12 +70,21 @@ class Call:
         Raises:
             StatusError: 400, 413 or 415, it cannot be read.
         """
-        content = await self.content()
         content_type = self.request.headers.get("Content-Type", JSON)
         # The first protobuf body has a table of field numbers read from disk.
-        if len(content) < _THREAD_BYTES and not content_type.startswith(PROTOBUF):
-            return decode_object(content, content_type)
-        return await anyio.to_thread.run_sync(decode_object, content, content_type)
+        beside_loop = content_type.startswith(PROTOBUF)
+        return await self.read(partial(decode_object, content_type=content_type), beside_loop=beside_loop)
+
+    async def read(self, decode: Callable[[bytes], T], *, beside_loop: bool = False) -> T:
+        """The body as `decode` reads it, in a thread when it is large or `beside_loop` is set.
+
+        Raises:
+            StatusError: 400 or 413, it cannot be read; whatever `decode` raises.
+        """
+        content = await self.content()
+        if len(content) < _THREAD_BYTES and not beside_loop:
+            return decode(content)
+        return await anyio.to_thread.run_sync(decode, content)
 
 
 def answer(body: Any, code: int = 200, *, warnings: Iterable[str] = (), content_type: str = JSON) -> web.Response:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import anyio.lowlevel
+
 from trainer.devcluster.apiserver import reading
 from trainer.devcluster.apiserver.decoding import read_as
 from trainer.devcluster.apiserver.handlers.call import answer
-from trainer.devcluster.apiserver.handlers.read import presenter
+from trainer.devcluster.apiserver.handlers.read import page_answer, presenter
 from trainer.devcluster.apiserver.params import delete_parameters, list_parameters
 from trainer.devcluster.apiserver.status import StatusError
 from trainer.kube.objects import name_of
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
     from trainer.devcluster.apiserver.handlers.call import Call
     from trainer.devcluster.apiserver.params import DeleteParameters
+
+_SLICE_OBJECTS = 100
+"""After how many deletions other requests get their turn."""
 
 
 async def delete(call: Call) -> web.StreamResponse:
@@ -34,13 +39,15 @@ async def delete_collection(call: Call) -> web.StreamResponse:
     parameters = await _parameters(call)
     shown = presenter(call)
     page = await reading.list_page(call.backend, call.target, list_parameters(call.query))
-    for obj in page.items:
+    for count, obj in enumerate(page.items, 1):
+        if count % _SLICE_OBJECTS == 0:
+            await anyio.lowlevel.checkpoint()
         try:
             call.deleter.delete(replace(call.target, verb="delete", name=name_of(obj)), parameters)
         except StatusError as error:
             if error.code != 404:
                 raise
-    return answer(shown.page(page))
+    return await page_answer(shown, page)
 
 
 async def _parameters(call: Call) -> DeleteParameters:

@@ -5,21 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
+import msgspec
+from aiohttp import web
 
 from trainer.devcluster.apiserver import reading
 from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.handlers.watch import watch
-from trainer.devcluster.apiserver.negotiation import answer_format
+from trainer.devcluster.apiserver.negotiation import JSON, answer_format
 from trainer.devcluster.apiserver.params import list_parameters
 from trainer.devcluster.apiserver.presentation import Presenter, include_object
 
 if TYPE_CHECKING:
-    from aiohttp import web
+    from collections.abc import AsyncIterator
 
     from trainer.devcluster.apiserver.handlers.call import Call
+    from trainer.devcluster.apiserver.paging import Page
 
 _THREAD_ITEMS = 500
 """Lists from this length on are written beside the event loop."""
+_SLICE_BYTES = 256 * 1024
 
 
 def presenter(call: Call) -> Presenter:
@@ -45,6 +50,19 @@ async def list_or_watch(call: Call) -> web.StreamResponse:
     if parameters.watch:
         return await watch(call, parameters, shown)
     page = await reading.list_page(call.backend, call.target, parameters)
+    return await page_answer(shown, page)
+
+
+async def page_answer(shown: Presenter, page: Page) -> web.StreamResponse:
+    """The answer with one page of a list; a long one is made and sent without holding up other requests."""
     if len(page.items) < _THREAD_ITEMS:
         return answer(shown.page(page))
-    return await anyio.to_thread.run_sync(lambda: answer(shown.page(page)))
+    content = await anyio.to_thread.run_sync(lambda: msgspec.json.encode(shown.page(page)))
+    return web.Response(body=_slices(content), content_type=JSON)
+
+
+async def _slices(content: bytes) -> AsyncIterator[bytes]:
+    # What is written is encrypted on the event loop, at once.
+    for start in range(0, len(content), _SLICE_BYTES):
+        yield content[start : start + _SLICE_BYTES]
+        await anyio.lowlevel.checkpoint()

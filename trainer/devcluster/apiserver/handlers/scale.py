@@ -38,7 +38,8 @@ async def patch(call: Call) -> web.StreamResponse:
     content_type = patch_type(call)
     if content_type not in {JSON_PATCH, MERGE_PATCH}:
         raise status.unsupported_media_type([JSON_PATCH, MERGE_PATCH])
-    return _write(call, patching(content_type, decode_json(await call.content()).value, None))
+    body = await call.read(decode_json)
+    return _write(call, patching(content_type, body.value, None))
 
 
 def _write(call: Call, change: Callable[[Object], Object]) -> web.Response:

@@ -52,16 +52,15 @@ async def patch(call: Call) -> web.StreamResponse:
     """PATCH of an object or its status, in any of the four formats."""
     write = Write(call.target, write_parameters(call.query, call.user_agent))
     content_type = patch_type(call)
-    content = await call.content()
     shown = presenter(call)
     if content_type == APPLY_PATCH:
         _check_apply_options(write)
-        applied = _applied(write, decode_yaml(content))
+        applied = _applied(write, await call.read(decode_yaml))
         stored, created = call.pipeline.apply(write, applied)
         return answer(shown.single(stored), 201 if created else 200, warnings=write.warnings)
     if write.parameters.force is not None:
         raise _invalid_options("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")
-    body = decode_json(content)
+    body = await call.read(decode_json)
     write.duplicates = body.duplicates
     stored = call.pipeline.update(write, patching(content_type, body.value, call.target.definition))
     return answer(shown.single(stored), warnings=write.warnings)

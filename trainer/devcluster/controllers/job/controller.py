@@ -51,6 +51,9 @@ class JobReconciler:
         """Carry out one step after the other until there is none left."""
         try:
             return await self._reconcile(key)
+        except NotFoundError as error:
+            log.info("stopped as the job is gone", error=str(error))
+            return None
         except ForbiddenError as error:
             if not is_refused_by_terminating_namespace(error):
                 raise

@@ -48,15 +48,21 @@ class JobSetReconciler:
             return None
         plan = plan_jobset(jobset, self._jobs.owned_by(uid_of(jobset)), self._clock.now())
         try:
-            await self._change_objects(jobset, plan)
+            await self._carry_out(jobset, plan)
+        except NotFoundError as error:
+            log.info("stopped as the jobset or a job of it is gone", error=str(error))
+            return None
         except ForbiddenError as error:
             if not is_refused_by_terminating_namespace(error):
                 raise
             return None
+        return Result(requeue_after=plan.requeue_after)
+
+    async def _carry_out(self, jobset: Object, plan: JobSetPlan) -> None:
+        await self._change_objects(jobset, plan)
         await self._store_status(jobset, plan)
         if plan.expired:
             await self._delete(JOBSETS, jobset)
-        return Result(requeue_after=plan.requeue_after)
 
     async def _change_objects(self, jobset: Object, plan: JobSetPlan) -> None:
         for job in plan.delete:

@@ -34,7 +34,7 @@ _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 
 _HOSTS_PREAMBLE = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 _RESOLV_CONF = """\
-# There is no name server in the pod network: names are in /etc/hosts, and all others fail at once.
+# The names of pods are in /etc/hosts; this name server answers that no other exists.
 nameserver 127.0.0.1
 options attempts:1 timeout:1
 """
@@ -81,6 +81,7 @@ class NetnsNetwork:
             hostname=hostname,
             ip=self._ip,
             batches=(IpBatch("new", inside), IpBatch("joined", (f"link set {port} master {_BRIDGE} up",))),
+            serve_names=True,
         )
 
     def join(self, sandbox_pid: int) -> tuple[str, ...]:

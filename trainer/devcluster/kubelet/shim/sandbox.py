@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import selectors
 import socket
 import subprocess
 from typing import TYPE_CHECKING
 
-from . import linux, namespaces, reports
+from . import linux, name_server, namespaces, reports
 
 if TYPE_CHECKING:
     from .spec import IpBatch, SandboxSpec
@@ -18,6 +19,7 @@ def run(spec: SandboxSpec, control: int, answers: int) -> None:
     linux.set_process_name("pod-sandbox")
     try:
         _prepare(spec)
+        server = name_server.listen() if spec.serve_names else None
     except OSError as error:
         reports.send(answers, reports.Failed.because_of("sandbox", error))
         return
@@ -25,8 +27,20 @@ def run(spec: SandboxSpec, control: int, answers: int) -> None:
         reports.send(answers, reports.Failed("sandbox", f"ip: {error.stderr.strip()}"))
         return
     reports.send(answers, reports.Ready())
-    while os.read(control, 1024):
-        pass
+    _hold(control, server)
+
+
+def _hold(control: int, server: socket.socket | None) -> None:
+    with selectors.DefaultSelector() as selector:
+        selector.register(control, selectors.EVENT_READ)
+        if server is not None:
+            selector.register(server, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if server is not None and key.fileobj is server:
+                    name_server.answer(server)
+                elif not os.read(control, 1024):
+                    return
 
 
 def _prepare(spec: SandboxSpec) -> None:

@@ -44,6 +44,8 @@ class SandboxSpec:
     ip: str = ""
     """Path of iproute2's `ip`."""
     batches: tuple[IpBatch, ...] = ()
+    serve_names: bool = False
+    """Whether to answer on port 53 of the loopback address that no name exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,12 @@ def encode(spec: Spec) -> bytes:
 def decode(line: bytes) -> Spec:
     """The spec that `encode` wrote."""
     document: dict[str, Any] = json.loads(line)
-    fields: dict[str, Any] = document["spec"]
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document["spec"].items()
+    }
     if document["kind"] == "sandbox":
-        fields["batches"] = tuple(IpBatch(**batch) for batch in fields["batches"])
+        batches = ((batch["namespace"], tuple(batch["commands"])) for batch in fields["batches"])
+        fields["batches"] = tuple(IpBatch(*batch) for batch in batches)
         return SandboxSpec(**fields)
     fields["operations"] = tuple(Operation(**operation) for operation in fields["operations"])
     return ContainerSpec(**fields)

@@ -1,0 +1,42 @@
+"""A kubelet in a process of its own: `python -m tests.devcluster.kubelet.kubelet_process MODE DATA_DIR SCRIPT`.
+
+It runs one pod with a shell script on an API server in memory, prints the pod's phases and ends when the pod does.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from tests.devcluster.kubelet.fakes import make_pod, mounting, shell
+from trainer.devcluster.kubelet import KubeletOptions, PodNetworkMode, register
+from trainer.kube.manager import Manager
+from trainer.kube.resource import PODS
+from trainer.kube.testing import FakeClient
+
+
+async def main(mode: str, data_dir: str, script: str) -> None:
+    """Run the pod to its end."""
+    volumes = [{"name": "v", "emptyDir": {}}]
+    pod = make_pod("pod", shell(script, volumeMounts=mounting(v="/unprivileged-test")), volumes=volumes)
+    client = FakeClient(pod)
+    manager = Manager(client)
+    register(manager, KubeletOptions(Path(data_dir), pod_network=PodNetworkMode(mode)))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        phase = ""
+        while phase not in {"Succeeded", "Failed"}:
+            await anyio.sleep(0.02)
+            status = client.objects(PODS)[0].get("status", {})
+            if status.get("phase", "") != phase:
+                phase = status["phase"]
+                sys.stdout.write(f"{phase}\n")
+                sys.stdout.flush()
+        tasks.cancel_scope.cancel()
+
+
+if __name__ == "__main__":
+    anyio.run(partial(main, *sys.argv[1:]))

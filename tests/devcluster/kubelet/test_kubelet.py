@@ -1,0 +1,282 @@
+"""The kubelet as a whole, on an API server in memory."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from tests.devcluster.kubelet.fakes import LIMIT, eventually, make_pod, processes_with, shell, terminated
+from trainer.devcluster.kubelet import POD_NETWORK_ANNOTATION, KubeletOptions, PodNetworkMode, register
+from trainer.devcluster.kubelet.status_writer import StatusWriter
+from trainer.kube.client import DeleteOptions, PatchType
+from trainer.kube.manager import Manager
+from trainer.kube.objects import annotations_of, is_condition_true, uid_of
+from trainer.kube.resource import EVENTS, NODES, PODS
+from trainer.kube.testing import FakeClient
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.devcluster.kubelet import Kubelet
+    from trainer.kube.objects import Object
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def unbound(pod: Object) -> Object:
+    """The pod before it was scheduled."""
+    return pod | {"spec": {name: value for name, value in pod["spec"].items() if name != "nodeName"}}
+
+
+@asynccontextmanager
+async def running(client: FakeClient, data_dir: Path) -> AsyncIterator[Kubelet]:
+    """A kubelet without namespaces, until the context ends."""
+    manager = Manager(client)
+    kubelet = register(manager, KubeletOptions(data_dir, pod_network=PodNetworkMode.PLAIN))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        with anyio.fail_after(LIMIT):
+            await kubelet.wait_for_start()
+        yield kubelet
+        tasks.cancel_scope.cancel()
+
+
+def phase_of(client: FakeClient) -> str:
+    """Phase of the only pod."""
+    phase: str = client.objects(PODS)[0].get("status", {}).get("phase", "")
+    return phase
+
+
+async def test_pod_is_bound_and_run(tmp_path: Path) -> None:
+    """A new pod is bound to the node, run, and its end is in its status and events."""
+    client = FakeClient(unbound(make_pod("pod", shell("exit 3"))))
+    async with running(client, tmp_path):
+        await eventually(lambda: phase_of(client) == "Failed")
+        pod = client.objects(PODS)[0]
+        assert pod["spec"]["nodeName"] == "laptop"
+        assert terminated(pod["status"])["exitCode"] == 3
+        await eventually(lambda: len(client.objects(EVENTS)) == 3)
+        sources = {(event["source"]["component"], event["reason"]) for event in client.objects(EVENTS)}
+        assert sources == {("default-scheduler", "Scheduled"), ("kubelet", "Created"), ("kubelet", "Started")}
+
+
+async def test_node_tells_the_pod_network(tmp_path: Path) -> None:
+    """The Node is ready, has capacity, and says which pod network is in use and what it means."""
+    client = FakeClient()
+    async with running(client, tmp_path) as kubelet:
+        (node,) = client.objects(NODES)
+        assert is_condition_true(node, "Ready")
+        assert int(node["status"]["capacity"]["cpu"]) >= 1
+        assert annotations_of(node)[POD_NETWORK_ANNOTATION] == kubelet.mode
+        assert kubelet.mode.startswith("plain: all pods are 127.0.0.1: one job at a time on a port")
+
+
+async def test_former_node_is_updated(tmp_path: Path) -> None:
+    """The Node of a former process gets the new annotation."""
+    former = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "laptop", "labels": {"mine": "kept"}}}
+    client = FakeClient(former)
+    async with running(client, tmp_path):
+        (node,) = client.objects(NODES)
+        assert node["metadata"]["labels"]["mine"] == "kept"
+        assert POD_NETWORK_ANNOTATION in annotations_of(node)
+
+
+async def test_deletion(tmp_path: Path) -> None:
+    """The final status is written before the pod is removed, which is by a delete without grace period."""
+    pod = make_pod("pod", shell("sleep 60"))
+    pod["metadata"]["finalizers"] = ["test/hold"]
+    client = FakeClient(pod)
+    async with running(client, tmp_path):
+        await eventually(lambda: phase_of(client) == "Running")
+        await client.delete(PODS, "pod", "default")
+        await eventually(lambda: len(client.requests_of("delete")) == 2)
+        writes = [
+            request.verb for request in client.requests if request.verb in {"patch", "delete"} and request.name == "pod"
+        ]
+        assert writes[-2:] == ["patch", "delete"]
+        assert client.requests_of("delete")[1].body == DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
+        assert terminated(client.objects(PODS)[0]["status"])["exitCode"] == 143
+        await client.patch(PODS, "pod", {"metadata": {"finalizers": None}}, "default", patch_type=PatchType.MERGE)
+        await eventually(lambda: not list((tmp_path / "pods").iterdir()))
+
+
+async def test_recreated_pod(tmp_path: Path) -> None:
+    """A pod that takes over the name of a deleted one is run as a pod of its own."""
+    client = FakeClient(make_pod("pod", shell("sleep 60")))
+    async with running(client, tmp_path):
+        await eventually(lambda: phase_of(client) == "Running")
+        await client.delete(PODS, "pod", "default")
+        second = make_pod("pod", shell("exit 0"))
+        second["metadata"]["uid"] = "second"
+        client.add(second)
+        await eventually(lambda: phase_of(client) == "Succeeded")
+
+
+async def test_crashed_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the worker of a pod crashes for good, another one finds its containers lost and ends the pod."""
+    failures = [RuntimeError("boom")]
+    write = StatusWriter.run
+
+    async def run(writer: StatusWriter) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write, writer)
+            if failures:
+                await eventually(lambda: phase_of(client) == "Running")
+                raise failures.pop()
+
+    monkeypatch.setattr(StatusWriter, "run", run)
+    monkeypatch.setattr("trainer.devcluster.kubelet.kubelet._WORKER_RESTART", 0)
+    client = FakeClient(make_pod("pod", shell("sleep 60")))
+    async with running(client, tmp_path):
+        await eventually(lambda: phase_of(client) == "Failed")
+        assert terminated(client.objects(PODS)[0]["status"])["reason"] == "ContainerStatusUnknown"
+
+
+async def test_leftovers_are_removed(tmp_path: Path) -> None:
+    """Directories of pods that no longer exist go at the start."""
+    for parent in ("pods", "sandboxes"):
+        (tmp_path / parent / "former-uid").mkdir(parents=True)
+    async with running(FakeClient(), tmp_path):
+        assert not list(tmp_path.glob("*/former-uid"))
+
+
+async def test_gated_pod(tmp_path: Path) -> None:
+    """A pod with scheduling gates is not bound, and its condition says why."""
+    pod = unbound(make_pod("pod", shell("true"), schedulingGates=[{"name": "test/gate"}]))
+    client = FakeClient(pod)
+    async with running(client, tmp_path):
+        await eventually(lambda: "status" in client.objects(PODS)[0])
+        (condition,) = client.objects(PODS)[0]["status"]["conditions"]
+        assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
+        await client.patch(PODS, "pod", {"spec": {"schedulingGates": None}}, "default")
+        await eventually(lambda: phase_of(client) == "Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("spec", "resources", "reason"),
+    [
+        pytest.param({"nodeSelector": {"pool": "gpu"}}, {}, "didn't match Pod's node affinity/selector", id="selector"),
+        pytest.param({}, {"limits": {"example.com/fpga": "1"}}, "Insufficient example.com/fpga", id="resource"),
+    ],
+)
+async def test_unschedulable_pod(tmp_path: Path, spec: Object, resources: Object, reason: str) -> None:
+    """A pod that does not fit the machine is not bound; condition and event say what does not fit."""
+    client = FakeClient(unbound(make_pod("pod", shell("true", resources=resources), **spec)))
+    async with running(client, tmp_path):
+        await eventually(lambda: bool(client.objects(EVENTS)))
+        (condition,) = client.objects(PODS)[0]["status"]["conditions"]
+        assert condition["reason"] == "Unschedulable"
+        assert reason in condition["message"]
+        assert client.objects(EVENTS)[0]["reason"] == "FailedScheduling"
+
+
+async def test_large_requests_are_scheduled(tmp_path: Path) -> None:
+    """More CPU and memory than the machine has do not keep a pod from running."""
+    resources = {"limits": {"cpu": "512", "memory": "4Ti"}}
+    client = FakeClient(unbound(make_pod("pod", shell("true", resources=resources))))
+    async with running(client, tmp_path):
+        await eventually(lambda: phase_of(client) == "Succeeded")
+
+
+def descendants(pid: int) -> set[int]:
+    """PIDs of all processes that descend from this one."""
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1]) if entry.name.isdigit() else 0
+        except OSError:
+            continue
+        if parent == pid:
+            found |= {int(entry.name), *descendants(int(entry.name))}
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; one that only waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def start_kubelet(mode: str, data_dir: Path, script: str, *prefix: str) -> subprocess.Popen[str]:
+    """A kubelet in a process of its own, which runs one pod with this script."""
+    module = "tests.devcluster.kubelet.kubelet_process"
+    command = [*prefix, sys.executable, "-m", module, mode, str(data_dir), script]
+    # -m finds the tests from the repository; bytecode must not be written by another user.
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for network namespaces")
+@pytest.mark.parametrize("mode", ["netns", "hosts"])
+def test_nothing_survives_a_killed_kubelet(tmp_path: Path, mode: str) -> None:
+    """When the kubelet is killed with SIGKILL, so are all processes of its pods, and no mount or interface is left."""
+    marker = f"60.{secrets.randbelow(10**9)}"
+    interfaces = sorted(path.name for path in Path("/sys/class/net").iterdir())
+    with start_kubelet(mode, tmp_path, f"trap '' TERM; setsid sleep {marker} & sleep {marker}") as kubelet:
+        assert kubelet.stdout is not None
+        while kubelet.stdout.readline() != "Running\n":
+            assert kubelet.poll() is None
+        family = descendants(kubelet.pid)
+        assert len(family) >= 5
+        assert processes_with(marker)
+        kubelet.kill()
+        kubelet.wait()
+    anyio.run(eventually, lambda: not any(map(is_alive, family)))
+    assert processes_with(marker) == []
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+    assert sorted(path.name for path in Path("/sys/class/net").iterdir()) == interfaces
+
+
+NOBODY = 65534
+
+
+def as_nobody() -> list[str]:
+    """Command prefix that runs a program as nobody, who may read the interpreter even if it is in root's home.
+
+    That takes a private mount namespace in which a tmpfs covers the closed directory and holds only the interpreter.
+    """
+    installation = Path(sys.base_prefix)
+    closed = next((parent for parent in reversed(installation.parents) if not parent.stat().st_mode & 0o001), None)
+    steps = ["set -e", "mount --make-rprivate /"]
+    if closed is not None:
+        steps += [
+            "mount --bind $0 /mnt",
+            f"mount -t tmpfs -o mode=755 none {closed}",
+            "mkdir -p $0",
+            "mount --move /mnt $0",
+        ]
+    steps.append(f'exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "$@"')
+    return ["unshare", "-m", "sh", "-c", "; ".join(steps), str(installation)]
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+@pytest.mark.parametrize("mode", ["netns", "hosts"])
+def test_without_privileges(tmp_path_factory: pytest.TempPathFactory, mode: str) -> None:
+    """An ordinary user gets the same pods by a user namespace, in which programs keep the user's ID and no rights."""
+    if not REPOSITORY.stat().st_mode & 0o001 or not Path(sys.prefix).stat().st_mode & 0o001:
+        pytest.skip("nobody may not read this repository")
+    data_dir = Path("/tmp") / f"devcluster-{secrets.token_hex(4)}"
+    data_dir.mkdir()
+    os.chown(data_dir, NOBODY, NOBODY)
+    script = "id -u; grep CapEff /proc/self/status; hostname; echo x > /unprivileged-test/file; echo $$$$"
+    try:
+        with start_kubelet(mode, data_dir, script, *as_nobody()) as kubelet:
+            phases, _ = kubelet.communicate(timeout=60)
+        assert phases.splitlines()[-1] == "Succeeded"
+        (log,) = data_dir.glob("pods/*/main/0.log")
+        printed = [line.split(" ", 3)[3] for line in log.read_text().splitlines()]
+        assert printed == [str(NOBODY), "CapEff:\t0000000000000000", "pod", "2"]
+    finally:
+        subprocess.run(["rm", "-rf", str(data_dir)], check=True)

@@ -1,0 +1,53 @@
+"""volumeMounts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer.devcluster.kubelet.errors import ContainerCreateError
+from trainer.devcluster.kubelet.volume_mounts import volume_mounts
+from trainer.devcluster.kubelet.volumes import Volume
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.devcluster.kubelet.root_filesystem import SandboxMount
+
+
+def mount(volume: Volume, **fields: object) -> SandboxMount:
+    """The mount of one volume at /data."""
+    container = {"name": "main", "volumeMounts": [{"name": "v", "mountPath": "/data", **fields}]}
+    (found,) = volume_mounts(container, {"v": volume}, {"INDEX": "3"})
+    return found
+
+
+def test_read_only(tmp_path: Path) -> None:
+    """A mount is read-only if it or its volume is."""
+    assert not mount(Volume(tmp_path, owned=True)).read_only
+    assert mount(Volume(tmp_path, owned=True), readOnly=True).read_only
+    assert mount(Volume(tmp_path, owned=True, read_only=True)).read_only
+
+
+def test_sub_path(tmp_path: Path) -> None:
+    """A subPath is made in a volume of the pod; subPathExpr knows the variables."""
+    assert mount(Volume(tmp_path, owned=True), subPath="a/b").source == tmp_path / "a" / "b"
+    assert (tmp_path / "a" / "b").is_dir()
+    assert mount(Volume(tmp_path, owned=True), subPathExpr="node-$(INDEX)").source == tmp_path / "node-3"
+
+
+@pytest.mark.parametrize(
+    ("volume", "fields", "message"),
+    [
+        pytest.param({"owned": True}, {"subPath": "../x"}, "must not contain", id="parent"),
+        pytest.param({"owned": True}, {"subPath": "/x"}, "must be relative", id="absolute"),
+        pytest.param({"owned": False}, {"subPath": "x"}, 'does not exist in volume "v"', id="host"),
+        pytest.param({"owned": True, "read_only": True}, {"subPath": "x"}, "does not exist", id="config map"),
+        pytest.param({"owned": True}, {"mountPropagation": "Bidirectional"}, "mountPropagation", id="propagation"),
+    ],
+)
+def test_refused(tmp_path: Path, volume: dict[str, bool], fields: dict[str, str], message: str) -> None:
+    """What leaves the volume, is missing on the machine or is not supported is refused."""
+    with pytest.raises(ContainerCreateError, match=message):
+        mount(Volume(tmp_path, **volume), **fields)

@@ -1,0 +1,148 @@
+"""Volumes as directories."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.devcluster.kubelet.fakes import FakeConfigReader, make_pod
+from trainer.devcluster.kubelet.downward import PodFacts
+from trainer.devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
+from trainer.devcluster.kubelet.pod_directory import PodDirectory
+from trainer.devcluster.kubelet.volumes import Volume, VolumeBuilder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.kube.objects import Object
+
+FACTS = PodFacts("10.88.0.2", "127.0.0.1", {"cpu": "8"})
+
+
+async def make(tmp_path: Path, volume: Object) -> Volume:
+    """One volume of a pod, whose content comes from a ConfigMap and a Secret."""
+    reader = FakeConfigReader()
+    reader.add("ConfigMap", "config", data={"a": "1", "b": "2"}, binaryData={"c": base64.b64encode(b"\xff").decode()})
+    reader.add("Secret", "secret", data={"token": base64.b64encode(b"hush").decode()})
+    reader.add("PersistentVolumeClaim", "claim")
+    pod = make_pod("pod", {"name": "main"}, volumes=[{"name": "v", **volume}])
+    pod["metadata"]["labels"] = {"b": 'say "x"', "a": "1"}
+    volumes = await VolumeBuilder(pod, PodDirectory(tmp_path, "uid"), FACTS, reader).build()
+    return volumes["v"]
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    """All files below a directory."""
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+LABELS = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
+
+
+@pytest.mark.parametrize(
+    ("volume", "files"),
+    [
+        pytest.param({"emptyDir": {}}, {}, id="emptyDir"),
+        pytest.param({"configMap": {"name": "config"}}, {"a": b"1", "b": b"2", "c": b"\xff"}, id="configMap"),
+        pytest.param({"secret": {"secretName": "secret"}}, {"token": b"hush"}, id="secret"),
+        pytest.param(
+            {"configMap": {"name": "config", "items": [{"key": "a", "path": "deep/file"}]}},
+            {"deep/file": b"1"},
+            id="items",
+        ),
+        pytest.param({"configMap": {"name": "none", "optional": True}}, {}, id="optional"),
+        pytest.param({"downwardAPI": {"items": [LABELS]}}, {"labels": b'a="1"\nb="say \\"x\\""'}, id="downwardAPI"),
+        pytest.param(
+            {
+                "projected": {
+                    "sources": [
+                        {"configMap": {"name": "config", "items": [{"key": "a", "path": "a"}]}},
+                        {"secret": {"name": "secret"}},
+                        {"downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+                    ]
+                }
+            },
+            {"a": b"1", "token": b"hush", "name": b"pod"},
+            id="projected",
+        ),
+    ],
+)
+async def test_content(tmp_path: Path, volume: Object, files: dict[str, bytes]) -> None:
+    """Each kind of volume has the files that it describes."""
+    made = await make(tmp_path, volume)
+    assert content(made.source) == files
+    assert made.read_only == ("emptyDir" not in volume)
+
+
+@pytest.mark.parametrize(
+    ("source", "mode"),
+    [
+        pytest.param({}, 0o644, id="default"),
+        pytest.param({"defaultMode": 0o400}, 0o400, id="volume"),
+        pytest.param({"items": [{"key": "a", "path": "a", "mode": 0o755}]}, 0o755, id="item"),
+    ],
+)
+async def test_mode(tmp_path: Path, source: Object, mode: int) -> None:
+    """Files have the mode of their item, else of the volume, else 0644."""
+    made = await make(tmp_path, {"configMap": {"name": "config", **source}})
+    assert (made.source / "a").stat().st_mode & 0o777 == mode
+    again = await make(tmp_path, {"configMap": {"name": "config", **source}})
+    assert (again.source / "a").read_bytes() == b"1"
+
+
+async def test_claim(tmp_path: Path) -> None:
+    """A claim is a directory that outlives the pod."""
+    made = await make(tmp_path, {"persistentVolumeClaim": {"claimName": "claim", "readOnly": True}})
+    assert made == Volume(tmp_path / "claims" / "default" / "claim", owned=True, read_only=True)
+    assert made.source.is_dir()
+
+
+async def test_host_path(tmp_path: Path) -> None:
+    """A host path is itself, and is made only if its type says so."""
+    assert (await make(tmp_path, {"hostPath": {"path": str(tmp_path)}})) == Volume(tmp_path, owned=False)
+    missing = tmp_path / "missing"
+    with pytest.raises(VolumeError, match="missing does not exist on this machine as Directory"):
+        await make(tmp_path, {"hostPath": {"path": str(missing), "type": "Directory"}})
+    assert not missing.exists()
+    await make(tmp_path, {"hostPath": {"path": str(missing), "type": "DirectoryOrCreate"}})
+    assert missing.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("volume", "message"),
+    [
+        pytest.param({"secret": {"secretName": "none"}}, 'secret "none" not found', id="object"),
+        pytest.param(
+            {"configMap": {"name": "config", "items": [{"key": "no", "path": "p"}]}},
+            "configmap references non-existent config key: no",
+            id="key",
+        ),
+        pytest.param(
+            {"persistentVolumeClaim": {"claimName": "no"}}, 'persistentvolumeclaim "no" not found', id="claim"
+        ),
+        pytest.param(
+            {"configMap": {"name": "config", "items": [{"key": "a", "path": "../a"}]}}, "must be relative", id="escape"
+        ),
+    ],
+)
+async def test_problem(tmp_path: Path, volume: Object, message: str) -> None:
+    """A volume that cannot be made is named with the reason."""
+    with pytest.raises(VolumeError, match=message) as caught:
+        await make(tmp_path, volume)
+    assert 'MountVolume.SetUp failed for volume "v" : ' in str(caught.value)
+    assert not isinstance(caught.value, UnsupportedVolumeError)
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        pytest.param({"nfs": {"server": "s", "path": "/"}}, id="volume"),
+        pytest.param({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}, id="projected source"),
+    ],
+)
+async def test_unsupported(tmp_path: Path, volume: Object) -> None:
+    """Other kinds are refused for good."""
+    with pytest.raises(UnsupportedVolumeError, match="does not support"):
+        await make(tmp_path, volume)
