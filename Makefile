@@ -29,7 +29,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-timings
+	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix

@@ -46,7 +46,8 @@ def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
-    print(f"rank {rank} of {world} on node {os.environ['GROUP_RANK']}", flush=True)
+    # torchrun starts Python unbuffered: a line and its end would be written one after the other, with others between.
+    print(f"rank {rank} of {world} on node {os.environ['GROUP_RANK']}\n", end="", flush=True)
 
     train, test = load_tensors()
     sampler = DistributedSampler(train, seed=0)

@@ -152,11 +152,24 @@ def test_kubectl_get_columns() -> None:
             {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
             id="replicatedJobs-by-name",
         ),
+        pytest.param(
+            "trainjobs",
+            ("spec", "podSpecOverrides", "[]", "volumes", "[]"),
+            {"required": ["name"], "x-kubernetes-preserve-unknown-fields": True},
+            id="volumes-have-names",
+        ),
     ],
 )
 def test_schema(plural: str, path: tuple[str, ...], expected: dict[str, Any]) -> None:
     """Details that users and the API server rely on."""
     assert expected.items() <= schema_of(plural, *path).items()
+
+
+def test_no_schema_has_an_empty_properties_field() -> None:
+    """API servers leave it out, so a definition with it would differ from the stored one whenever it is applied."""
+    for crd in crds():
+        for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
+            assert schema.get("properties") != {}, path
 
 
 def test_scopes_and_subresources() -> None:

@@ -67,6 +67,14 @@ data:
         ),
         pytest.param(JOB + "  suspend: true\n  suspend: false\n", "the key 'suspend' is there twice", id="key twice"),
         pytest.param(f"{JOB}---\n{JOB}", "TrainJob demo is there twice", id="object twice"),
+        pytest.param("? [1, 2]\n: x\n", "line 1, column 3: not valid YAML: a key must be a string", id="key is a list"),
+        pytest.param(JOB + "  labels: &a {x: *a}\n", "not valid YAML: found unconstructable rec", id="holds itself"),
+        pytest.param(JOB + "  labels: !!set {x}\n", "not valid YAML: could not determine a constructor", id="no JSON"),
+        pytest.param(
+            JOB + "  podSpecOverrides: [{targetJobs: [{name: node}], volumes: [{name: [x]}]}]\n",
+            "spec.podSpecOverrides[0].volumes[0].name: must be a string, got ['x']",
+            id="name of a volume",
+        ),
     ],
 )
 def test_bad_input_names_what_is_wrong(tmp_path: Path, text: str, complaint: str) -> None:

@@ -12,14 +12,17 @@ from tests.cli.conftest import finished, node_pod, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.follow import Outcome, follow_jobs
 from trainer.cli.job_state import JobState
+from trainer.cli.log_stream import ContainerLog
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from tests.cli.conftest import RecordingDisplay
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.kube.testing import FakeClient, ManualClock
 
@@ -137,6 +140,50 @@ async def test_silence_is_explained(client: FakeClient, display: RecordingDispla
         client.add(train_job(**finished("Complete", "Done", "")))
 
 
+class SlowLog(ContainerLog):
+    """A log with a line every 6 s, which stops without an end when it should have more lines than `lines`."""
+
+    lines = 5
+
+    async def follow(
+        self, _client: Client, emit: Callable[[str], None], *, is_finished: Callable[[], bool], clock: Clock
+    ) -> None:
+        for number in range(self.lines):
+            await clock.sleep(6)
+            emit(str(number))
+        assert is_finished()
+        if self.container == "stuck":
+            await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize(
+    ("container", "warnings"),
+    [
+        pytest.param("trainer", [], id="ends"),
+        pytest.param("stuck", ["demo: the end of the log of node-0 could not be read in time"], id="stuck"),
+    ],
+)
+async def test_long_logs_are_read_to_their_end(
+    client: FakeClient,
+    display: RecordingDisplay,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    container: str,
+    warnings: list[str],
+) -> None:
+    """After the end of a job its logs are read as long as there are new lines; a missing end is told."""
+    monkeypatch.setattr("trainer.cli.follow.ContainerLog", SlowLog)
+    pod = node_pod("demo", 0, phase="Succeeded")
+    pod["spec"]["containers"][0]["name"] = pod["status"]["containerStatuses"][0]["name"] = container
+    client.add(pod)
+
+    async with following(client, display, clock, train_job(**finished("Complete", "Done", ""))):
+        pass
+
+    assert display.lines == [f"demo node-0: {number}" for number in range(SlowLog.lines)]
+    assert display.warnings == warnings
+
+
 async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
     """A log that may not be read is told once, and the job is followed on."""
     client.fail_next(ForbiddenError(403, "pods/log is forbidden"), verb="log", resource=PODS)
@@ -181,7 +228,10 @@ def event(uid: str, about: dict[str, Any], reason: str = "FailedCreate", kind: s
 
 
 async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
-    """Warning events are shown once if they are about the job, its JobSet, Jobs or pods, and no others."""
+    """Warning events are shown once if they are about the job, its JobSet, Jobs or pods, and no others.
+
+    Those of the TrainJob controller are left out, because the state line tells the same.
+    """
     async with following(client, display, clock, train_job()):
         pod_uid = "known-later"
         client.add(event("1", {"kind": "Pod", "name": "demo-node-0-0-abcde", "uid": pod_uid}))
@@ -190,9 +240,13 @@ async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisp
         client.add(event("4", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="Invalid"))
         client.add(event("5", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, kind="Normal"))
         client.add(event("6", {"kind": "JobSet", "name": "demo", "uid": "never seen"}))
+        told_by_condition = event(
+            "7", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="JobsBuildFailed"
+        )
+        client.add(told_by_condition | {"reportingComponent": "trainer"})
         await clock.advance(1)
         assert len(display.warnings) == 2
-        pod = node_pod("demo", 0)
+        pod = node_pod("demo", 0, phase="Succeeded")
         client.add({**pod, "metadata": {**pod["metadata"], "uid": pod_uid}})
         await clock.advance(1)
         client.add(train_job(**finished("Complete", "Done", "")))

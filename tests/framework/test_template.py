@@ -94,13 +94,19 @@ def test_numbers_in_env_become_strings() -> None:
             id="open-quote",
         ),
         pytest.param(
+            [replicated_job("node", {"name": "trainer", "command": "python train.py"})],
+            "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[0].command: "
+            "must be a list, got 'python train.py'",
+            id="command-is-no-list",
+        ),
+        pytest.param(
             [replicated_job("node", pod={"containers": []})],
             "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers: must not be empty",
             id="no-containers",
         ),
         pytest.param(
             [replicated_job("node", {"image": "i"})],
-            "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[None].name: "
+            "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[0].name: "
             "is required",
             id="nameless-container",
         ),

@@ -162,6 +162,31 @@ def revision(
     return component.revise(existing)
 
 
+@pytest.mark.parametrize(
+    ("job", "blueprint", "field"),
+    [
+        pytest.param(train_job(trainer={"numNodes": 100_001}), runtime(), "spec.trainer.numNodes", id="train-job"),
+        pytest.param(
+            train_job(),
+            runtime(policy={"numNodes": 2**31 - 1}),
+            "ClusterTrainingRuntime/blueprint spec.mlPolicy.numNodes",
+            id="runtime",
+        ),
+        pytest.param(
+            train_job(),
+            runtime(replicated_job("data", replicas=2**31 - 1), replicated_job()),
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[data]",
+            id="other-job",
+        ),
+    ],
+)
+def test_more_pods_than_kubernetes_runs(job: TrainJob, blueprint: ClusterTrainingRuntime, field: str) -> None:
+    """An absurd number of nodes is refused before names are made for all of them."""
+    (error, *_) = JobSetPlugin(StaticReader()).validate(extract(job, blueprint), None, job)
+    assert error.field == field
+    assert error.message.endswith("must be at most 100000")
+
+
 def test_a_running_jobset_is_left_alone() -> None:
     """While pods run nothing is applied, whatever changed."""
     existing = stored(build(train_job(), runtime()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from trainer.api.model import ApiModel, JsonObject, Quantity, list_map
 
@@ -28,6 +28,24 @@ class LocalObjectReference(ApiModel):
 
     name: Annotated[str, Field(min_length=1)]
     """Name of the object."""
+
+
+class Volume(ApiModel):
+    """A volume of a pod; everything but its name is handed on as it is."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[str, Field(min_length=1)]
+    """Name of the volume, by which containers mount it."""
+
+
+class VolumeMount(ApiModel):
+    """A volume in the file system of a container; everything but its path is handed on as it is."""
+
+    model_config = ConfigDict(extra="allow")
+
+    mount_path: Annotated[str, Field(min_length=1)]
+    """Path in the container."""
 
 
 class ResourceClaim(ApiModel):

@@ -41,7 +41,7 @@ class ApiModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown_fields(cls, data: Any, info: ValidationInfo) -> Any:
-        if not isinstance(data, dict) or not (info.context or {}).get(_STRICT):
+        if not isinstance(data, dict) or not (info.context or {}).get(_STRICT) or cls.model_config["extra"] == "allow":
             return data
         known = [field.alias or name for name, field in cls.model_fields.items()]
         unknown = [key for key in data if key not in known]

@@ -39,7 +39,7 @@ class _Structure:
             structural["enum"] = [structural.pop("const")]
         if "description" in schema:
             structural["description"] = " ".join(schema["description"].split())
-        if "properties" in schema:
+        if schema.get("properties"):  # the API server leaves empty ones out, so they would differ for ever
             structural["properties"] = {name: self.of(value) for name, value in schema["properties"].items()}
         if "items" in schema:
             structural["items"] = self.of(schema["items"])

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from trainer.api.corev1 import EnvVars, LocalObjectReference, ResourceRequirements
+from trainer.api.corev1 import EnvVars, LocalObjectReference, ResourceRequirements, Volume, VolumeMount
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.model import ApiModel, Int32, JsonObject, NumberOfProcesses, cel_rule, list_map
 from trainer.api.trainjob_status import TrainJobStatus
@@ -93,7 +93,7 @@ class ContainerOverride(ApiModel):
     """Environment variables, merged into those of the runtime by name."""
     env_from: list[JsonObject] | None = None
     """Sources of environment variables, added to those of the runtime."""
-    volume_mounts: list[JsonObject] | None = None
+    volume_mounts: Annotated[list[VolumeMount], Field(json_schema_extra=list_map("mountPath"))] | None = None
     """Volume mounts, merged into those of the runtime by mountPath."""
 
 
@@ -113,7 +113,7 @@ class PodSpecOverride(ApiModel):
     """Changes to containers."""
     init_containers: Annotated[list[ContainerOverride], Field(json_schema_extra=list_map("name"))] | None = None
     """Changes to init containers."""
-    volumes: list[JsonObject] | None = None
+    volumes: Annotated[list[Volume], Field(json_schema_extra=list_map("name"))] | None = None
     """Volumes, merged into those of the runtime by name."""
     service_account_name: str | None = None
     """Service account of the pods."""

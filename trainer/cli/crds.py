@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from trainer.api.crds import crds_yaml
+from trainer.cli.console import output
 
 
 def crds() -> None:
     """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`."""
-    sys.stdout.write(crds_yaml())
+    output().file.write(crds_yaml())

@@ -61,6 +61,9 @@ class JobDisplay:
         source = node if len(self._states) == 1 else f"{self._label(job)}/{node}"
         style = self._styles.setdefault(source, _NODE_STYLES[len(self._styles) % len(_NODE_STYLES)])
         visible = text.rsplit("\r", 1)[-1]  # a progress bar overwrites itself: its last shape is the one to see
+        if not self._console.is_terminal:  # Rich manages a few thousand lines a second, a training may log more
+            print(f"{source} | {visible}", file=self._console.file, flush=True)
+            return
         self._console.print(Text(f"{source} | ", style=style).append(visible, style="default"))
 
     def warning(self, job: ObjectKey, text: str) -> None:

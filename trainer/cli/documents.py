@@ -57,21 +57,32 @@ class Document:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads YAML as Kubernetes does: a timestamp is a string; and refuses a key that is written twice."""
+    """Reads YAML as Kubernetes does: a timestamp is a string; and refuses what JSON cannot say, and repeated keys."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as its base class declares it
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    yaml_constructors = {  # noqa: RUF012 - as its base class declares it
+        tag: constructor
+        for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+        if tag not in {f"tag:yaml.org,2002:{name}" for name in ("binary", "omap", "pairs", "set", "timestamp")}
+    }
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ARG002
+        # Only at once does the loader notice an alias to something that contains it.
+        return super().construct_object(node, deep=True)
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a string", key.start_mark)
             if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
                 problem = f"the key {key.value!r} is there twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            if isinstance(key.value, str):
-                seen.add(key.value)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 

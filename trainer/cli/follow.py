@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
 _LAST_LOGS_SECONDS = 10.0
-"""How long after the end of a job to wait for the ends of its logs."""
+"""How long after the end of a job to wait for the next line of its logs."""
 _SILENCE_SECONDS = 10.0
 """After this time without a word from a controller, the user is told where to look."""
 _RESULT = re.compile(r"test \w+: ")
@@ -135,6 +135,7 @@ class _JobFollower:
         self._pods: dict[str, Object] = {}
         self._streams: dict[StartedContainer, anyio.Event] = {}
         self._warnings = JobWarnings(job, lambda text: display.warning(self.key, text))
+        self._lines = 0
         self._result = ""
         self._result_found = False
 
@@ -151,8 +152,7 @@ class _JobFollower:
             self._watch(EVENTS, warnings, _Receiver(tasks, self._warnings.see_event))
             tasks.start_soon(self._break_silence)
             await self._ended.wait()
-            async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
-                await self._read_last_logs(of_jobset, see_pod)
+            await self._read_last_logs(of_jobset, see_pod)
             tasks.cancel_scope.cancel()
         if self._deleted:
             self._display.warning(self.key, "the TrainJob was deleted")
@@ -193,6 +193,7 @@ class _JobFollower:
 
     async def _stream(self, container: StartedContainer, first: bool) -> None:
         def emit(text: str) -> None:
+            self._lines += 1
             self._display.log(self.key, container.source, text)
             if first:
                 self._note_result(text)
@@ -215,15 +216,25 @@ class _JobFollower:
             self._result, self._result_found = text, is_result
 
     async def _read_last_logs(self, selection: Selection, see_pod: Callable[[Object], None]) -> None:
-        try:
-            pods = await self._client.list(PODS, selection)
-        except KubeError as error:
-            self._display.warning(self.key, f"cannot list the pods: {error}")
-        else:
-            for pod in pods.items:  # the job's end may be known before the watch has shown its last pods
-                see_pod(pod)
-        for finished in list(self._streams.values()):
-            await finished.wait()
+        async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
+            try:
+                pods = await self._client.list(PODS, selection)
+            except KubeError as error:
+                self._display.warning(self.key, f"cannot list the pods: {error}")
+            else:
+                for pod in pods.items:  # the job's end may be known before the watch has shown its last pods
+                    see_pod(pod)
+        lines_before = -1
+        while lines_before != self._lines and self._unfinished():
+            lines_before = self._lines
+            async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
+                for finished in list(self._streams.values()):
+                    await finished.wait()
+        for container in self._unfinished():
+            self._display.warning(self.key, f"the end of the log of {container.source} could not be read in time")
+
+    def _unfinished(self) -> list[StartedContainer]:
+        return [container for container, finished in self._streams.items() if not finished.is_set()]
 
     async def _break_silence(self) -> None:
         await self._clock.sleep(_SILENCE_SECONDS)

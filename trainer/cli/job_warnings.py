@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.framework.deployer import FIELD_MANAGER
 from trainer.kube.objects import controller_of, metadata_of, name_of, uid_of
 
 if TYPE_CHECKING:
@@ -30,8 +32,11 @@ class JobWarnings:
             self.see_event(event)
 
     def see_event(self, event: Object) -> None:
-        """Show the event once it is known to be about the job; kept until then, for events arrive before objects."""
-        if event.get("type") != "Warning":
+        """Show the event once it is known to be about the job; kept until then, for events arrive before objects.
+
+        What the TrainJob controller says about the TrainJob itself is in its conditions, which are shown anyway.
+        """
+        if event.get("type") != "Warning" or _repeats_condition(event):
             return
         if not self._concerns_job(event.get("involvedObject") or {}, event):
             self._unclaimed[uid_of(event)] = event
@@ -49,3 +54,8 @@ class JobWarnings:
             return True
         seen = event.get("lastTimestamp") or event.get("eventTime") or ""
         return about.get("kind") == "JobSet" and about.get("name") == self._name and seen >= self._created
+
+
+def _repeats_condition(event: Object) -> bool:
+    about = (event.get("involvedObject") or {}).get("kind")
+    return about == TRAIN_JOBS.kind and event.get("reportingComponent") == FIELD_MANAGER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ async def _up(state: StateDirectory, command: list[str]) -> int:
         if await run_sync(manager.running) is None:
             await manager.start(manager_command(state.kubeconfig), ready=READY)
     code = await _status(state)
-    say(f"\nexport KUBECONFIG={state.kubeconfig}    # lets kubectl talk to it")
+    say(f"\nexport KUBECONFIG={shlex.quote(str(state.kubeconfig))}    # lets kubectl talk to it")
     return code
 
 

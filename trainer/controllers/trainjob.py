@@ -11,7 +11,7 @@ from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.controllers.runtimes import Runtimes
 from trainer.controllers.status_writer import StatusWriter
-from trainer.framework.deployer import Deployer
+from trainer.framework.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.errors import BuildError, ForeignObjectError
 from trainer.framework.status import Creation, Observation, is_finished, next_status
 from trainer.kube.client import Selection
@@ -77,7 +77,7 @@ class TrainJobController:
         self._train_jobs = train_jobs.lister
         self._runtimes = Runtimes(manager, train_jobs, selection)
         self._deployer = Deployer(manager.client, reader)
-        self._status = StatusWriter(manager.client, EventRecorder(manager.client, "trainer", manager.clock))
+        self._status = StatusWriter(manager.client, EventRecorder(manager.client, FIELD_MANAGER, manager.clock))
         controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )

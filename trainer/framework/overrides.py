@@ -45,7 +45,7 @@ def _override_pod(pod_spec: Object, override: PodSpecOverride, path: str, owner:
                 raise BuildError.at(field, f"{owner} has no such container; it has {', '.join(containers) or 'none'}")
             _override_container(containers[change.name], change, field)
     if override.volumes:
-        upsert(pod_spec.setdefault("volumes", []), override.volumes, by_name)
+        upsert(pod_spec.setdefault("volumes", []), [volume.to_object() for volume in override.volumes], by_name)
     if override.service_account_name:
         pod_spec["serviceAccountName"] = override.service_account_name
     if override.node_selector:
@@ -65,4 +65,5 @@ def _override_container(container: Object, change: ContainerOverride, path: str)
     if change.env_from:
         container.setdefault("envFrom", []).extend(change.env_from)
     if change.volume_mounts:
-        upsert(container.setdefault("volumeMounts", []), change.volume_mounts, by_mount_path)
+        mounts = [mount.to_object() for mount in change.volume_mounts]
+        upsert(container.setdefault("volumeMounts", []), mounts, by_mount_path)

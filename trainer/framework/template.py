@@ -10,6 +10,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
+from trainer.framework.pod_template import check_pod_template
 
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSetSpec, ReplicatedJob
@@ -22,8 +23,8 @@ def normalised(template: JobSetSpec, runtime: str) -> JobSetSpec:
     """A copy with lower-case names, split commands and string values in `env`.
 
     Raises:
-        BuildError: names clash or cannot be part of a host name, a command has an open quote, or pods have no
-            containers.
+        BuildError: names clash or cannot be part of a host name, a command has an open quote, or a pod template
+            cannot be read.
     """
     template = template.model_copy(deep=True)
     path = f"{runtime} spec.template.spec"
@@ -54,8 +55,8 @@ def split_command(command: list[str], field: str) -> list[str]:
 
 
 def pod_spec_of(job: ReplicatedJob) -> Object:
-    """The pod spec of a replicated Job; an empty one is added when absent, so that the answer can be changed."""
-    spec: Object = job.template.spec.template.setdefault("spec", {})
+    """The pod spec of a replicated Job of a normalised template, which may be changed in place."""
+    spec: Object = job.template.spec.template["spec"]
     return spec
 
 
@@ -63,18 +64,13 @@ def _normalise_job(job: ReplicatedJob, path: str) -> None:
     job.name = job.name.lower()
     if not _DNS_LABEL.fullmatch(job.name):
         raise BuildError.at(f"{path}.name", "must consist of letters, digits and -, because it is part of host names")
-    pod_spec = pod_spec_of(job)
-    pod_path = f"{path}.template.spec.template.spec"
-    if not pod_spec.get("containers"):
-        raise BuildError.at(f"{pod_path}.containers", "must not be empty")
+    check_pod_template(job.template.spec.template, f"{path}.template.spec.template")
     for kind in ("containers", "initContainers"):
-        for container in pod_spec.get(kind) or []:
-            _normalise_container(container, f"{pod_path}.{kind}[{container.get('name')}]")
+        for container in pod_spec_of(job).get(kind) or []:
+            _normalise_container(container, f"{path}.template.spec.template.spec.{kind}[{container['name']}]")
 
 
 def _normalise_container(container: Object, path: str) -> None:
-    if not container.get("name"):
-        raise BuildError.at(f"{path}.name", "is required")
     if container.get("command"):
         container["command"] = split_command(container["command"], f"{path}.command")
     for variable in container.get("env") or []:

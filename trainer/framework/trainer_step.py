@@ -8,7 +8,6 @@ from trainer.api.field_error import FieldError
 from trainer.framework.errors import BuildError
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.template import split_command
-from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +45,7 @@ def mark_trainer(info: RuntimeInfo) -> None:
     if job.template.spec.completion_mode == "NonIndexed":
         raise BuildError.at(f"{path}.template.spec.completionMode", "must be Indexed: a node's rank is its index")
     pod_set.ancestor = Ancestor.TRAINER
-    containers_path = f"{path}.template.spec.template.spec.containers"
-    pod_set.main = _find_main(pod_set, containers_path)
-    _check_quantities(pod_set.main, f"{containers_path}[{pod_set.main.name}].resources")
+    pod_set.main = _find_main(pod_set, f"{path}.template.spec.template.spec.containers")
     if info.ml_policy.num_nodes is not None:
         pod_set.count = info.ml_policy.num_nodes
 
@@ -116,15 +113,6 @@ def _find_main(pod_set: PodSet, path: str) -> Container:
             path, f"one of {', '.join(by_name)} must be called trainer, so that it is known which trains"
         )
     return pod_set.containers[0]
-
-
-def _check_quantities(container: Container, path: str) -> None:
-    for kind in ("requests", "limits"):
-        for name, amount in (container.resources.get(kind) or {}).items():
-            try:
-                parse_quantity(amount)
-            except ValueError as error:
-                raise BuildError.at(f"{path}.{kind}.{name}", str(error)) from error
 
 
 def _merged(resources: Object, changes: ResourceRequirements) -> Object:

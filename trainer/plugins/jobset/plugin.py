@@ -9,6 +9,7 @@ from trainer.api.field_error import FieldError
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
 from trainer.framework.extension_points import Outcome, Watch
+from trainer.framework.runtime_info import Ancestor
 from trainer.kube.client import Selection
 from trainer.kube.objects import ObjectKey, controller_of, find_condition, is_condition_true
 from trainer.kube.resource import JOBSETS, PODS
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.reader import Reader
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.runtime_info import PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
 JOBSET_NAME_LABEL = "jobset.sigs.k8s.io/jobset-name"
@@ -32,6 +33,9 @@ _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
     "Failed": ConditionType.FAILED,
 }
 """Terminal states of a JobSet, which are also types of its conditions."""
+
+_POD_LIMIT = 100_000
+"""Pods of a replicated Job: Kubernetes has this limit for the parallelism of an Indexed Job."""
 
 _NAME_LIMIT = 63
 _POD_SUFFIX = "-abcde"
@@ -51,7 +55,13 @@ class JobSetPlugin:
         yield Watch(PODS, Selection(label_selector=JOBSET_NAME_LABEL), triggers=False)
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
-        """Refuse names from which JobSet cannot make pod names."""
+        """Refuse more pods than Kubernetes runs, and names from which JobSet cannot make pod names."""
+        for pod_set in info.pod_sets:
+            if pod_set.replicas * pod_set.count > _POD_LIMIT:
+                yield FieldError(
+                    _size_field(info, pod_set, new),
+                    f"asks for {pod_set.replicas * pod_set.count} pods in {pod_set.name}, must be at most {_POD_LIMIT}",
+                )
         pods = [
             f"{info.job_name}-{pod_set.name}-{pod_set.replicas - 1}-{pod_set.count - 1}{_POD_SUFFIX}"
             for pod_set in info.pod_sets
@@ -119,3 +129,11 @@ class JobSetPlugin:
 
     def _pods(self, train_job: TrainJob) -> list[Object]:
         return self._reader.list(PODS, train_job.metadata.namespace or "", {JOBSET_NAME_LABEL: train_job.metadata.name})
+
+
+def _size_field(info: RuntimeInfo, pod_set: PodSet, train_job: TrainJob) -> str:
+    """The field that says how many pods there are."""
+    if pod_set.ancestor != Ancestor.TRAINER:
+        return f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
+    is_own = train_job.spec.trainer is not None and train_job.spec.trainer.num_nodes is not None
+    return "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"

@@ -1,0 +1,172 @@
+"""The command as its users type it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import trainer
+from trainer.api.crds import crds
+from trainer.cli.app import app
+from trainer.cli.crds import crds as print_crds
+from trainer.cli.process import ProcessIdentity
+from trainer.cli.state import StateDirectory
+from trainer.cli.supervisor import RunRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v2alpha1
+kind: TrainJob
+metadata: {name: demo}
+spec: {runtimeRef: {name: torch-distributed}}
+"""
+UNREACHABLE = """\
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a few files, as the working directory of a user without any cluster."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "typo.yaml").write_text(JOB.replace("spec: {", "spec: {traner: {}, "))
+    (tmp_path / "not.yaml").write_text("a: [")
+    (tmp_path / "unreachable").write_text(UNREACHABLE)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        pytest.param("no-such-command", "No such command 'no-such-command'", id="unknown command"),
+        pytest.param("run", "Missing option '--file'", id="missing option"),
+        pytest.param("run -f job.yaml --colour", "No such option", id="unknown option"),
+        pytest.param("run -f job.yaml --timeout soon", "'--timeout'", id="timeout is no number"),
+        pytest.param("run -f job.yaml --timeout -1", "'--timeout'", id="negative timeout"),
+        pytest.param("run -f missing.yaml", "cannot read missing.yaml", id="missing file"),
+        pytest.param("run -f typo.yaml", "spec.traner: unknown field; did you mean trainer?", id="unknown field"),
+        pytest.param("run -f not.yaml", "not.yaml, line 1", id="not YAML"),
+        pytest.param("run -f job.yaml", "no kubeconfig", id="no cluster"),
+        pytest.param("run -f job.yaml --kubeconfig nope", "--kubeconfig: there is no file nope", id="no kubeconfig"),
+        pytest.param("run -f job.yaml --kubeconfig not.yaml", "not.yaml", id="damaged kubeconfig"),
+        pytest.param("run -f job.yaml --kubeconfig unreachable --context x", "x", id="no such context"),
+        pytest.param("demo missing", "there is no file missing", id="no such example"),
+        pytest.param("demo typo.yaml", "spec.traner: unknown field", id="example with a typo"),
+        pytest.param("cluster --port 70000", "'--port'", id="port too large"),
+        pytest.param("cluster --pod-network pigeon", "'--pod-network'", id="unknown pod network"),
+        pytest.param("cluster --kubeconfig nowhere/kc", "there is no directory nowhere", id="no directory"),
+        pytest.param("manager --kubeconfig nope", "--kubeconfig: there is no file nope", id="manager: no kubeconfig"),
+        pytest.param("manager --config nope", "--config: there is no file nope", id="manager: no file"),
+        pytest.param("manager --config not.yaml", "not.yaml", id="manager: not YAML"),
+    ],
+)
+def test_bad_input(home: Path, arguments: str, complaint: str) -> None:
+    """Bad input gets one clear line on standard error and exit code 2."""
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert complaint in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.parametrize("options", ["--no-follow", "--timeout 5"])
+def test_unreachable_cluster(home: Path, options: str) -> None:
+    """A cluster that does not answer is told in one line, with exit code 1."""
+    result = CliRunner().invoke(app, f"run -f job.yaml --kubeconfig unreachable {options}")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: cannot reach the cluster: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", ["", "--help", "-h"])
+def test_help_lists_the_commands(arguments: str) -> None:
+    """The command alone and with --help tells what there is."""
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 0
+    for command in ("demo", "run", "up", "down", "status", "cluster", "manager", "crds"):
+        assert command in result.stdout
+
+
+def test_version() -> None:
+    """The version is that of the package."""
+    result = CliRunner().invoke(app, "--version")
+
+    assert (result.exit_code, result.stdout) == (0, f"trainer {trainer.__version__}\n")
+
+
+def test_crds() -> None:
+    """The CustomResourceDefinitions come as YAML documents."""
+    result = CliRunner().invoke(app, "crds")
+
+    assert result.exit_code == 0
+    assert list(yaml.safe_load_all(result.stdout)) == crds()
+
+
+def test_crds_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that was started without a standard output (`>&-`) works all the same."""
+    monkeypatch.setattr("sys.stdout", None)
+
+    print_crds()
+
+
+def test_status_of_nothing(home: Path) -> None:
+    """When nothing was started, status says so with exit code 1, and writes nothing."""
+    result = CliRunner().invoke(app, "status")
+
+    assert result.exit_code == 1
+    assert [line.split(maxsplit=1) for line in result.stdout.splitlines()] == [
+        ["cluster", "not running; trainer up starts it"],
+        ["manager", "not running; trainer up starts it"],
+    ]
+    assert not (home / "state").exists()
+
+
+def test_down_twice(home: Path) -> None:
+    """Stopping nothing is harmless."""
+    assert CliRunner().invoke(app, "down").stdout == "nothing to stop\n"
+    StateDirectory(home / "state" / "trainer").create()
+    result = CliRunner().invoke(app, "down")
+    assert (result.exit_code, result.stdout) == (0, "manager was not running\ncluster was not running\n")
+
+
+def test_crash_is_told(home: Path) -> None:
+    """A half that has ended by itself is told with the way it ended and its log; `down` forgets it."""
+    state = StateDirectory(home / "state" / "trainer")
+    state.create()
+    this = ProcessIdentity.of(os.getpid())
+    assert this is not None
+    gone = replace(this, start_time=this.start_time - 1)
+    RunRecord(gone, datetime.now(UTC), exit_status=3).write(state.record("manager"))
+    RunRecord(gone, datetime.now(UTC), exit_status=-signal.SIGKILL).write(state.record("cluster"))
+
+    told = CliRunner().invoke(app, "status")
+    CliRunner().invoke(app, "down")
+    forgotten = CliRunner().invoke(app, "status")
+
+    assert told.exit_code == 1
+    assert f"was ended by SIGKILL; its log is {state.log('cluster')}" in told.stdout
+    assert f"exited with code 3; its log is {state.log('manager')}" in told.stdout
+    assert "exited" not in forgotten.stdout
