@@ -79,7 +79,7 @@ def test_port_in_use(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_life_of_the_process(number: signal.Signals, tmp_path: Path) -> None:
     """It prints exactly one line when it is ready, writes a private kubeconfig, and ends with 0 when told to stop."""
     kubeconfig = tmp_path / "config" / "kubeconfig"

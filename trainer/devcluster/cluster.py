@@ -29,7 +29,7 @@ from trainer.kube.objects import is_condition_true, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
@@ -60,7 +60,7 @@ class ClusterOptions:
 
 
 async def run_cluster(options: ClusterOptions) -> None:
-    """Run until SIGTERM or SIGINT; prints one line to stdout when everything is ready.
+    """Run until SIGTERM, SIGINT or SIGHUP; prints one line to stdout when everything is ready.
 
     Raises:
         OSError: the port is taken or a file cannot be written.
@@ -72,7 +72,7 @@ async def run_cluster(options: ClusterOptions) -> None:
 
 
 async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         async for number in signals:
             log.info("stopping", signal=signal.Signals(number).name)
             scope.cancel()
@@ -88,15 +88,18 @@ async def _serve_and_control(options: ClusterOptions) -> None:
             await install_definition(client, await anyio.to_thread.run_sync(jobset_definition))
             manager = Manager(client)
             controllers.register_all(manager, controllers.ControllerOptions())
+            started = [manager.wait_for_start]
             if options.run_pods:
-                kubelet.register(manager, kubelet.KubeletOptions(options.data_dir, pod_network=options.pod_network))
+                kubelet_options = kubelet.KubeletOptions(options.data_dir, pod_network=options.pod_network)
+                started.append(kubelet.register(manager, kubelet_options).wait_for_start)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_announce, manager, f"cluster ready: {server.url} kubeconfig={options.kubeconfig}")
+                tasks.start_soon(_announce, started, f"cluster ready: {server.url} kubeconfig={options.kubeconfig}")
                 await manager.run()
 
 
-async def _announce(manager: Manager, text: str) -> None:
-    await manager.wait_for_start()
+async def _announce(started: Sequence[Callable[[], Awaitable[None]]], text: str) -> None:
+    for wait in started:
+        await wait()
     print(text, flush=True)  # noqa: T201 - the one line that scripts wait for
 
 
