@@ -241,14 +241,46 @@ async def test_environment_is_minimal(open_runner: OpenRunner, mode: str, monkey
         assert variables["HOSTNAME"] == "a-pod"
 
 
-async def test_plain_refuses_volumes(open_runner: OpenRunner) -> None:
-    """Without mount namespaces a pod that mounts volumes fails, and the message says why."""
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        pytest.param({}, "/data is not workingDir", id="no working directory"),
+        pytest.param({"workingDir": "/dat"}, "/data is not workingDir", id="elsewhere"),
+        pytest.param({"workingDir": "/"}, None, id="below"),
+    ],
+)
+async def test_plain_refuses_unreachable_volumes(
+    open_runner: OpenRunner, fields: Object, complaint: str | None
+) -> None:
+    """Without mount namespaces a pod whose volumes cannot be in their place fails, and the message says why."""
     mounts = [{"name": "v", "mountPath": "/data"}]
-    pod = make_pod("pod", shell("true", volumeMounts=mounts), volumes=[{"name": "v", "emptyDir": {}}])
+    pod = make_pod("pod", shell("test -d data", volumeMounts=mounts, **fields), volumes=[{"name": "v", "emptyDir": {}}])
     async with open_runner("plain") as runner:
         status = await runner.run_to_end(pod)
+        if complaint is None:
+            assert status["phase"] == "Succeeded"
+            return
         assert (status["phase"], status["reason"]) == ("Failed", "Unsupported")
-        assert "this machine allows no mount namespaces" in status["message"]
+        assert complaint in status["message"]
+
+
+@pytest.mark.parametrize(
+    ("directory", "mount_path", "file"),
+    [
+        pytest.param("/workspace-test", "/workspace-test", "train.py", id="at the working directory"),
+        pytest.param("/workspace-test", "/workspace-test/code/a", "code/a/train.py", id="below it"),
+    ],
+)
+async def test_plain_finds_volumes_from_the_working_directory(
+    open_runner: OpenRunner, directory: str, mount_path: str, file: str
+) -> None:
+    """Without mount namespaces a relative path leads into a volume mounted at the working directory or below it."""
+    container = shell(f"cat {file}", workingDir=directory, volumeMounts=mounting(v=mount_path))
+    pod = make_pod("pod", container, volumes=[{"name": "v", "configMap": {"name": "c"}}])
+    async with open_runner("plain") as runner:
+        runner.reader.add("ConfigMap", "c", data={"train.py": "script"})
+        await runner.run_to_end(pod)
+        assert runner.log(pod) == "script"
 
 
 def deleting(pod: Object, grace: int = 30) -> Object:

@@ -14,6 +14,7 @@ from trainer.devcluster.kubelet.root_filesystem import SandboxMount, is_availabl
 from trainer.devcluster.kubelet.shim import reports
 from trainer.devcluster.kubelet.shim.spec import ContainerSpec, Operation
 from trainer.devcluster.kubelet.shim_process import run_shim
+from trainer.devcluster.kubelet.working_directory import place_mounts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -34,7 +35,7 @@ class Program:
     log_file: Path
     working_directory: str = ""
     mounts: tuple[SandboxMount, ...] = ()
-    """Ignored where pods have no namespaces."""
+    """Where pods have no namespaces, only those at the working directory or below it."""
 
 
 class RunningContainer:
@@ -88,13 +89,15 @@ class Sandbox:
 
     async def _spec(self, program: Program) -> ContainerSpec:
         environment, log_file = dict(program.environment), str(program.log_file)
-        directory = program.working_directory or str(program.scratch)
         if not self.network.isolated:
-            return ContainerSpec(program.command, environment, directory, log_file, isolated=False)
+            directory = await anyio.to_thread.run_sync(
+                place_mounts, program.working_directory, program.scratch, program.mounts
+            )
+            return ContainerSpec(program.command, environment, str(directory), log_file, isolated=False)
         return ContainerSpec(
             program.command,
             environment,
-            directory,
+            program.working_directory or str(program.scratch),
             log_file,
             isolated=True,
             join=self.join,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.devcluster.kubelet.working_directory import unreachable_mount
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -41,8 +43,9 @@ def unsupported_fields(pod: Object, *, isolated: bool) -> list[str]:
     problems = [f"spec.{field} ({why})" for field, why in _POD_FIELDS.items() if spec.get(field)]
     for path, container in _containers(spec):
         problems += [f"{path}.{field} ({why})" for field, why in _CONTAINER_FIELDS.items() if container.get(field)]
-        if not isolated and container.get("volumeMounts"):
-            problems.append(f"{path}.volumeMounts (this machine allows no mount namespaces)")
+        unreachable = None if isolated else unreachable_mount(container)
+        if unreachable is not None:
+            problems.append(f"{path}.volumeMounts ({unreachable})")
     return problems
 
 

@@ -14,7 +14,7 @@ class PlainNetwork:
 
     mode = PodNetworkMode.PLAIN
     consequence = (
-        "all pods are 127.0.0.1: one job at a time on a port, volumes are refused, "
+        "all pods are 127.0.0.1: one job at a time on a port, volumes only at a container's workingDir or below it, "
         "pod names are replaced in environment variables only"
     )
     isolated = False
