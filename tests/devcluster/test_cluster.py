@@ -17,7 +17,7 @@ from trainer.devcluster.kubelet import PodNetworkMode
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = [sys.executable, "-m", "trainer.devcluster", "--no-kubelet"]
+COMMAND = ["env", "--default-signal=HUP", sys.executable, "-m", "trainer.devcluster", "--no-kubelet"]
 
 
 @pytest.mark.parametrize(

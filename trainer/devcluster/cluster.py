@@ -72,7 +72,10 @@ async def run_cluster(options: ClusterOptions) -> None:
 
 
 async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+    # What the parent chose to ignore, as nohup does with SIGHUP, stays ignored.
+    stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    heeded = [number for number in stopping if signal.getsignal(number) is not signal.SIG_IGN]
+    with anyio.open_signal_receiver(*heeded) as signals:
         async for number in signals:
             log.info("stopping", signal=signal.Signals(number).name)
             scope.cancel()
