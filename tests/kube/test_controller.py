@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from tests.kube.objects import job, owned_by, pod
 from trainer.kube.controller import Controller, Result, TerminalError
-from trainer.kube.errors import ConflictError
+from trainer.kube.errors import ConflictError, InternalError
 from trainer.kube.manager import Manager
 from trainer.kube.objects import ObjectKey, controller_reference
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS
@@ -147,15 +147,24 @@ async def test_failure_is_logged_counted_and_retried_with_backoff(
     assert sample(manager, "reconcile_total", result="success") == 1
 
 
-async def test_conflict_is_retried_without_a_traceback(
-    manager: Manager, background: Background, clock: ManualClock
+@pytest.mark.parametrize(
+    ("error", "level"),
+    [
+        pytest.param(ConflictError(409, "the object has been modified"), "info", id="stale copy, part of normal life"),
+        pytest.param(InternalError(500, "etcd is away"), "warning", id="refusal of the API server"),
+    ],
+)
+async def test_api_error_is_retried_without_a_traceback(
+    manager: Manager, background: Background, clock: ManualClock, error: Exception, level: str
 ) -> None:
-    """Writing from a stale copy is part of normal life."""
-    reconciler = Reconciler(ConflictError(409, "the object has been modified"))
+    """What the API server said is logged, not where in the reconcile it said so."""
+    reconciler = Reconciler(error)
     Controller("test", manager, reconciler).reconciles(JOBS)
     with capture_logs() as logs:
         await start(manager, background)
-    assert [entry["log_level"] for entry in logs if entry["event"].startswith("reconcile")] == ["info"]
+    [entry] = [entry for entry in logs if entry["event"].startswith("reconcile")]
+    assert (entry["log_level"], entry["error"]) == (level, str(error))
+    assert "exc_info" not in entry
     await clock.advance(1)
     assert len(reconciler.keys) == 2
 

@@ -13,7 +13,7 @@ import structlog
 
 from trainer.kube.client import EVERYTHING, Selection
 from trainer.kube.clock import move_on_after
-from trainer.kube.errors import ConflictError, TerminalError
+from trainer.kube.errors import ConflictError, KubeError, TerminalError
 from trainer.kube.handlers import EnqueueMapped, controller_owner, own_key
 from trainer.kube.objects import ObjectKey
 from trainer.kube.workqueue import LOW_PRIORITY, ShutDown, WorkQueue
@@ -152,6 +152,11 @@ class Controller:
         except ConflictError as error:
             self._retry(key)
             log.info("reconcile met a conflict, will retry", error=str(error))
+        except KubeError as error:
+            # The message says it all: where in the reconcile the API server refused helps nobody.
+            self._retry(key)
+            failures = self._queue.failures(key)
+            log.warning("reconcile failed, will retry", error=str(error), failures=failures)
         except Exception:
             self._retry(key)
             log.exception("reconcile failed, will retry", failures=self._queue.failures(key))
