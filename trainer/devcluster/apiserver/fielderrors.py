@@ -36,6 +36,11 @@ def forbidden(path: str, detail: str) -> Cause:
     return Cause("FieldValueForbidden", _with_detail("Forbidden", detail), path)
 
 
+def not_found(path: str, value: object) -> Cause:
+    """The field names something that does not exist."""
+    return Cause("FieldValueNotFound", f"Not found: {show(value)}", path)
+
+
 def duplicate(path: str, value: object) -> Cause:
     """The value occurs twice where it has to be unique."""
     return Cause("FieldValueDuplicate", f"Duplicate value: {show({} if value is OMITTED else value)}", path)

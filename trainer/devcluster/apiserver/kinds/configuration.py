@@ -8,7 +8,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import forbidden, invalid, too_long, unchanged
+from trainer.devcluster.apiserver.fielderrors import forbidden, invalid, too_long
+from trainer.devcluster.apiserver.kinds.causes import unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.kube.resource import CONFIG_MAPS, SECRETS

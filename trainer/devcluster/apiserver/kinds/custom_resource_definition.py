@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import duplicate, invalid, not_supported, required, unchanged
+from trainer.devcluster.apiserver.fielderrors import duplicate, invalid, not_supported, required
+from trainer.devcluster.apiserver.kinds.causes import unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
@@ -48,7 +49,7 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
             detail = f'must be spec.names.plural+"."+spec.group ({wanted})'
             causes.append(invalid("metadata.name", name_of(obj), detail))
         if spec.get("scope") and spec["scope"] not in _SCOPES:
-            causes.append(not_supported("spec.scope", spec["scope"], _SCOPES))
+            causes.append(not_supported("spec.scope", spec["scope"], sorted(_SCOPES)))
         if spec["conversion"].get("strategy") != "None":
             causes.append(not_supported("spec.conversion.strategy", spec["conversion"].get("strategy"), ("None",)))
         return causes + _validate_versions(dicts(spec.get("versions")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import invalid
+from trainer.devcluster.apiserver.fielderrors import invalid
 from trainer.devcluster.apiserver.kinds.editing import fill
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.kube.objects import namespace_of

@@ -6,14 +6,8 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import NameRule, ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import (
-    forbidden,
-    invalid,
-    not_negative,
-    not_supported,
-    required,
-    unchanged,
-)
+from trainer.devcluster.apiserver.fielderrors import forbidden, invalid, not_supported, required
+from trainer.devcluster.apiserver.kinds.causes import not_negative, unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section, take_over
 from trainer.devcluster.apiserver.kinds.job_status import validate_job_status
 from trainer.devcluster.apiserver.kinds.pod_spec import default_pod_spec
@@ -103,7 +97,7 @@ def _validate_spec(obj: Object) -> list[Cause]:
     if spec["completionMode"] == "Indexed":
         causes += _validate_indexed(obj)
     elif spec["completionMode"] != "NonIndexed":
-        causes.append(not_supported("spec.completionMode", spec["completionMode"], ("NonIndexed", "Indexed")))
+        causes.append(not_supported("spec.completionMode", spec["completionMode"], ("Indexed", "NonIndexed")))
     elif spec.get("successPolicy"):
         causes.append(invalid("spec.successPolicy", spec["successPolicy"], "requires indexed completion mode"))
     if spec["manualSelector"] and not spec.get("selector"):
@@ -143,7 +137,7 @@ def _validate_failure_policy(spec: Object) -> list[Cause]:
     for index, rule in enumerate(policy.get("rules") or []):
         path = f"spec.podFailurePolicy.rules[{index}]"
         if rule.get("action") not in ("FailJob", "Ignore", "Count"):
-            causes.append(not_supported(f"{path}.action", rule.get("action"), ("FailJob", "Ignore", "Count")))
+            causes.append(not_supported(f"{path}.action", rule.get("action"), ("Count", "FailJob", "Ignore")))
         if bool(rule.get("onExitCodes")) == bool(rule.get("onPodConditions")):
             causes.append(invalid(path, rule, "specifying one of OnExitCodes and OnPodConditions is required"))
         elif rule.get("onExitCodes") and rule["onExitCodes"].get("operator") not in ("In", "NotIn"):

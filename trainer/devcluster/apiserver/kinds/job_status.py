@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.apiserver.kinds.causes import invalid, not_negative, required
+from trainer.devcluster.apiserver.fielderrors import invalid, required
+from trainer.devcluster.apiserver.kinds.causes import not_negative
 from trainer.kube.objects import is_condition_true
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import NameRule
-from trainer.devcluster.apiserver.kinds.causes import IMMUTABLE, forbidden, invalid, unchanged
+from trainer.devcluster.apiserver.fielderrors import forbidden, invalid
+from trainer.devcluster.apiserver.kinds.causes import IMMUTABLE, unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section, take_over
 from trainer.devcluster.apiserver.kinds.jobset_policies import (
     validate_coordinator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.apiserver.kinds.causes import duplicate, forbidden, invalid, not_supported
+from trainer.devcluster.apiserver.fielderrors import duplicate, forbidden, invalid, not_supported
 from trainer.devcluster.apiserver.names import label_value_problems
 from trainer.kube.objects import name_of
 
@@ -49,7 +49,7 @@ def validate_failure_policy(spec: Object) -> list[Cause]:
         if rule["action"] in _GATED_ACTIONS:
             causes.append(forbidden(f"{path}.action", "the RestartJob feature gate is disabled"))
         causes += [
-            not_supported(f"{path}.onJobFailureReasons[{position}]", reason, _JOB_FAILURE_REASONS)
+            not_supported(f"{path}.onJobFailureReasons[{position}]", reason, sorted(_JOB_FAILURE_REASONS))
             for position, reason in enumerate(rule.get("onJobFailureReasons") or [])
             if reason not in _JOB_FAILURE_REASONS
         ]

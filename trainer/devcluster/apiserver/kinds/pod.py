@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import forbidden, required
+from trainer.devcluster.apiserver.fielderrors import forbidden, required
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.kinds.pod_spec import all_containers, default_pod_spec, dicts
 from trainer.devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec

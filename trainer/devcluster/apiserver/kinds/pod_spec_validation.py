@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver.definitions import NameRule
-from trainer.devcluster.apiserver.kinds.causes import (
-    duplicate,
-    invalid,
-    not_found,
-    not_negative,
-    not_supported,
-    required,
-)
+from trainer.devcluster.apiserver.fielderrors import duplicate, invalid, not_found, not_supported, required
+from trainer.devcluster.apiserver.kinds.causes import not_negative
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.names import name_problems
 
@@ -44,9 +38,9 @@ def validate_pod_spec(spec: Object, path: str, *, restart_policies: Collection[s
         for index, container in enumerate(_objects(spec.get(field), f"{path}.{field}", causes)):
             causes += _validate_container(container, f"{path}.{field}[{index}]", volumes, names)
     if spec.get("restartPolicy") not in restart_policies:
-        causes.append(not_supported(f"{path}.restartPolicy", spec.get("restartPolicy"), restart_policies))
+        causes.append(not_supported(f"{path}.restartPolicy", spec.get("restartPolicy"), sorted(restart_policies)))
     if spec.get("dnsPolicy") not in _DNS_POLICIES:
-        causes.append(not_supported(f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS_POLICIES))
+        causes.append(not_supported(f"{path}.dnsPolicy", spec.get("dnsPolicy"), sorted(_DNS_POLICIES)))
     for field in ("hostname", "subdomain"):
         causes += _name_causes(f"{path}.{field}", spec.get(field))
     causes += not_negative(f"{path}.terminationGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"))
@@ -65,8 +59,9 @@ def _validate_container(container: Object, path: str, volumes: set[str], names: 
         causes += _name_causes(f"{path}.name", name)
     if not container.get("image"):
         causes.append(required(f"{path}.image"))
-    if container.get("imagePullPolicy") not in _PULL_POLICIES:
-        causes.append(not_supported(f"{path}.imagePullPolicy", container.get("imagePullPolicy"), _PULL_POLICIES))
+    pull_policy = container.get("imagePullPolicy")
+    if pull_policy not in _PULL_POLICIES:
+        causes.append(not_supported(f"{path}.imagePullPolicy", pull_policy, sorted(_PULL_POLICIES)))
     for field in ("command", "args"):
         causes += _strings(container.get(field), f"{path}.{field}")
     causes += _validate_env(container, f"{path}.env")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import NameRule, ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import duplicate, invalid, not_supported, required
+from trainer.devcluster.apiserver.fielderrors import duplicate, invalid, not_supported, required
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
@@ -59,7 +59,7 @@ class ServiceStrategy(StoreOnlyStrategy):
         causes: list[Cause] = []
         if spec["type"] not in _TYPES:
             # NodePort and LoadBalancer need a network in front of the pods, which a laptop does not have.
-            causes.append(not_supported("spec.type", spec["type"], _TYPES))
+            causes.append(not_supported("spec.type", spec["type"], sorted(_TYPES)))
         if spec["type"] == "ExternalName" and not spec.get("externalName"):
             causes.append(required("spec.externalName"))
         if spec["type"] == "ClusterIP" and spec.get("clusterIP") != HEADLESS and not spec.get("ports"):
@@ -88,7 +88,7 @@ def _validate_ports(ports: list[Object]) -> list[Cause]:
         if not isinstance(number, int) or not 0 < number < 65536:
             causes.append(invalid(f"{path}.port", number, "must be between 1 and 65535, inclusive"))
         if port.get("protocol") not in _PROTOCOLS:
-            causes.append(not_supported(f"{path}.protocol", port.get("protocol"), _PROTOCOLS))
+            causes.append(not_supported(f"{path}.protocol", port.get("protocol"), sorted(_PROTOCOLS)))
     return causes
 
 

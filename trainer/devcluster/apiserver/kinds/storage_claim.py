@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import forbidden, required
+from trainer.devcluster.apiserver.fielderrors import forbidden, required
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
