@@ -15,6 +15,7 @@ from trainer.kube.client import EVERYTHING, Selection
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ConflictError, KubeError, TerminalError
 from trainer.kube.handlers import EnqueueMapped, controller_owner, own_key
+from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.objects import ObjectKey
 from trainer.kube.workqueue import LOW_PRIORITY, ShutDown, WorkQueue
 
@@ -79,7 +80,7 @@ class Controller:
         self._for: Resource | None = None
         self._informers: list[Informer] = []
         manager.register(self)
-        self._metrics = manager.metrics.for_controller(name)
+        self._metrics = manager.metrics.series(ControllerSeries).for_controller(name)
         self._metrics.max_concurrent_reconciles.set(max_concurrent_reconciles)
 
     def reconciles(

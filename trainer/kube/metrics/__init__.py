@@ -1,0 +1,30 @@
+"""Prometheus metrics of the machinery, with the names and buckets of controller-runtime so that its dashboards work.
+
+Each room of `trainer.kube` has a module here with its series. A group of series is a class that takes the registry;
+`Metrics.series` makes one instance of it per registry, since Prometheus refuses a name that is registered twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from prometheus_client import CollectorRegistry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_S = TypeVar("_S")
+
+
+class Metrics:
+    """All series of one process or manager, in a registry of its own (never the process-wide default)."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._groups: dict[object, object] = {}
+
+    def series(self, group: Callable[[CollectorRegistry], _S]) -> _S:
+        """The instance of this group of series; made and registered at the first call."""
+        if group not in self._groups:
+            self._groups[group] = group(self.registry)
+        return cast("_S", self._groups[group])
