@@ -21,7 +21,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import name_of
-from trainer.kube.resource import JOBSETS
+from trainer.kube.resource import JOBSETS, LEASES
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import ManagerConfiguration, build_manager, built_in_plugins, run_manager
 
@@ -53,10 +53,10 @@ def test_configuration(tmp_path: Path) -> None:
     configuration = ManagerConfiguration.load(path)
     assert configuration == ManagerConfiguration(namespace="team", http_bind_address=":8081")
     assert configuration.max_concurrent_reconciles == 5
-    assert configuration.options.http_bind == ("0.0.0.0", 8081)
+    assert configuration.options().http_bind == ("0.0.0.0", 8081)
     path.write_text("")
     assert ManagerConfiguration.load(path) == ManagerConfiguration()
-    assert ManagerConfiguration().options.http_bind is None
+    assert ManagerConfiguration().options().http_bind is None
 
 
 @pytest.mark.parametrize(
@@ -69,6 +69,21 @@ def test_configuration(tmp_path: Path) -> None:
         pytest.param("httpBindAddress: localhost", "httpBindAddress: must be host:port, got 'localhost'", id="address"),
         pytest.param(
             "cacheSyncTimeoutSeconds: 0", "cacheSyncTimeoutSeconds: must be greater than 0, got 0", id="timeout"
+        ),
+        pytest.param(
+            "leaderElection: {leaderElect: 'yes'}",
+            "leaderElection.leaderElect: must be true or false, got 'yes'",
+            id="nested-type",
+        ),
+        pytest.param(
+            "leaderElection: {leaderElected: true}",
+            "leaderElection.leaderElected: unknown field; did you mean leaderElect?",
+            id="nested-unknown",
+        ),
+        pytest.param(
+            "leaderElection: {renewDeadlineSeconds: 15}",
+            "leaderElection: renew_deadline (15.0 s) must be less than lease_duration (15 s)",
+            id="times",
         ),
         pytest.param("- a", "must be a mapping of settings, not list", id="list"),
     ],
@@ -128,25 +143,71 @@ def test_default_manifests() -> None:
     objects = kustomized("default")
     assert [obj for obj in objects if obj["kind"] == "CustomResourceDefinition"] == sorted(crds(), key=name_of)
     deployment, account = of_kind(objects, "Deployment"), of_kind(objects, "ServiceAccount")
-    namespaced = [obj for obj in objects if obj["kind"] in {"Deployment", "ServiceAccount", "ConfigMap"}]
+    namespaced = [obj for obj in objects if obj["kind"] in _NAMESPACED]
     assert {obj["metadata"]["namespace"] for obj in namespaced} == {name_of(of_kind(objects, "Namespace"))}
-    assert of_kind(objects, "ClusterRoleBinding")["subjects"] == [
-        {"kind": "ServiceAccount", "name": name_of(account), "namespace": account["metadata"]["namespace"]}
-    ]
+    namespace = account["metadata"]["namespace"]
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        assert of_kind(objects, kind)["subjects"] == [
+            {"kind": "ServiceAccount", "name": name_of(account), "namespace": namespace}
+        ]
     pod = deployment["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == name_of(account)
     assert pod["volumes"][0]["configMap"]["name"] == name_of(of_kind(objects, "ConfigMap"))
 
 
-def test_shipped_configuration(tmp_path: Path) -> None:
-    """The settings in the ConfigMap are accepted, and the probes ask where the manager listens."""
-    objects = kustomized("default")
+@pytest.fixture
+def shipped(tmp_path: Path) -> ManagerConfiguration:
+    """The settings in the ConfigMap of the default manifests."""
     path = tmp_path / "configuration.yaml"
-    path.write_text(of_kind(objects, "ConfigMap")["data"]["configuration.yaml"])
-    bind = ManagerConfiguration.load(path).options.http_bind
-    ports = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["ports"]
-    assert bind is not None
-    assert bind[1] == ports[0]["containerPort"]
+    path.write_text(of_kind(kustomized("default"), "ConfigMap")["data"]["configuration.yaml"])
+    return ManagerConfiguration.load(path)
+
+
+@pytest.fixture
+def lease_role() -> Object:
+    """The Role of the default manifests."""
+    return of_kind(kustomized("default"), "Role")
+
+
+def test_shipped_configuration(shipped: ManagerConfiguration) -> None:
+    """The settings are accepted, probes ask where the manager listens, and it has the time to stop that it may take."""
+    options = shipped.options()
+    pod = of_kind(kustomized("default"), "Deployment")["spec"]["template"]["spec"]
+    ports = pod["containers"][0]["ports"]
+    assert options.http_bind is not None
+    assert options.http_bind[1] == ports[0]["containerPort"]
+    assert options.graceful_shutdown_timeout is not None
+    assert pod["terminationGracePeriodSeconds"] >= options.graceful_shutdown_timeout + 15
+
+
+def test_a_manager_on_a_laptop_waits_for_no_lease() -> None:
+    """Without a configuration there is no leader election, so that a new manager works at once."""
+    assert ManagerConfiguration().options().leader_election is None
+
+
+async def test_leader_election_needs_one_lease(shipped: ManagerConfiguration, lease_role: Object) -> None:
+    """Acquiring, renewing and releasing as shipped is allowed on one Lease in the manager's namespace, nothing more."""
+    clock = ManualClock()
+    client = FakeClient(resources=RESOURCES, clock=clock)
+    configuration = shipped.model_copy(update={"http_bind_address": None})
+    namespace = lease_role["metadata"]["namespace"]
+    manager = build_manager(client, configuration, namespace=namespace, clock=clock)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await clock.advance(5)
+        assert manager.is_leader
+        tasks.cancel_scope.cancel()
+    requests = {
+        (request.verb, request.namespace, request.name) for request in client.requests if request.resource == LEASES
+    }
+    allowed = {
+        (verb, namespace, name)
+        for rule in lease_role["rules"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [configuration.leader_election.resource_name])
+    }
+    assert {rule["resources"][0] for rule in lease_role["rules"]} == {"leases"}
+    assert requests == allowed
 
 
 async def test_the_role_allows_what_the_manager_does() -> None:
@@ -179,11 +240,14 @@ async def test_the_role_allows_what_the_manager_does() -> None:
     assert idle == {("trainer.kubeflow.org", "trainjobs/finalizers")}
 
 
+_NAMESPACED = {"Deployment", "ServiceAccount", "ConfigMap", "Role", "RoleBinding"}
+
 _VERBS: dict[str, list[str]] = {
     "get": ["get"],
     "list": ["list"],
     "watch": ["watch"],
     "create": ["create"],
+    "update": ["update"],
     "patch": ["patch"],
     "apply": ["patch"],
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import yaml
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from trainer.api.field_error import InvalidObjectError
 from trainer.api.model import ApiModel
@@ -14,6 +14,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.reader import CacheReader
 from trainer.framework.registry import Registry
 from trainer.kube.errors import ConfigurationError
+from trainer.kube.leader_election import LeaderElectionOptions
 from trainer.kube.manager import Manager, ManagerOptions
 from trainer.plugins.jax import Jax
 from trainer.plugins.jobset import JobSetPlugin
@@ -35,6 +36,40 @@ def _check_address(value: str) -> str:
     return value
 
 
+class LeaderElectionConfiguration(ApiModel):
+    """How managers of the same cluster agree which of them works; field names are those of Kubernetes' components."""
+
+    leader_elect: bool = False
+    """Whether this manager works only while it holds the lease. Defaults to false, for the only manager of a laptop;
+    the manifests that install a Deployment set it to true."""
+    resource_name: Annotated[str, Field(min_length=1)] = "trainer.kubeflow.org"
+    """Name of the Lease. Defaults to trainer.kubeflow.org, so that two controllers of the same objects, whatever their
+    Deployments are called, never both work in one namespace."""
+    resource_namespace: Annotated[str, Field(min_length=1)] | None = None
+    """Namespace of the Lease. Defaults to that of the service account, or of the kubeconfig's context."""
+    lease_duration_seconds: Annotated[int, Field(ge=1)] = 15
+    """How long the others wait for a manager that no longer renews the lease. Defaults to 15."""
+    renew_deadline_seconds: Annotated[float, Field(gt=0)] = 10.0
+    """A manager that could not renew the lease for this long exits; less than leaseDurationSeconds. Defaults to 10."""
+    retry_period_seconds: Annotated[float, Field(gt=0)] = 2.0
+    """How often the lease is renewed; less than renewDeadlineSeconds divided by 1.2. Defaults to 2."""
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        self.options("default")
+        return self
+
+    def options(self, namespace: str) -> LeaderElectionOptions:
+        """The part that is for `trainer.kube`, with the namespace to use if none is configured."""
+        return LeaderElectionOptions(
+            name=self.resource_name,
+            namespace=self.resource_namespace or namespace,
+            lease_duration=self.lease_duration_seconds,
+            renew_deadline=self.renew_deadline_seconds,
+            retry_period=self.retry_period_seconds,
+        )
+
+
 class ManagerConfiguration(ApiModel):
     """What the controller manager can be told; everything has a default."""
 
@@ -46,6 +81,11 @@ class ManagerConfiguration(ApiModel):
     """`host:port` for /healthz, /readyz and /metrics; all addresses when the host is empty. Defaults to no server."""
     cache_sync_timeout_seconds: Annotated[float, Field(gt=0)] = 120.0
     """How long the first lists of all watched resources may take before the manager gives up. Defaults to 120."""
+    graceful_shutdown_timeout_seconds: float = 30.0
+    """How long reconciles that run may take to end when the manager is stopped; 0: no time, less: for ever. Defaults to
+    30; terminationGracePeriodSeconds of the pod must be longer."""
+    leader_election: LeaderElectionConfiguration = Field(default_factory=LeaderElectionConfiguration)
+    """How managers of the same cluster agree which of them works. Defaults to no election."""
 
     @classmethod
     def load(cls, path: Path) -> ManagerConfiguration:
@@ -65,14 +105,19 @@ class ManagerConfiguration(ApiModel):
         except InvalidObjectError as error:
             raise ConfigurationError(f"{path}: {'; '.join(map(str, error.errors))}") from error
 
-    @property
-    def options(self) -> ManagerOptions:
-        """The part that is for `trainer.kube`."""
+    def options(self, namespace: str = "default") -> ManagerOptions:
+        """The part that is for `trainer.kube`; the namespace is that of the lease if none is configured."""
         bind = None
         if self.http_bind_address is not None:
             host, _, port = self.http_bind_address.rpartition(":")
             bind = (host or "0.0.0.0", int(port))  # noqa: S104 probes and Prometheus come from outside of the pod
-        return ManagerOptions(cache_sync_timeout=self.cache_sync_timeout_seconds, http_bind=bind)
+        election = self.leader_election
+        return ManagerOptions(
+            cache_sync_timeout=self.cache_sync_timeout_seconds,
+            graceful_shutdown_timeout=self.graceful_shutdown_timeout_seconds,
+            http_bind=bind,
+            leader_election=election.options(namespace) if election.leader_elect else None,
+        )
 
 
 def built_in_plugins(reader: Reader) -> Registry:
@@ -80,9 +125,18 @@ def built_in_plugins(reader: Reader) -> Registry:
     return Registry([PlainML(), Torch(), Jax(), JobSetPlugin(reader)])
 
 
-def build_manager(client: Client, configuration: ManagerConfiguration, *, clock: Clock | None = None) -> Manager:
-    """A manager with all controllers registered, ready to run."""
-    manager = Manager(client, clock=clock, options=configuration.options)
+def build_manager(
+    client: Client, configuration: ManagerConfiguration, *, namespace: str = "default", clock: Clock | None = None
+) -> Manager:
+    """A manager with all controllers registered, ready to run.
+
+    Args:
+        client: for the cluster.
+        configuration: see there.
+        namespace: where the manager itself lives; its lease is there if the configuration names no other.
+        clock: default: that of the machine.
+    """
+    manager = Manager(client, clock=clock, options=configuration.options(namespace))
     reader = CacheReader()
     TrainJobController(
         manager,
@@ -94,11 +148,13 @@ def build_manager(client: Client, configuration: ManagerConfiguration, *, clock:
     return manager
 
 
-async def run_manager(client: Client, configuration: ManagerConfiguration) -> None:
-    """Run the controller manager until cancelled.
+async def run_manager(client: Client, configuration: ManagerConfiguration, *, namespace: str = "default") -> None:
+    """Run the controller manager until cancelled; arguments as for `build_manager`.
 
     Raises:
         CacheSyncError: the API server does not serve our kinds or JobSets in time; the message names the remedy.
+        LeadershipLostError: another manager may be working.
+        ShutdownError: reconciles did not end within the grace period.
         OSError: the health endpoint's address is in use.
     """
-    await build_manager(client, configuration).run()
+    await build_manager(client, configuration, namespace=namespace).run()

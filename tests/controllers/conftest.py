@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-import structlog
 
 from tests.framework.samples import runtime_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
@@ -18,20 +17,9 @@ from trainer.kube.testing import FakeClient, ManualClock, RecordedRequest, settl
 from trainer.manager import ManagerConfiguration, build_manager
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
-
-
-@pytest.fixture(autouse=True)
-def plain_logs() -> Iterator[None]:
-    """Log events go to the captured output without decorations."""
-    structlog.configure(
-        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
-        cache_logger_on_first_use=False,
-    )
-    yield
-    structlog.reset_defaults()
 
 
 class Cluster:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from trainer.framework.reader import CacheReader
+from trainer.kube.cached_object import CachedObject
 from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.own_writes import OwnWrites
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.store import Store
+from trainer.kube.store import Lister, Store
+from trainer.kube.testing import ManualClock
 
 
 def test_reads_what_is_attached() -> None:
@@ -18,9 +21,10 @@ def test_reads_what_is_attached() -> None:
         ("ns", "b", {"x": "2"}),
         ("other", "c", {"x": "1"}),
     ):
-        store.put({"metadata": {"namespace": namespace, "name": name, "labels": labels}})
+        metadata = {"namespace": namespace, "name": name, "labels": labels}
+        store.put(CachedObject.of({"metadata": metadata}))
     reader = CacheReader()
-    reader.attach(CONFIG_MAPS, store.lister)
+    reader.attach(CONFIG_MAPS, Lister(store, OwnWrites(ManualClock())))
 
     found = reader.get(CONFIG_MAPS, ObjectKey("ns", "a"))
 

@@ -7,40 +7,14 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
-import structlog
-from blockbuster import blockbuster_ctx
 
 from trainer.kube.testing import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
 Background: TypeAlias = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
 """Runs a coroutine until the end of the test."""
-
-
-@pytest.fixture(autouse=True)
-def no_blocking_calls() -> Iterator[None]:
-    """A blocking call from our code on the event loop fails the test."""
-    with blockbuster_ctx("trainer.kube") as detector:
-        for function in detector.functions.values():
-            # Runs in a worker thread, with an event loop of its own.
-            function.can_block_in("trainer/kube/connection.py", {"_load_kubeconfig"})
-        for name in ("os.stat", "io.BufferedReader.read", "io.TextIOWrapper.read"):
-            # Formatting a logged traceback reads source files.
-            detector.functions[name].can_block_in("linecache.py", {"checkcache", "updatecache"})
-        yield
-
-
-@pytest.fixture(autouse=True)
-def plain_logs() -> Iterator[None]:
-    """Log events go to the captured output without the decorations that read source files."""
-    structlog.configure(
-        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
-        cache_logger_on_first_use=False,
-    )
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture

@@ -1,32 +1,30 @@
-"""Finding the API server and the credentials."""
+"""Finding the API server and the credentials, and using them on a server that speaks TLS."""
 
 from __future__ import annotations
 
 import base64
 import json
-import ssl
 import sys
-import tempfile
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
 import yaml
-from aiohttp import web
-from aiohttp.test_utils import TestServer
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
+from tests.kube.certificates import Authority
+from tests.kube.secure_server import SecureServer
 from trainer.kube import connection
 from trainer.kube.connection import ConnectionOptions, connect
-from trainer.kube.errors import ConfigurationError, TransportError
+from trainer.kube.errors import ConfigurationError, UnauthorizedError
+from trainer.kube.metrics import Metrics
 from trainer.kube.resource import NODES
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from trainer.kube.testing import ManualClock
+
+AUTHORITY = Authority()
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +36,14 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def kubeconfig(path: Path, server: str = "https://127.0.0.1:6443", **parts: Any) -> Path:
-    """Write a kubeconfig with one context; `user`, `cluster` and `context` add to its parts."""
+    """Write a kubeconfig that trusts the authority; `user` and `cluster` add to its parts."""
+    ca = base64.b64encode(AUTHORITY.pem).decode()
+    cluster = {"server": server, "certificate-authority-data": ca} | parts.get("cluster", {})
     document = {
-        "apiVersion": "v1",
-        "kind": "Config",
         "current-context": "one",
-        "clusters": [{"name": "one", "cluster": {"server": server} | parts.get("cluster", {})}],
+        "clusters": [{"name": "one", "cluster": cluster}],
         "users": [{"name": "me", "user": parts.get("user", {"token": "secret"})}],
-        "contexts": [{"name": "one", "context": {"cluster": "one", "user": "me"} | parts.get("context", {})}],
+        "contexts": [{"name": "one", "context": {"cluster": "one", "user": "me"}}],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(document))
@@ -57,7 +55,7 @@ async def connected_to(options: ConnectionOptions | None = None) -> str:
         return client.server
 
 
-async def test_named_file_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_order_of_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The order is: the option, $KUBECONFIG, the service account, ~/.kube/config."""
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path / "environment", "https://environment")))
     named = kubeconfig(tmp_path / "named", "https://named")
@@ -68,202 +66,91 @@ async def test_named_file_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert await connected_to() == "https://home"
 
 
-async def test_kubeconfig_list_is_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """$KUBECONFIG may list files; missing ones are skipped, the first value of a name counts."""
-    first = kubeconfig(tmp_path / "a", "https://first")
-    second = kubeconfig(tmp_path / "b", "https://second")
+async def test_kubeconfig_variable_may_list_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for kubectl, separated by colons."""
+    first, second = kubeconfig(tmp_path / "a", "https://first"), kubeconfig(tmp_path / "b", "https://second")
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'missing'}:{first}:{second}")
     assert await connected_to() == "https://first"
 
 
-async def test_context_gives_server_and_namespace(tmp_path: Path) -> None:
-    """The namespace of the context is for callers that name none."""
-    path = kubeconfig(tmp_path / "config", context={"namespace": "team"})
-    async with connect(ConnectionOptions(kubeconfig=path, context="one")) as client:
-        assert client.namespace == "team"
-    async with connect(ConnectionOptions(kubeconfig=kubeconfig(tmp_path / "config"))) as client:
-        assert client.namespace == "default"
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({"qps": 0.0}, "positive qps", id="qps"),
+        pytest.param({"qps": 5.0, "burst": 0}, "burst of at least 1", id="burst"),
+        pytest.param({"burst": 5}, "burst limits nothing without qps", id="burst-alone"),
+    ],
+)
+async def test_wrong_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    """A limit that makes no sense is refused before anything is sent."""
+    path = kubeconfig(tmp_path / "config")
+    with pytest.raises(ConfigurationError, match=message):
+        await connected_to(ConnectionOptions(kubeconfig=path, **options))
 
 
 @pytest.mark.parametrize(
-    ("write", "options", "message"),
+    ("parts", "message"),
     [
-        pytest.param(lambda _: None, {}, "no kubeconfig: .*config does not exist", id="missing"),
-        pytest.param(lambda path: path.write_text("{: bad"), {}, "cannot use kubeconfig .*config: ", id="not-yaml"),
-        pytest.param(lambda path: path.write_text("- a"), {}, "cannot use kubeconfig .*config: ", id="not-a-mapping"),
-        pytest.param(lambda path: path.write_text(""), {}, "cannot use kubeconfig .*config: ", id="empty"),
-        pytest.param(kubeconfig, {"context": "two"}, "cannot use kubeconfig .*two", id="unknown-context"),
-        pytest.param(lambda path: kubeconfig(path, ""), {}, "the cluster has no server", id="no-server"),
         pytest.param(
-            lambda path: kubeconfig(path, context={"user": "you"}), {}, "no user 'you'", id="unknown-user"
+            {"cluster": {"certificate-authority-data": base64.b64encode(b"x").decode()}},
+            "cluster 'one' in .*config.*: certificate-authority holds no PEM certificate",
+            id="ca",
         ),
         pytest.param(
-            lambda path: kubeconfig(path, cluster={"certificate-authority": "missing.crt"}),
-            {},
-            "cannot use kubeconfig .*missing.crt",
-            id="missing-ca",
+            {"user": {"client-certificate-data": base64.b64encode(b"x").decode()}},
+            "client-certificate and client-key are not a PEM certificate and PEM key",
+            id="certificate",
         ),
         pytest.param(
-            lambda path: kubeconfig(path, cluster={"proxy-url": "socks5://localhost:1080"}),
-            {},
-            "proxy socks5://localhost:1080 .*is not supported",
-            id="socks",
-        ),
-        pytest.param(lambda path: kubeconfig(path, context={"user": ""}), {}, "names no user", id="no-user"),
-        pytest.param(
-            lambda path: kubeconfig(path, user={"tokenFile": "missing"}),
-            {},
-            "cannot use kubeconfig .*missing",
-            id="missing-token-file",
-        ),
-        pytest.param(
-            lambda path: kubeconfig(path, user={"exec": {"apiVersion": "v1", "command": "no-such-plugin"}}),
-            {},
-            "cannot use kubeconfig .*no-such-plugin",
-            id="missing-plugin",
+            {"user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}}},
+            "user 'me' in .*config: exec plugin no-such-plugin: No such file or directory; install it",
+            id="plugin",
         ),
     ],
-)  # fmt: skip
-async def test_unusable_configuration_is_one_clear_line(
-    tmp_path: Path, write: Any, options: dict[str, str], message: str
+)
+async def test_credentials_that_cannot_work_are_found_at_once(
+    tmp_path: Path, parts: dict[str, Any], message: str
 ) -> None:
-    """The error names the file and what is wrong with it."""
-    path = tmp_path / "config"
-    write(path)
+    """Before the first request, and in one line that names the file and the entry."""
+    path = kubeconfig(tmp_path / "config", **parts)
     with pytest.raises(ConfigurationError, match=message) as raised:
-        await connected_to(ConnectionOptions(kubeconfig=path, **options))
+        await connected_to(ConnectionOptions(kubeconfig=path))
     assert "\n" not in str(raised.value)
 
 
-class SecureServer:
-    """An HTTPS server with a CA of its own, which wants client certificates when told so."""
-
-    def __init__(self, directory: Path) -> None:
-        self.ca, ca_key = _certificate("ca")
-        self.client, self.client_key = _certificate("client", self.ca, ca_key)
-        certificate, key = _certificate("127.0.0.1", self.ca, ca_key)
-        (directory / "server.pem").write_bytes(_pem(certificate) + _pem_key(key))
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(directory / "server.pem")
-        self.context.load_verify_locations(cadata=_pem(self.ca).decode())
-        self.seen: list[tuple[str | None, str | None]] = []
-        self.accepted: set[str | None] | None = None
-
-    async def start(self) -> TestServer:
-        application = web.Application()
-        application.router.add_get("/{path:.*}", self._answer)
-        server = TestServer(application)
-        await server.start_server(ssl=self.context)
-        return server
-
-    async def _answer(self, request: web.Request) -> web.Response:
-        assert request.transport is not None
-        peer = request.transport.get_extra_info("peercert") or {}
-        names = [value for part in peer.get("subject", ()) for name, value in part if name == "commonName"]
-        authorization = request.headers.get("Authorization")
-        self.seen.append((authorization, names[0] if names else None))
-        if self.accepted is not None and authorization not in self.accepted:
-            return web.json_response(
-                {"kind": "Status", "reason": "Unauthorized", "message": "Unauthorized"}, status=401
-            )
-        return web.json_response({"kind": "Node"})
-
-
-def _certificate(
-    name: str, issuer: x509.Certificate | None = None, issuer_key: ec.EllipticCurvePrivateKey | None = None
-) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer.subject if issuer is not None else subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=1))
-        .not_valid_after(now + timedelta(hours=1))
-        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
-    )
-    if name == "127.0.0.1":
-        builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("cluster.example")]), critical=False)
-    return builder.sign(issuer_key or key, hashes.SHA256()), key
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _pem_key(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _data(pem: bytes) -> str:
-    return base64.b64encode(pem).decode()
-
-
-@pytest.fixture
-def secure(tmp_path: Path) -> SecureServer:
-    return SecureServer(tmp_path)
-
-
-async def test_ca_and_token_of_a_kubeconfig(secure: SecureServer, tmp_path: Path) -> None:
+async def test_ca_and_token_of_a_kubeconfig(tmp_path: Path) -> None:
     """The server is checked against the CA and its name; the token goes into the header."""
-    server = await secure.start()
-    cluster = {"certificate-authority-data": _data(_pem(secure.ca)), "tls-server-name": "cluster.example"}
-    path = kubeconfig(tmp_path / "config", str(server.make_url("/")), cluster=cluster)
-    async with connect(ConnectionOptions(kubeconfig=path)) as client:
-        assert await client.get(NODES, "n") == {"kind": "Node"}
-    assert secure.seen == [("Bearer secret", None)]
-    await server.close()
+    server = SecureServer(AUTHORITY.server_context("cluster.example"))
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url, cluster={"tls-server-name": "cluster.example"})
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            assert await client.get(NODES, "n") == {"kind": "Node"}
+    assert server.seen == [("Bearer secret", None)]
 
 
-async def test_client_certificate_of_a_kubeconfig(
-    secure: SecureServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A certificate identifies the client without a header; its key does not stay in temporary files."""
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    secure.context.verify_mode = ssl.CERT_REQUIRED
-    server = await secure.start()
-    cluster = {"certificate-authority-data": _data(_pem(secure.ca)), "tls-server-name": "cluster.example"}
-    user = {
-        "client-certificate-data": _data(_pem(secure.client)),
-        "client-key-data": _data(_pem_key(secure.client_key)),
-    }
-    path = kubeconfig(tmp_path / "config", str(server.make_url("/")), cluster=cluster, user=user)
-    async with connect(ConnectionOptions(kubeconfig=path)) as client:
-        await client.get(NODES, "n")
-    assert secure.seen == [(None, "client")]
-    assert not list((tmp_path / "tmp").iterdir())
-    await server.close()
-
-
-@pytest.mark.parametrize(
-    "cluster",
-    [pytest.param({}, id="other-ca"), pytest.param({"certificate-authority": "ca.crt"}, id="other-name")],
-)
-async def test_untrusted_server_is_refused(secure: SecureServer, tmp_path: Path, cluster: dict[str, str]) -> None:
-    """No request reaches a server that is not the one in the kubeconfig."""
-    server = await secure.start()
-    await anyio.Path(tmp_path / "ca.crt").write_bytes(_pem(secure.ca))
-    path = kubeconfig(tmp_path / "config", str(server.make_url("/")), cluster=cluster)
-    async with connect(ConnectionOptions(kubeconfig=path)) as client:
-        with pytest.raises(TransportError, match="certificate"):
-            await client.get(NODES, "n")
-    assert secure.seen == []
-    await server.close()
-
-
-async def test_insecure_skip_tls_verify(secure: SecureServer, tmp_path: Path) -> None:
+async def test_insecure_skip_tls_verify(tmp_path: Path) -> None:
     """Whoever asks for no checks gets none."""
-    server = await secure.start()
-    path = kubeconfig(tmp_path / "config", str(server.make_url("/")), cluster={"insecure-skip-tls-verify": True})
-    async with connect(ConnectionOptions(kubeconfig=path)) as client:
-        await client.get(NODES, "n")
-    await server.close()
+    server = SecureServer(Authority("other").server_context("other.example"))
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url, cluster={"insecure-skip-tls-verify": True})
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            await client.get(NODES, "n")
+    assert len(server.seen) == 1
+
+
+async def test_client_certificate_of_a_kubeconfig(tmp_path: Path) -> None:
+    """A certificate identifies the client without a header."""
+    pair = AUTHORITY.issue("client")
+    user = {
+        "client-certificate-data": base64.b64encode(pair.chain).decode(),
+        "client-key-data": base64.b64encode(pair.key).decode(),
+    }
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url, user=user)
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            await client.get(NODES, "n")
+    assert server.seen == [(None, "client")]
 
 
 PLUGIN = """
@@ -271,96 +158,138 @@ import json, pathlib, sys
 counter = pathlib.Path(sys.argv[1])
 number = int(counter.read_text() or 0) + 1
 counter.write_text(str(number))
-print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
-                  "status": {"token": f"token-{number}"}}))
+status = json.loads(pathlib.Path(sys.argv[2]).read_text())[number - 1]
+print(json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}))
 """
 
 
-async def test_exec_plugin_runs_again_after_a_401(secure: SecureServer, tmp_path: Path) -> None:
+async def plugin_user(directory: Path, *statuses: dict[str, str]) -> dict[str, Any]:
+    """A kubeconfig user whose plugin gives these credentials one after the other."""
+    for name, text in (("plugin.py", PLUGIN), ("counter", ""), ("statuses", json.dumps(statuses))):
+        await anyio.Path(directory / name).write_text(text)
+    arguments = [str(directory / name) for name in ("plugin.py", "counter", "statuses")]
+    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": arguments}}
+
+
+async def test_exec_plugin_runs_again_after_a_401(tmp_path: Path) -> None:
     """An expired token of a plugin is replaced without the caller noticing."""
-    secure.accepted = {"Bearer token-2"}
-    server = await secure.start()
-    await anyio.Path(tmp_path / "plugin.py").write_text(PLUGIN)
-    await anyio.Path(tmp_path / "counter").write_text("")
-    arguments = [str(tmp_path / "plugin.py"), str(tmp_path / "counter")]
-    user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": arguments}}
-    cluster = {"insecure-skip-tls-verify": True}
-    path = kubeconfig(tmp_path / "config", str(server.make_url("/")), cluster=cluster, user=user)
-    async with connect(ConnectionOptions(kubeconfig=path)) as client:
-        assert await client.get(NODES, "n") == {"kind": "Node"}
-    assert [authorization for authorization, _ in secure.seen] == ["Bearer token-1", "Bearer token-2"]
-    await server.close()
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    server.accepted = {("Bearer two", None)}
+    async with server.running() as url:
+        user = await plugin_user(tmp_path, {"token": "one"}, {"token": "two"})
+        path = kubeconfig(tmp_path / "config", url, user=user)
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            assert await client.get(NODES, "n") == {"kind": "Node"}
+    assert server.seen == [("Bearer one", None), ("Bearer two", None)]
 
 
-async def test_token_file_of_a_kubeconfig(secure: SecureServer, tmp_path: Path) -> None:
-    """`tokenFile` is relative to the kubeconfig, outranks `token`, and is read again after a 401."""
-    secure.accepted = {"Bearer two"}
-    server = await secure.start()
-    token = anyio.Path(tmp_path / "keys/token")
-    await token.parent.mkdir()
-    await token.write_text("one\n")
-    path = kubeconfig(
-        tmp_path / "config",
-        str(server.make_url("/")),
-        cluster={"insecure-skip-tls-verify": True},
-        user={"tokenFile": "keys/token", "token": "static"},
-    )
-    async with connect(ConnectionOptions(kubeconfig=path)) as client:
-        with pytest.raises(Exception, match="does not accept the credentials"):
+async def test_certificates_of_an_exec_plugin(tmp_path: Path, clock: ManualClock) -> None:
+    """They are replaced before they expire and after a 401, each time with a new connection."""
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    server.accepted = {(None, "one"), (None, "two")}
+
+    def status(name: str, **more: str) -> dict[str, str]:
+        pair = AUTHORITY.issue(name)
+        return {"clientCertificateData": pair.chain.decode(), "clientKeyData": pair.key.decode(), **more}
+
+    expiry = "2026-01-01T01:00:00Z"
+    user = await plugin_user(tmp_path, status("one", expirationTimestamp=expiry), status("two"), status("three"))
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url, user=user)
+        async with connect(ConnectionOptions(kubeconfig=path), clock=clock) as client:
             await client.get(NODES, "n")
-        await token.write_text("two\n")
-        await client.get(NODES, "n")
-    assert [authorization for authorization, _ in secure.seen] == ["Bearer one", "Bearer one", "Bearer two"]
-    await server.close()
+            await clock.advance(3600 * 24 * 365 * 10)
+            await client.get(NODES, "n")
+            server.accepted = {(None, "three")}
+            await client.get(NODES, "n")
+    assert [name for _, name in server.seen] == ["one", "two", "two", "three"]
 
 
-async def test_service_account_of_a_pod(secure: SecureServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inside a pod the mounted service account is used, before ~/.kube/config."""
+async def test_token_file_of_a_kubeconfig(tmp_path: Path) -> None:
+    """`tokenFile` is read again after a 401; when it holds nothing new, the error says which credentials failed."""
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    server.accepted = {("Bearer two", None)}
+    token = anyio.Path(tmp_path / "token")
+    await token.write_text("one\n")
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url, user={"tokenFile": "token"})
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            with pytest.raises(
+                UnauthorizedError, match=f"does not accept the credentials: the token in {token}; check"
+            ):
+                await client.get(NODES, "n")
+            await token.write_text("two\n")
+            await client.get(NODES, "n")
+    assert [authorization for authorization, _ in server.seen] == ["Bearer one", "Bearer one", "Bearer two"]
+
+
+async def test_expired_token_of_a_kubeconfig(tmp_path: Path) -> None:
+    """The message names the user and the file and says what to do, without the token."""
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    server.accepted = set()
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url)
+        async with connect(ConnectionOptions(kubeconfig=path)) as client:
+            with pytest.raises(UnauthorizedError) as raised:
+                await client.get(NODES, "n")
+    assert str(raised.value) == (
+        "the API server does not accept the credentials: "
+        f"the token or password of user 'me' in {path}; it may have expired: put a new one there"
+    )
+
+
+@pytest.fixture
+def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the kubelet mounts into a pod."""
     account = tmp_path / "serviceaccount"
     account.mkdir()
     (account / "token").write_text("pod-token\n")
-    (account / "ca.crt").write_bytes(_pem(secure.ca))
+    (account / "ca.crt").write_bytes(AUTHORITY.pem)
     (account / "namespace").write_text("kubeflow-system")
-    kubeconfig(tmp_path / "home/.kube/config", "https://home")
     monkeypatch.setattr(connection, "SERVICE_ACCOUNT", account)
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
-    async with connect() as client:
-        assert client.server == "https://10.0.0.1:443"
-        assert client.namespace == "kubeflow-system"
-        assert await client._transport._credentials.authorization() == "Bearer pod-token"
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    return account
 
 
-async def test_incomplete_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_service_account_of_a_pod(
+    service_account: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
+) -> None:
+    """Inside a pod the mounted service account is used before ~/.kube/config; a rotated CA and token are followed."""
+    kubeconfig(tmp_path / "home/.kube/config", "https://home")
+    new = Authority("new")
+    old_server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    new_server = SecureServer(new.server_context("127.0.0.1"))
+    async with old_server.running(), new_server.running():
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(old_server.port))
+        async with connect(clock=clock) as client:
+            assert client.namespace == "kubeflow-system"
+            await client.get(NODES, "n")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(new_server.port))
+        async with connect(clock=clock) as client:
+            await anyio.Path(service_account / "ca.crt").write_bytes(AUTHORITY.pem + new.pem)
+            await anyio.Path(service_account / "token").write_text("new-token")
+            await clock.advance(60)
+            await client.get(NODES, "n")
+    assert old_server.seen == [("Bearer pod-token", None)]
+    assert new_server.seen == [("Bearer new-token", None)]
+
+
+@pytest.mark.parametrize("missing", ["token", "ca.crt", "namespace"])
+async def test_incomplete_service_account(service_account: Path, missing: str) -> None:
     """A pod without a mounted token is told what to check."""
-    monkeypatch.setattr(connection, "SERVICE_ACCOUNT", tmp_path)
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    await anyio.Path(service_account / missing).unlink()
     with pytest.raises(ConfigurationError, match="automountServiceAccountToken"):
         await connected_to()
 
 
-@pytest.mark.parametrize(
-    ("server", "no_proxy", "expected"),
-    [
-        pytest.param("https://cluster.example", "", "http://proxy:3128", id="remote"),
-        pytest.param("https://cluster.example", "cluster.example", None, id="no-proxy"),
-        pytest.param("https://127.0.0.1:6443", "", None, id="loopback"),
-    ],
-)
-async def test_proxy_of_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str, no_proxy: str, expected: str | None
-) -> None:
-    """$HTTPS_PROXY applies to remote clusters only."""
-    monkeypatch.setenv("https_proxy", "http://proxy:3128")
-    monkeypatch.setenv("no_proxy", no_proxy)
-    async with connect(ConnectionOptions(kubeconfig=kubeconfig(tmp_path / "config", server))) as client:
-        assert client._transport.endpoint.proxy == expected
-
-
-async def test_secrets_are_not_in_errors(tmp_path: Path) -> None:
-    """A kubeconfig that cannot be used does not leak its token."""
-    path = kubeconfig(tmp_path / "config", context={"cluster": "other"}, user={"token": "top-secret"})
-    with pytest.raises(ConfigurationError) as raised:
-        await connected_to(ConnectionOptions(kubeconfig=path))
-    assert "top-secret" not in json.dumps(str(raised.value))
+async def test_requests_are_counted_where_the_caller_wants(tmp_path: Path) -> None:
+    """The series carry the names of client-go."""
+    metrics = Metrics()
+    server = SecureServer(AUTHORITY.server_context("127.0.0.1"))
+    async with server.running() as url:
+        path = kubeconfig(tmp_path / "config", url)
+        async with connect(ConnectionOptions(kubeconfig=path), metrics=metrics) as client:
+            await client.get(NODES, "n")
+    labels = {"code": "200", "method": "GET", "host": f"127.0.0.1:{server.port}"}
+    assert metrics.registry.get_sample_value("rest_client_requests_total", labels) == 1

@@ -18,17 +18,8 @@ from structlog.testing import capture_logs
 
 from tests.kube.objects import pod
 from trainer.kube import http
-from trainer.kube.client import (
-    DeleteOptions,
-    EventType,
-    ListOptions,
-    LogOptions,
-    PatchType,
-    Propagation,
-    Selection,
-    WatchOptions,
-)
-from trainer.kube.credentials import FixedCredentials
+from trainer.kube.client import DeleteOptions, EventType, ListOptions, LogOptions, PatchType, Propagation, WatchOptions
+from trainer.kube.credentials import FixedCredentials, Identity
 from trainer.kube.errors import (
     ApiError,
     ConflictError,
@@ -43,7 +34,9 @@ from trainer.kube.errors import (
 from trainer.kube.http import HttpClient
 from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBSETS, NODES, PODS
-from trainer.kube.transport import RETRIES, Endpoint
+from trainer.kube.retries import REQUESTED_RETRIES
+from trainer.kube.selection import Selection
+from trainer.kube.transport import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -238,7 +231,7 @@ JOBSET_PATH = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/j"
             "application/json", {"apiVersion": "v1", "kind": "DeleteOptions"}, id="delete-collection",
         ),
         pytest.param(
-            lambda c: c.list_page(PODS, Selection(None, "a in (b,c)"), ListOptions("0", 500)),
+            lambda c: c.list_page(PODS, Selection(None, "a in (b,c)"), ListOptions("0", limit=500)),
             "GET", "/api/v1/pods", {"labelSelector": "a in (b,c)", "resourceVersion": "0", "limit": "500"},
             None, None, id="list-page",
         ),
@@ -323,8 +316,8 @@ async def test_list_follows_continue_tokens(client: HttpClient, api: ApiServer) 
         pytest.param(text_answer("", 502), ApiError, "answered with HTTP status 502", id="empty"),
         pytest.param(text_answer("", 401), UnauthorizedError, "does not accept the credentials", id="unauthorized"),
         pytest.param(json_answer({}, 302, Location="/login"), ApiError, "HTTP status 302", id="redirect"),
-        pytest.param(text_answer("<html>"), TransportError, "is this a Kubernetes API server", id="not-json"),
-        pytest.param(text_answer("[]"), TransportError, "is this a Kubernetes API server", id="not-an-object"),
+        pytest.param(text_answer("<html>"), TransportError, "not from a Kubernetes API server", id="not-json"),
+        pytest.param(text_answer("[]"), TransportError, "not from a Kubernetes API server", id="not-an-object"),
     ],
 )
 async def test_failures_are_typed(
@@ -389,8 +382,7 @@ async def test_what_the_client_retries(
     pause: tuple[float, float],
 ) -> None:
     """Broken GETs, and whatever the server puts off, are sent again after the right pause."""
-    # aiohttp itself repeats an idempotent request once, at once, when the connection breaks.
-    api.answers = [*[answer] * (2 if answer is broken else 1), json_answer({"kind": "Node"})]
+    api.answers = [answer, json_answer({"kind": "Node"})]
     outcome, pauses = await retried(call(client), clock)
     assert outcome == {"kind": "Node"}
     assert len(pauses) == 1
@@ -427,7 +419,7 @@ async def test_retries_are_bounded(client: HttpClient, api: ApiServer, clock: Ma
     api.answers = [failure(429, "TooManyRequests", Retry_After="1")]
     outcome, pauses = await retried(client.get(NODES, "n"), clock)
     assert isinstance(outcome, TooManyRequestsError)
-    assert len(pauses) == RETRIES
+    assert len(pauses) == REQUESTED_RETRIES
 
 
 def open_connections(client: HttpClient) -> int:
@@ -439,13 +431,15 @@ def open_connections(client: HttpClient) -> int:
 class ScriptedCredentials:
     """Credentials that are renewed from a list."""
 
-    def __init__(self, *values: str) -> None:
-        self.values = list(values)
+    description = "those of a script"
 
-    async def authorization(self) -> str | None:
+    def __init__(self, *values: str) -> None:
+        self.values = [Identity(value) for value in values]
+
+    async def current(self) -> Identity:
         return self.values[0]
 
-    async def renew(self, rejected: str | None) -> str | None:
+    async def renew(self, rejected: Identity) -> Identity | None:
         assert rejected == self.values[0]
         if len(self.values) == 1:
             return None
@@ -558,7 +552,7 @@ EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too o
         pytest.param(
             chunks_answer(event("ADDED", pod("a")), then=abort), TransportError, "GET http", id="connection-lost"
         ),
-        pytest.param(chunks_answer(event("ADDED", pod("a"))[:-9]), TransportError, "not a JSON object", id="cut-off"),
+        pytest.param(chunks_answer(event("ADDED", pod("a"))[:-9]), TransportError, "cut off, or not", id="cut-off"),
     ],
 )
 async def test_watch_failures_are_typed(
@@ -654,3 +648,14 @@ async def test_log_failures_are_typed(client: HttpClient, api: ApiServer) -> Non
     with pytest.raises(NotFoundError):
         async with client.logs("p", "ns"):
             pass
+
+
+async def test_metadata_alone_can_be_asked_for(client: HttpClient, api: ApiServer) -> None:
+    """A selection of metadata only is negotiated in lists and in watches."""
+    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
+    api.answers = [json_answer({"metadata": {"resourceVersion": "1"}, "items": [partial]}), chunks_answer()]
+    await client.list_page(PODS, Selection(metadata_only=True))
+    async with client.watch(PODS, Selection(metadata_only=True)):
+        pass
+    kinds = [request.headers["Accept"].split(";")[1] for request in api.seen]
+    assert kinds == ["as=PartialObjectMetadataList", "as=PartialObjectMetadata"]

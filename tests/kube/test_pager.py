@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import msgspec
 import pytest
 
 from tests.kube.objects import pod
-from trainer.kube.client import ListOptions, Selection
+from trainer.kube.client import ListOptions, ObjectList
 from trainer.kube.errors import GoneError, InternalError
-from trainer.kube.informer import strip_managed_fields
-from trainer.kube.objects import name_of
-from trainer.kube.pager import PAGE_SIZE, list_all
+from trainer.kube.objects import Object, name_of
+from trainer.kube.pager import PAGE_BYTES, PAGE_SIZE, collect, list_all
 from trainer.kube.resource import PODS
+from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient
 
+if TYPE_CHECKING:
+    from trainer.kube.cached_object import RawJson
+
 EXPIRED = GoneError(410, "the provided continue parameter is too old", reason="Expired")
+
+
+def decode(raw: RawJson) -> Object:
+    return msgspec.json.decode(raw, type=dict)
 
 
 @pytest.fixture
@@ -24,38 +34,62 @@ def client() -> FakeClient:
 
 async def test_reads_all_pages(client: FakeClient) -> None:
     """All objects come in one list, read in pages; only the first request names a resource version."""
-    listed = await list_all(client, PODS, Selection(), resource_version="0")
-    assert len(listed.items) == 2 * PAGE_SIZE + 1
-    assert listed.resource_version == str(2 * PAGE_SIZE + 1)
-    assert [request.body for request in client.requests] == [
-        ListOptions(resource_version="0", limit=PAGE_SIZE),
-        ListOptions(limit=PAGE_SIZE, continue_token="500"),
-        ListOptions(limit=PAGE_SIZE, continue_token="1000"),
+    collected = await collect(client, PODS, Selection(), decode, resource_version="0")
+    assert len(collected.items) == 2 * PAGE_SIZE + 1
+    assert collected.resource_version == str(2 * PAGE_SIZE + 1)
+    options: list[ListOptions] = [request.body for request in client.requests]
+    assert [(request.resource_version, request.limit) for request in options] == [
+        ("0", PAGE_SIZE),
+        ("", PAGE_SIZE),
+        ("", PAGE_SIZE),
     ]
+    assert [bool(request.continue_token) for request in options] == [False, True, True]
 
 
-async def test_expired_continue_token_leads_to_one_full_list(client: FakeClient) -> None:
+async def test_version_that_was_seen_is_listed_at_once(client: FakeClient) -> None:
+    """With a limit the server would read that very version, which may be compacted, instead of a newer one."""
+    await collect(client, PODS, Selection(), decode, resource_version="7")
+    assert [request.body for request in client.requests] == [ListOptions(resource_version="7")]
+
+
+class Pages:
+    """Answers requests one after another, an exception by raising it."""
+
+    def __init__(self, *answers: ObjectList | Exception) -> None:
+        self._answers = list(answers)
+        self.options: list[ListOptions] = []
+
+    async def list_page(self, resource: object, selection: object, options: ListOptions) -> ObjectList:
+        self.options.append(options)
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def test_expired_continue_token_leads_to_one_full_list() -> None:
     """A snapshot that is gone half-way is replaced by a whole new one, without duplicates."""
-    await client.list_page(PODS)
-    client.requests.clear()
-    page = await client.list_page(PODS, options=ListOptions(limit=PAGE_SIZE))
-
-    class Expiring:
-        """Answers the second page with 410."""
-
-        def __init__(self) -> None:
-            self.options: list[ListOptions] = []
-
-        async def list_page(self, resource: object, selection: object, options: ListOptions) -> object:
-            self.options.append(options)
-            if options.continue_token:
-                raise EXPIRED
-            return page if options.limit else await client.list_page(PODS)
-
-    source = Expiring()
-    listed = await list_all(source, PODS, Selection(), resource_version="0")  # type: ignore[arg-type]
-    assert len({name_of(item) for item in listed.items}) == len(listed.items) == 2 * PAGE_SIZE + 1
+    source = Pages(ObjectList.of([pod("a")], "5", "token"), EXPIRED, ObjectList.of([pod("a"), pod("b")], "6"))
+    collected = await collect(source, PODS, Selection(), decode, resource_version="0")
+    assert [name_of(obj) for obj in collected.items] == ["a", "b"]
+    assert collected.resource_version == "6"
     assert source.options[-1] == ListOptions(resource_version="0")
+
+
+@pytest.mark.parametrize(
+    ("size", "limit"),
+    [
+        pytest.param(100, PAGE_SIZE, id="small-objects"),
+        pytest.param(PAGE_BYTES // 20, 19, id="large-objects"),
+        pytest.param(2 * PAGE_BYTES, 1, id="larger-than-a-page"),
+    ],
+)
+async def test_pages_of_large_objects_have_fewer(size: int, limit: int) -> None:
+    """A page is about four megabytes at most, so that it neither fills the memory nor holds up the loop."""
+    large = pod("a") | {"data": "x" * size}
+    source = Pages(ObjectList.of([large] * 2, "5", "token"), ObjectList.of([], "5"))
+    await collect(source, PODS, Selection(), decode)
+    assert source.options[1].limit == limit
 
 
 @pytest.mark.parametrize("error", [EXPIRED, InternalError(500, "boom")], ids=["gone", "internal"])
@@ -66,8 +100,8 @@ async def test_failure_of_the_first_page_is_the_callers(client: FakeClient, erro
         await list_all(client, PODS, Selection())
 
 
-async def test_transform_applies_to_every_object() -> None:
-    """Objects are transformed as they arrive."""
-    client = FakeClient(pod("a", managedFields=[{"manager": "m"}]))
-    listed = await list_all(client, PODS, Selection(), transform=strip_managed_fields)
-    assert "managedFields" not in listed.items[0]["metadata"]
+async def test_items_of_a_whole_list_know_their_kind() -> None:
+    """Items of built-in kinds lack apiVersion and kind on the wire; whoever reads the list sees them."""
+    source = Pages(ObjectList([b'{"metadata":{"name":"a"}}'], "5"))
+    listed = await list_all(source, PODS, Selection())
+    assert listed.items == [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}]

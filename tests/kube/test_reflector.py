@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from tests.kube.objects import pod
-from trainer.kube.client import EVERYTHING, ListOptions, WatchOptions
+from trainer.kube.cached_object import CachedObject
+from trainer.kube.client import DEFAULT_WATCH, EventType, ListOptions, WatchEvent, WatchOptions
 from trainer.kube.errors import (
     ApiError,
+    BadRequestError,
     ForbiddenError,
     GoneError,
+    InvalidError,
     KubeError,
     NotFoundError,
     ServerTimeoutError,
     TooManyRequestsError,
     TransportError,
 )
-from trainer.kube.informer import strip_managed_fields
-from trainer.kube.objects import Object, name_of
-from trainer.kube.reflector import WATCH_SECONDS, WATCH_SLACK, Listing, Reflector, State, Watching
-from trainer.kube.resource import PODS
+from trainer.kube.reflector import IDLE, WATCH_SECONDS, Listing, Reflector, State, Streaming, Watching
+from trainer.kube.resource import PODS, Resource
+from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from tests.kube.conftest import Background
+    from trainer.kube.cached_object import RawJson
 
 TOO_OLD = GoneError(410, "too old resource version", reason="Expired")
 TOO_LARGE = ServerTimeoutError(
@@ -36,20 +43,27 @@ TOO_LARGE = ServerTimeoutError(
 )
 
 
+def convert(raw: RawJson) -> CachedObject:
+    return CachedObject.compact(raw, "v1", "Pod")
+
+
 class RecordingSink:
     """Writes down what it is told."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
 
-    def replace(self, objects: list[Object]) -> None:
-        self.calls.append(("replace", " ".join(map(name_of, objects))))
+    async def replace(self, objects: list[CachedObject], resource_version: str) -> None:
+        self.calls.append(("replace", " ".join(obj.key.name for obj in objects)))
 
-    def put(self, obj: Object) -> None:
-        self.calls.append(("put", name_of(obj)))
+    def put(self, obj: CachedObject) -> None:
+        self.calls.append(("put", obj.key.name))
 
-    def remove(self, obj: Object) -> None:
-        self.calls.append(("remove", name_of(obj)))
+    def remove(self, obj: CachedObject) -> None:
+        self.calls.append(("remove", obj.key.name))
+
+    def caught_up(self, resource_version: str) -> None:
+        self.calls.append(("caught up", resource_version))
 
 
 @pytest.fixture
@@ -64,7 +78,7 @@ def sink() -> RecordingSink:
 
 @pytest.fixture
 def reflector(client: FakeClient, sink: RecordingSink, clock: ManualClock) -> Reflector:
-    return Reflector(client, PODS, EVERYTHING, sink, clock=clock, transform=strip_managed_fields)
+    return Reflector(client, PODS, EVERYTHING, sink, clock=clock, convert=convert)
 
 
 class Stepping:
@@ -84,6 +98,11 @@ class Stepping:
 
     async def _run(self, state: State) -> None:
         self.state = await self._reflector.step(state)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the step has not ended."""
+        return self.state is None
 
     async def finish(self) -> float:
         """Let the pause at the end of the step pass and return its seconds."""
@@ -145,6 +164,20 @@ async def test_failed_list_pauses_and_repeats(
     seconds = await stepping.finish()
     assert stepping.state == Listing("0")
     assert 0.8 <= seconds <= 1.6
+
+
+async def test_what_is_wrong_is_said_once(
+    reflector: Reflector, client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """A failure that lasts is one warning with the remedy, and its end one line; a CRD is looked for each 10 s."""
+    for _ in range(8):
+        client.fail_next(NotFoundError(404, "the server could not find the requested resource"))
+    with capture_logs() as logs:
+        background(reflector.run())
+        await clock.advance(1.6 + 3.2 + 6.4 + 5 * 10)
+    told = [(entry["log_level"], entry.get("error")) for entry in logs if entry["log_level"] != "debug"]
+    remedy = "pods is not served by the API server: install the Pod CRD"
+    assert told == [("warning", remedy), ("info", None)]
 
 
 async def test_pause_is_as_long_as_the_server_asks(client: FakeClient, clock: ManualClock, stepping: Stepping) -> None:
@@ -214,12 +247,14 @@ async def test_broken_watch_continues_from_the_last_version(
 async def test_compacted_history_leads_to_a_fresh_list(
     reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping
 ) -> None:
-    """410 is answered with a quorum list, at once the first time."""
+    """410 is answered with a new list that is not older than what was seen, at once the first time."""
     client.add(pod("c"))
     client.compact()
-    assert await reflector.step(Watching("2")) == Listing("")
-    assert await reflector.step(Listing("")) == Watching("3")
-    assert sink.calls == [("replace", "a b c")]
+    assert await reflector.step(Watching("2")) == Streaming("2")
+    await stepping.start(Streaming("2"))
+    assert sink.calls == [("replace", "a b c"), ("caught up", "3")]
+    options: WatchOptions = client.requests[-1].body
+    assert (options.resource_version, options.send_initial_events) == ("2", True)
 
 
 async def test_repeated_410_backs_off(
@@ -227,45 +262,218 @@ async def test_repeated_410_backs_off(
 ) -> None:
     """A server that lists but refuses every watch with 410 is not hammered, although its lists succeed."""
     client.fail_next(TOO_OLD, verb="watch")
-    assert await reflector.step(Watching("2")) == Listing("")
+    assert await reflector.step(Watching("2")) == Streaming("2")
     assert await reflector.step(Listing("")) == Watching("2")
     client.fail_next(TOO_OLD, verb="watch")
     await stepping.start(Watching("2"))
     seconds = await stepping.finish()
-    assert stepping.state == Listing("")
+    assert stepping.state == Streaming("2")
     assert seconds >= 1.6
 
 
-async def test_success_of_the_watch_resets_the_pause(
+async def test_two_minutes_without_failure_reset_the_pause(
     reflector: Reflector, client: FakeClient, clock: ManualClock, stepping: Stepping
 ) -> None:
-    """After an event the next failure waits the shortest time again."""
-    for _ in range(4):
+    """A single success in between does not: a server that flaps is not hammered."""
+    pauses = []
+    for quiet in (0, 0, 0, 60, 121):
+        await clock.advance(quiet)
         client.fail_next(TransportError("refused"))
         await stepping.start(Watching("2"))
-        await stepping.finish()
+        pauses.append(await stepping.finish())
+    assert pauses[3] >= 0.8 * 2**3
+    assert pauses[4] <= 1.6
+
+
+async def test_an_open_watch_clears_the_error(reflector: Reflector, client: FakeClient, stepping: Stepping) -> None:
+    """What is wrong is forgotten as soon as the server answers again, even if there is nothing to tell."""
+    client.fail_next(TransportError("refused"))
     await stepping.start(Watching("2"))
-    client.add(pod("c"))
-    await settle()
+    await stepping.finish()
+    assert has_failed(reflector)
+    await stepping.start(Watching("2"))
     assert reflector.last_error is None
-    client.end_watches(TransportError("reset"))
-    await settle()
-    seconds = await stepping.finish()
-    assert seconds < 1.7
 
 
 async def test_silent_connection_is_given_up(
     reflector: Reflector, client: FakeClient, clock: ManualClock, stepping: Stepping
 ) -> None:
-    """A watch that the server should have ended but did not counts as broken and is opened again."""
+    """A watch without event or bookmark for 90 s counts as dead and is opened anew, at once and from where it was."""
     await stepping.start(Watching("2"))
-    seconds = client.requests[0].body.timeout_seconds
-    await clock.advance(seconds + WATCH_SLACK - 1)
-    assert not has_failed(reflector)
+    await clock.advance(IDLE - 1)
+    client.add(pod("c"))
+    await clock.advance(IDLE - 1)
+    assert stepping.is_running
     await clock.advance(1)
-    assert has_failed(reflector)
+    assert stepping.state == Watching("3")
+    assert clock.sleeping == []
+
+
+async def test_deleted_definition_leads_to_a_list(reflector: Reflector, client: FakeClient, stepping: Stepping) -> None:
+    """A 404 of a watch means that all objects are gone, which no event tells."""
+    client.fail_next(NotFoundError(404, "the server could not find the requested resource"))
+    await stepping.start(Watching("2"))
     await stepping.finish()
-    assert stepping.state == Watching("2")
+    assert stepping.state == Streaming("")
+
+
+async def test_streaming_list_goes_on_as_the_watch(
+    reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping
+) -> None:
+    """The initial events become one replacement, and the same request brings what comes after."""
+    await stepping.start(Streaming(""))
+    client.add(pod("c"))
+    await settle()
+    assert sink.calls == [("replace", "a b"), ("caught up", "2"), ("put", "c")]
+    [request] = client.requests
+    assert request.body.send_initial_events
+    client.end_watches()
+    await settle()
+    assert stepping.state == Watching("3")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(InvalidError(422, "sendInitialEvents is forbidden for watch"), id="feature-off"),
+        pytest.param(BadRequestError(400, "unknown parameter"), id="other-refusal"),
+    ],
+)
+async def test_server_without_streaming_lists_is_listed(
+    reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping, error: ApiError
+) -> None:
+    """A server that refuses a streaming list is asked once, and listed in pages from then on."""
+    client.fail_next(error, verb="watch")
+    assert await reflector.step(Streaming("")) == Listing("0")
+    assert await reflector.step(Listing("0")) == Watching("2")
+    assert await reflector.step(Streaming("2")) == Listing("2")
+    assert [request.verb for request in client.requests] == ["watch", "list"]
+
+
+class ScriptedClient:
+    """Answers each watch with the next list of events; an exception in it breaks the watch."""
+
+    def __init__(self, *scripts: list[WatchEvent | Exception]) -> None:
+        self._scripts = list(scripts)
+
+    @asynccontextmanager
+    async def watch(self, *_: object) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        yield self._events(self._scripts.pop(0))
+
+    async def _events(self, script: list[WatchEvent | Exception]) -> AsyncIterator[WatchEvent]:
+        for event in script:
+            if isinstance(event, Exception):
+                raise event
+            yield event
+
+
+def watch_event(kind: EventType, name: str, version: str, **metadata: Any) -> WatchEvent:
+    return WatchEvent.of(kind, pod(name, resourceVersion=version, **metadata))
+
+
+def bookmark(version: str, *, end: bool = False) -> WatchEvent:
+    annotations = {"annotations": {"k8s.io/initial-events-end": "true"}} if end else {}
+    return WatchEvent.of(EventType.BOOKMARK, {"kind": "Pod", "metadata": {"resourceVersion": version} | annotations})
+
+
+ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
+
+
+@pytest.mark.parametrize(
+    ("state", "script", "calls", "next_state"),
+    [
+        pytest.param(
+            Streaming(""),
+            [
+                watch_event(ADDED, "b", "7"),
+                watch_event(ADDED, "a", "3"),
+                watch_event(MODIFIED, "a", "8"),
+                watch_event(DELETED, "b", "9"),
+                bookmark("9"),
+                bookmark("9", end=True),
+                bookmark("12"),
+            ],
+            [("replace", "a"), ("caught up", "9"), ("caught up", "12")],
+            Watching("12"),
+            id="initial-events-in-no-order",
+        ),
+        pytest.param(
+            Watching("5"),
+            [watch_event(ADDED, "a", "6"), bookmark("9"), TransportError("reset")],
+            [("put", "a"), ("caught up", "9")],
+            Watching("9"),
+            id="bookmark-moves-the-version",
+        ),
+        pytest.param(
+            Watching("5"),
+            [
+                WatchEvent.of(ADDED, {"kind": "Table", "metadata": {"resourceVersion": "6"}}),
+                WatchEvent.of(ADDED, {"kind": "Pod"}),
+                WatchEvent.of(ADDED, pod("without-version")),
+                watch_event(ADDED, "a", "7"),
+            ],
+            [("put", "a")],
+            Watching("7"),
+            id="nonsense-is-skipped",
+        ),
+        pytest.param(
+            Streaming("4"),
+            [watch_event(ADDED, "a", "3"), TransportError("reset")],
+            [],
+            Streaming("4"),
+            id="broken-before-the-end-of-the-initial-events",
+        ),
+        pytest.param(
+            Streaming("4"),
+            [watch_event(ADDED, "a", "3")],
+            [],
+            Listing("4"),
+            id="end-of-the-initial-events-never-marked",
+        ),
+        pytest.param(Streaming("4"), [TOO_OLD], [], Streaming(""), id="version-too-old"),
+        pytest.param(Streaming("4"), [TOO_LARGE], [], Streaming(""), id="version-too-large"),
+    ],
+)
+async def test_step(
+    sink: RecordingSink,
+    clock: ManualClock,
+    background: Background,
+    state: State,
+    script: list[WatchEvent | Exception],
+    calls: list[tuple[str, str]],
+    next_state: State,
+) -> None:
+    """Each script of a server leads to these calls of the sink and to this state."""
+    scripted = ScriptedClient(script)
+    reflector = Reflector(scripted, PODS, EVERYTHING, sink, clock=clock, convert=convert)  # type: ignore[arg-type]
+    stepping = Stepping(background, reflector, clock)
+    await stepping.start(state)
+    await clock.advance(2)
+    assert sink.calls == calls
+    assert stepping.state == next_state
+
+
+async def test_server_that_ignores_streaming_lists_is_listed(
+    reflector: Reflector, client: FakeClient, clock: ManualClock, stepping: Stepping
+) -> None:
+    """A server so old that it never marks the end of initial events is given 90 s of silence, then listed for good."""
+
+    class Old(FakeClient):
+        """Takes no notice of `sendInitialEvents`."""
+
+        @asynccontextmanager
+        async def watch(
+            self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
+        ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+            async with super().watch(resource, selection, replace(options, send_initial_events=False)) as events:
+                yield events
+
+    old = Old(pod("a"), clock=clock)
+    reflector._client = old
+    await stepping.start(Streaming(""))
+    await clock.advance(IDLE)
+    await stepping.finish()
+    assert await reflector.step(Streaming("")) == Listing("0")
 
 
 async def test_watch_that_ends_at_once_backs_off(
@@ -283,9 +491,9 @@ async def test_watch_that_ends_at_once_backs_off(
 async def test_quiet_watch_that_ends_in_time_is_a_success(
     reflector: Reflector, client: FakeClient, clock: ManualClock, stepping: Stepping
 ) -> None:
-    """No event for minutes is normal."""
+    """No event for a minute is normal."""
     await stepping.start(Watching("2"))
-    await clock.advance(300)
+    await clock.advance(60)
     client.end_watches()
     await settle()
     assert stepping.state == Watching("2")
@@ -299,8 +507,8 @@ async def test_run_never_ends_by_itself(
     client.fail_next(TransportError("refused"))
     background(reflector.run())
     await clock.advance(2)
-    assert sink.calls == [("replace", "a b")]
+    assert sink.calls == [("replace", "a b"), ("caught up", "2")]
     client.end_watches(TransportError("reset"))
     client.add(pod("c"))
-    await clock.advance(2)
-    assert sink.calls[1:] == [("put", "c")]
+    await clock.advance(4)
+    assert sink.calls[2:] == [("put", "c")]

@@ -10,13 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trainer.kube.metrics import Metrics
+from trainer.kube.metrics.queues import QueueSeries
 from trainer.kube.testing import ManualClock, settle
 from trainer.kube.workqueue import LOW_PRIORITY, ShutDown, WorkQueue
 
 
 @pytest.fixture
-def queue(clock: ManualClock) -> WorkQueue[str]:
-    return WorkQueue(clock=clock)
+def metrics() -> Metrics:
+    return Metrics()
+
+
+@pytest.fixture
+def queue(clock: ManualClock, metrics: Metrics) -> WorkQueue[str]:
+    return WorkQueue("test", clock=clock, metrics=metrics.series(QueueSeries).for_queue("test"))
+
+
+def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(f"workqueue_{name}", {"name": "test", "controller": "test"} | labels)
 
 
 async def take(queue: WorkQueue[str], count: int) -> list[str]:
@@ -211,10 +222,29 @@ async def test_delay_of_a_key_in_process_starts_a_round_later(queue: WorkQueue[s
     assert await take(queue, 1) == ["a"]
 
 
+async def fail(queue: WorkQueue[str], key: str) -> None:
+    """One round with the key that ends with a failure."""
+    assert await queue.get() == key
+    queue.add_rate_limited(key)
+    queue.done(key)
+
+
+async def wait_of_retry(queue: WorkQueue[str], clock: ManualClock, key: str) -> float:
+    """Seconds from a failed round with this key until it is handed out again."""
+    queue.add(key)
+    await fail(queue, key)
+    started = clock.monotonic()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(fail, queue, key)
+        await settle()
+        await clock.advance(clock.sleeping[0])
+    return clock.monotonic() - started
+
+
 async def test_backoff_doubles_up_to_its_limit_and_is_forgotten(queue: WorkQueue[str], clock: ManualClock) -> None:
     """Rate-limited adds of one key wait 5 ms, 10 ms, ... 1000 s; `forget` starts over; other keys are not affected."""
-    waits = [await wait_of_retry(queue, clock, "a") for _ in range(20)]
-    assert waits[:4] == pytest.approx([0.005, 0.01, 0.02, 0.04])
+    waits = [await wait_of_retry(queue, clock, "a") for _ in range(10)]
+    assert waits[:2] == pytest.approx([0.005, 0.02])
     assert waits[-1] == pytest.approx(1000)
     assert queue.failures("a") == 20
     assert await wait_of_retry(queue, clock, "b") == pytest.approx(0.005)
@@ -223,15 +253,33 @@ async def test_backoff_doubles_up_to_its_limit_and_is_forgotten(queue: WorkQueue
     assert await wait_of_retry(queue, clock, "a") == pytest.approx(0.005)
 
 
-async def wait_of_retry(queue: WorkQueue[str], clock: ManualClock, key: str) -> float:
-    """Seconds from a rate-limited add to the next round."""
-    started = clock.monotonic()
-    queue.add_rate_limited(key)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(take, queue, 1)
-        await settle()
-        await clock.advance(clock.sleeping[0])
-    return clock.monotonic() - started
+async def test_queue_forgets_keys_that_are_over(queue: WorkQueue[str]) -> None:
+    """Without `forget` too, nothing is kept of a key that is done and not to be looked at again."""
+    queue.add("a")
+    await fail(queue, "a")
+    assert queue.failures("a") == 1
+    queue.add("a")
+    assert await queue.get() == "a"
+    assert queue.failures("a") == 1
+    queue.done("a")
+    assert queue.failures("a") == 0
+
+
+async def test_ten_thousand_failing_keys_do_not_delay_a_healthy_one(queue: WorkQueue[str], clock: ManualClock) -> None:
+    """There is no bucket that all keys draw from: the others wait for themselves alone."""
+    failing = [f"failing-{number}" for number in range(10_000)]
+    for _ in range(3):
+        for key in failing:
+            queue.add(key)
+        for key in failing:
+            await fail(queue, key)
+    queue.add("healthy")
+    assert await take(queue, 1) == ["healthy"]
+    queue.add_rate_limited("healthy")
+    await clock.advance(0.005)
+    assert await take(queue, 1) == ["healthy"]
+    await clock.advance(0.015)
+    assert len(await take(queue, 10_000)) == 10_000
 
 
 async def test_delay_does_not_repeat_a_round_that_is_due_anyway(queue: WorkQueue[str], clock: ManualClock) -> None:
@@ -335,6 +383,171 @@ async def test_cancelled_getter_passes_its_wake_up_on(queue: WorkQueue[str], nat
             scope.cancel()
     assert got == ["a"]
     await asyncio.wait([cancelled])
+
+
+async def test_delay_raises_the_priority_of_a_ready_key(queue: WorkQueue[str]) -> None:
+    """Whoever asks, and however late it would do, a key keeps the highest priority that was asked for."""
+    queue.add("a", LOW_PRIORITY)
+    queue.add("b", LOW_PRIORITY)
+    queue.add_after("b", 5, 1)
+    assert await take(queue, 2) == ["b", "a"]
+
+
+async def test_raised_key_goes_to_the_end_of_its_new_priority(queue: WorkQueue[str]) -> None:
+    """Those that had the priority before keep their place."""
+    queue.add("a", LOW_PRIORITY)
+    queue.add("b")
+    queue.add("a")
+    assert await take(queue, 2) == ["b", "a"]
+
+
+async def test_retry_with_another_priority(queue: WorkQueue[str], clock: ManualClock) -> None:
+    """A worker may decide how urgent the next round is."""
+    queue.add("later")
+    key = await queue.get()
+    queue.add_rate_limited(key, LOW_PRIORITY)
+    queue.done(key)
+    await clock.advance(1)
+    queue.add("new")
+    assert await take(queue, 2) == ["new", "later"]
+
+
+async def test_one_waiting_getter_keeps_the_time_for_all(queue: WorkQueue[str], clock: ManualClock) -> None:
+    """However many workers are idle, a delayed key costs one timer and wakes as many as are needed."""
+    got: list[str] = []
+
+    async def worker() -> None:
+        got.extend(await take(queue, 1))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(worker)
+        await settle()
+        for number in range(10):
+            queue.add_after(f"key-{number}", 10 - number)
+            await settle()
+        assert clock.sleeping == [1]
+        await clock.advance(5)
+        assert len(got) == 5
+        assert len(clock.sleeping) == 1
+        await clock.advance(5)
+    assert len(got) == 10
+
+
+async def test_getters_give_way_to_other_tasks(queue: WorkQueue[str]) -> None:
+    """Work that never waits does not starve what else runs on the event loop."""
+    turns = 0
+    is_over = False
+
+    async def other() -> None:
+        nonlocal turns
+        while not is_over:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(other)
+        for number in range(10_000):
+            queue.add(str(number))
+        await take(queue, 10_000)
+        is_over = True
+    assert turns >= 5
+
+
+async def test_shut_down_now_hands_out_nothing_more(queue: WorkQueue[str]) -> None:
+    """What is ready, delayed, or marked while it is processed, is dropped."""
+    queue.add("a")
+    key = await queue.get()
+    queue.add("a")
+    queue.add("b")
+    queue.add_after("c", 1)
+    queue.shut_down_now()
+    queue.done(key)
+    assert len(queue) == 0
+    with pytest.raises(ShutDown, match="'test'"):
+        await queue.get()
+
+
+async def test_drain_waits_for_what_is_ready_and_processing(queue: WorkQueue[str], clock: ManualClock) -> None:
+    """It returns when the last key, a change during the shutdown included, is done."""
+    for key in "abc":
+        queue.add(key)
+    done: list[str] = []
+
+    async def worker() -> None:
+        while True:
+            try:
+                key = await queue.get()
+            except ShutDown:
+                return
+            await clock.sleep(1)
+            done.append(key)
+            queue.done(key)
+
+    async def drain() -> None:
+        await queue.drain()
+        done.append("drained")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker)
+        await settle()
+        queue.add("a")
+        tasks.start_soon(drain)
+        await settle()
+        await clock.advance(10)
+    assert done == ["a", "b", "c", "a", "drained"]
+
+
+async def test_draining_an_idle_queue_returns_at_once(queue: WorkQueue[str]) -> None:
+    """With nothing to wait for nothing is waited for, however often it is asked."""
+    await queue.drain()
+    await queue.drain()
+
+
+async def test_metrics_follow_a_key(queue: WorkQueue[str], clock: ManualClock, metrics: Metrics) -> None:
+    """Adds, waiting, work and retries are counted under the names of controller-runtime, from 0 on."""
+    assert sample(metrics, "adds_total") == 0
+    assert sample(metrics, "depth", priority="0") == 0
+    queue.add("a")
+    queue.add("a")
+    queue.add("b", LOW_PRIORITY)
+    assert sample(metrics, "adds_total") == 2
+    assert sample(metrics, "depth", priority="0") == 1
+    assert sample(metrics, "depth", priority="-100") == 1
+    await clock.advance(3)
+    key = await queue.get()
+    assert sample(metrics, "queue_duration_seconds_sum") == 3
+    await clock.advance(4)
+    assert await queue.get() == "b"
+    await clock.advance(1)
+    queue.add("b")
+    assert sample(metrics, "unfinished_work_seconds") == 6
+    assert sample(metrics, "longest_running_processor_seconds") == 5
+    assert sample(metrics, "depth", priority="-100") == 1
+    queue.add_rate_limited(key)
+    queue.done(key)
+    assert sample(metrics, "work_duration_seconds_sum") == 5
+    assert sample(metrics, "retries_total") == 1
+    assert sample(metrics, "longest_running_processor_seconds") == 1
+    queue.done("b")
+    assert sample(metrics, "unfinished_work_seconds") == 0
+    assert sample(metrics, "longest_running_processor_seconds") == 0
+    await clock.advance(1)
+    assert await take(queue, 2) == ["a", "b"]
+    assert sample(metrics, "adds_total") == 4
+    assert sample(metrics, "depth", priority="0") == 0
+    assert sample(metrics, "depth", priority="-100") == 0
+
+
+def test_label_priority_has_a_limited_number_of_values(queue: WorkQueue[str], metrics: Metrics) -> None:
+    """Priorities beyond the first 25 seen are counted together."""
+    for priority in range(40):
+        queue.add(str(priority), priority)
+    [family] = [family for family in metrics.registry.collect() if family.name == "workqueue_depth"]
+    depths = {entry.labels["priority"]: entry.value for entry in family.samples}
+    assert len(depths) == 26
+    assert depths["exceeded_cardinality_limit"] == 15
+    assert sum(depths.values()) == 40
 
 
 operations = st.lists(

@@ -16,11 +16,11 @@ from trainer.cli.errors import BadInputError
 from trainer.cli.manager import READY, manager_command
 from trainer.cli.manifests import example, install
 from trainer.cli.run import exit_code, follow_on_screen
-from trainer.cli.signals import run_until_signal
 from trainer.cli.submit import submit
 from trainer.kube.clock import SystemClock
 from trainer.kube.connection import ConnectionOptions, connect
 from trainer.kube.logs import configure_logging
+from trainer.kube.signals import run_until_signal
 
 if TYPE_CHECKING:
     from trainer.cli.documents import Document

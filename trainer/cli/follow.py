@@ -14,18 +14,19 @@ from trainer.cli.job_state import JobState
 from trainer.cli.job_warnings import JobWarnings
 from trainer.cli.log_stream import ContainerLog
 from trainer.cli.nodes import JOBSET_NAME, StartedContainer, has_ended, is_first_node, started_containers
-from trainer.kube.client import Selection
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ApiError, KubeError
 from trainer.kube.informer import Informer
 from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
 from trainer.kube.resource import EVENTS, JOBS, PODS
+from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
+    from trainer.kube.cached_object import CachedObject
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
@@ -99,19 +100,19 @@ class _Receiver:
     see: Callable[[Object], None]
     lose: Callable[[Object], None] | None = None
 
-    def on_add(self, obj: Object, *, initial: bool) -> None:  # noqa: ARG002 - a late look sees the same
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002 - a late look sees the same
         self._tell(self.see, obj)
 
-    def on_update(self, old: Object, new: Object) -> None:  # noqa: ARG002
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002
         self._tell(self.see, new)
 
-    def on_delete(self, obj: Object) -> None:
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - gone either way
         if self.lose is not None:
             self._tell(self.lose, obj)
 
-    def _tell(self, receive: Callable[[Object], None], obj: Object) -> None:
+    def _tell(self, receive: Callable[[Object], None], obj: CachedObject) -> None:
         try:
-            receive(obj)
+            receive(obj.decode())
         except Exception as error:
             self.tasks.start_soon(_raise, error)
 

@@ -18,13 +18,13 @@ from trainer.cli.errors import ExitCode
 from trainer.cli.job_state import JobState
 from trainer.cli.manager import READY, manager_command
 from trainer.cli.manifests import install
-from trainer.cli.signals import run_until_signal
 from trainer.cli.state import StateDirectory
 from trainer.kube.connection import ConnectionOptions, connect
 from trainer.kube.errors import KubeError
 from trainer.kube.logs import configure_logging
 from trainer.kube.objects import annotations_of, name_of
 from trainer.kube.resource import NODES
+from trainer.kube.signals import run_until_signal
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client
@@ -48,6 +48,7 @@ def up(port: Port = 0, pod_network: Network = PodNetwork.AUTO) -> None:
 
 def down() -> None:
     """Stop what `trainer up` has started; the objects on the cluster are gone. Harmless when nothing runs."""
+    configure_logging(json=False, level="warning")
     state = StateDirectory.of_user()
     if not state.root.exists():
         say("nothing to stop")

@@ -10,9 +10,9 @@ import typer
 
 from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.errors import BadInputError, ExitCode
-from trainer.cli.signals import run_until_signal
 from trainer.kube.connection import ConnectionOptions, connect
 from trainer.kube.logs import configure_logging
+from trainer.kube.signals import run_until_signal
 from trainer.manager import ManagerConfiguration, run_manager
 
 READY = "started manager"
@@ -30,7 +30,7 @@ def manager(
     config: Annotated[Path | None, typer.Option(help="Configuration file (YAML).")] = None,
     context: Context = None,
 ) -> None:
-    """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it.
+    """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it in order, a second one at once.
 
     Without --kubeconfig and $KUBECONFIG it uses the service account of the pod that it runs in.
     """
@@ -43,9 +43,9 @@ def manager(
 
     async def run() -> int:
         async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:
-            await run_manager(client, configuration)
+            await run_manager(client, configuration, namespace=client.namespace)
         return ExitCode.OK
 
-    code = run_until_signal(run)
+    code = run_until_signal(run, second_kills=True)
     # Being told to stop is how a manager ends.
     raise typer.Exit(ExitCode.OK if code > 128 else code)

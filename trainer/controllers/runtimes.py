@@ -12,17 +12,17 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.framework.errors import BuildError
-from trainer.kube.objects import ObjectKey, key_of, name_of, namespace_of
+from trainer.kube.objects import ObjectKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.kube.client import Selection
+    from trainer.kube.cached_object import CachedObject
     from trainer.kube.informer import Informer
     from trainer.kube.manager import Manager
-    from trainer.kube.objects import Object
+    from trainer.kube.selection import Selection
 
 _INDEX = "runtime"
 
@@ -64,18 +64,17 @@ class Runtimes:
             raise BuildError.at("spec.runtimeRef", message)
         return runtime
 
-    def train_jobs_of(self, runtime: Object) -> Iterable[ObjectKey]:
+    def train_jobs_of(self, runtime: CachedObject) -> Iterable[ObjectKey]:
         """The TrainJobs that name a runtime."""
-        value = _index_value(runtime["kind"], namespace_of(runtime), name_of(runtime))
-        return [key_of(obj) for obj in self._train_jobs.by_index(_INDEX, value)]
+        return self._train_jobs.keys_by_index(_INDEX, _index_value(runtime["kind"], runtime.key))
 
 
-def _index_values(train_job: Object) -> list[str]:
+def _index_values(train_job: CachedObject) -> list[str]:
     ref = (train_job.get("spec") or {}).get("runtimeRef") or {}
     kind = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind
-    namespace = "" if kind == CLUSTER_TRAINING_RUNTIMES.kind else namespace_of(train_job)
-    return [_index_value(kind, namespace, ref.get("name") or "")]
+    namespace = "" if kind == CLUSTER_TRAINING_RUNTIMES.kind else train_job.key.namespace
+    return [_index_value(kind, ObjectKey(namespace, ref.get("name") or ""))]
 
 
-def _index_value(kind: str, namespace: str, name: str) -> str:
-    return f"{kind}/{namespace}/{name}"
+def _index_value(kind: str, runtime: ObjectKey) -> str:
+    return f"{kind} {runtime}"

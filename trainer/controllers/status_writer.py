@@ -11,7 +11,7 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.framework.deployer import FIELD_MANAGER
 from trainer.framework.status import changed_conditions, owned_fields
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import key_of, name_of, namespace_of, resource_version_of, uid_of
+from trainer.kube.objects import name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
     from trainer.api.metadata import Condition
@@ -19,28 +19,17 @@ if TYPE_CHECKING:
     from trainer.api.trainjob_status import TrainJobStatus
     from trainer.kube.client import Client
     from trainer.kube.events import EventKind, EventRecorder
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
 
 
 class StatusWriter:
-    """Applies the part of the status that is ours, and remembers it until the cache shows it."""
+    """Applies the part of the status that is ours."""
 
     def __init__(self, client: Client, recorder: EventRecorder) -> None:
         self._client = client
         self._recorder = recorder
-        # Uid and version of the object that a status was written to, and the object as it is since then.
-        self._written: dict[ObjectKey, tuple[tuple[str, str], Object]] = {}
-
-    def latest(self, key: ObjectKey, cached: Object | None) -> Object | None:
-        """The TrainJob as we last wrote it if the cache still has the version before, else as cached."""
-        if cached is not None and key in self._written:
-            before, written = self._written[key]
-            if (uid_of(cached), resource_version_of(cached)) == before:
-                return written
-        self._written.pop(key, None)
-        return cached
 
     async def write(self, train_job: TrainJob, obj: Object, status: TrainJobStatus) -> None:
         """Apply the status if it differs from that of the TrainJob; each condition that changed is an event."""
@@ -55,18 +44,15 @@ class StatusWriter:
             "status": fields,
         }
         try:
-            written = await self._client.apply(
-                TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status"
-            )
+            await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
         except NotFoundError:
             log.info("dropped status, the TrainJob is gone")
             return
-        self._written[key_of(obj)] = (uid_of(obj), resource_version_of(obj)), written
         changed = changed_conditions(before, status)
         log.info("wrote status", state=status.state, changed=[condition.type for condition in changed])
         for condition in changed:
             kind: EventKind = "Warning" if _is_bad(condition) else "Normal"
-            await self._recorder.record(obj, type=kind, reason=condition.reason, message=condition.message)
+            self._recorder.record(obj, type=kind, reason=condition.reason, message=condition.message)
 
 
 def _is_bad(condition: Condition) -> bool:

@@ -14,7 +14,6 @@ from trainer.controllers.status_writer import StatusWriter
 from trainer.framework.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.errors import BuildError, ForeignObjectError
 from trainer.framework.status import Creation, Observation, is_finished, next_status
-from trainer.kube.client import Selection
 from trainer.kube.clock import timestamp
 from trainer.kube.controller import Controller
 from trainer.kube.errors import (
@@ -27,7 +26,9 @@ from trainer.kube.errors import (
     TooManyRequestsError,
 )
 from trainer.kube.events import EventRecorder
-from trainer.kube.objects import is_being_deleted, is_condition_true, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of, uid_of
+from trainer.kube.predicates import generation_changed
+from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from trainer.framework.component import Component
@@ -77,11 +78,12 @@ class TrainJobController:
         self._train_jobs = train_jobs.lister
         self._runtimes = Runtimes(manager, train_jobs, selection)
         self._deployer = Deployer(manager.client, reader)
-        self._status = StatusWriter(manager.client, EventRecorder(manager.client, FIELD_MANAGER, manager.clock))
+        self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER))
         controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
-        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=_asks_for_something)
+        # Progress, which is written every few seconds, changes only the status.
+        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=generation_changed)
         controller.watches(TRAINING_RUNTIMES, self._runtimes.train_jobs_of, selection=selection)
         controller.watches(CLUSTER_TRAINING_RUNTIMES, self._runtimes.train_jobs_of)
         for watch in pipeline.watches():
@@ -92,7 +94,7 @@ class TrainJobController:
 
     async def reconcile(self, key: ObjectKey) -> None:
         """Bring the objects of one TrainJob and its status in line with it."""
-        obj = self._status.latest(key, self._train_jobs.get(key))
+        obj = self._train_jobs.get(key)
         if obj is None or is_being_deleted(obj) or not _is_ours(obj):
             return
         try:
@@ -151,13 +153,6 @@ class TrainJobController:
         except NotFoundError:
             return True
         return uid_of(current) != uid_of(obj) or is_finished(TrainJob.from_object(current))
-
-
-def _asks_for_something(old: Object | None, new: Object | None) -> bool:
-    """Predicate: status and metadata do not count; progress alone would wake us every few seconds."""
-    if old is None or new is None:
-        return True
-    return uid_of(old) != uid_of(new) or metadata_of(old).get("generation") != metadata_of(new).get("generation")
 
 
 def _is_ours(obj: Object) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -27,6 +26,7 @@ from trainer.kube.logs import configure_logging
 from trainer.kube.manager import Manager
 from trainer.kube.objects import is_condition_true, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from trainer.kube.signals import run_until_signal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -59,27 +59,19 @@ class ClusterOptions:
     """How pods reach each other. Default: the best way that works here."""
 
 
-async def run_cluster(options: ClusterOptions) -> None:
+def run_cluster(options: ClusterOptions) -> None:
     """Run until SIGTERM, SIGINT or SIGHUP; prints one line to stdout when everything is ready.
 
     Raises:
-        OSError: the port is taken or a file cannot be written.
-        KubeError: a part of the cluster failed.
+        ExceptionGroup: of OSError, if the port is taken or a file cannot be written; of KubeError, if a part failed.
     """
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_cancel_on_signal, tasks.cancel_scope)
+
+    async def command() -> int:
         await _serve_and_control(options)
+        return 0
 
-
-async def _cancel_on_signal(scope: anyio.CancelScope) -> None:
-    # What the parent chose to ignore, as nohup does with SIGHUP, stays ignored.
-    stopping = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    heeded = [number for number in stopping if signal.getsignal(number) is not signal.SIG_IGN]
-    with anyio.open_signal_receiver(*heeded) as signals:
-        async for number in signals:
-            log.info("stopping", signal=signal.Signals(number).name)
-            scope.cancel()
-            return
+    # A second signal is ignored: the kubelet has processes to end.
+    run_until_signal(command)
 
 
 async def _serve_and_control(options: ClusterOptions) -> None:
@@ -173,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             pod_network=parsed.pod_network,
         )
         try:
-            anyio.run(run_cluster, options)
+            run_cluster(options)
         except* OSError as group:
             code = _complain(group, 2)
         except* KubeError as group:

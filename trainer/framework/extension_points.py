@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from trainer.kube.client import EVERYTHING, Selection
+from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """What may be asked about the cluster; objects are shared and must not be changed."""
+    """What may be asked about the cluster; what this process has written itself shows at once."""
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """One object, or None when the cache does not have it (yet)."""

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from trainer.kube.selection import EVERYTHING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from trainer.kube.cached_object import RawJson
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
+
+_object = msgspec.json.Decoder(dict[str, Any])
 
 
 class PatchType(StrEnum):
@@ -41,30 +49,45 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """One event of a watch; an ERROR event is raised as the typed error instead."""
+    """One event of a watch, its object still encoded; an ERROR event is raised as the typed error instead."""
 
     type: EventType
-    object: Object
+    raw: RawJson
+    """JSON of the object; of a bookmark only kind and resource version are worth reading."""
+
+    @classmethod
+    def of(cls, type: EventType, obj: Mapping[str, Any]) -> WatchEvent:  # noqa: A002
+        """An event about a decoded object."""
+        return cls(type, msgspec.json.encode(obj))
+
+    @property
+    def object(self) -> Object:
+        """The object, decoded anew each time."""
+        return _object.decode(self.raw)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectList:
-    """One page of a list; items carry `apiVersion` and `kind` even where the server leaves them out."""
+    """One page of a list, or all of it; its items are encoded until somebody reads them."""
 
-    items: list[Object]
+    raw_items: Sequence[RawJson]
+    """JSON of each object as the server sent it; items of built-in kinds lack `apiVersion` and `kind`."""
     resource_version: str
     continue_token: str = ""
     """Not empty when more pages follow."""
+    api_version: str = ""
+    kind: str = ""
 
+    @classmethod
+    def of(cls, objects: Sequence[Mapping[str, Any]], resource_version: str, continue_token: str = "") -> ObjectList:
+        """A list of decoded objects."""
+        return cls([msgspec.json.encode(obj) for obj in objects], resource_version, continue_token)
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which objects of a resource a list or watch is about."""
-
-    namespace: str | None = None
-    """None selects all namespaces."""
-    label_selector: str = ""
-    field_selector: str = ""
+    @property
+    def items(self) -> list[Object]:
+        """The objects, decoded anew each time, with `apiVersion` and `kind` even where the server leaves them out."""
+        types = {"apiVersion": self.api_version, "kind": self.kind} if self.kind else {}
+        return [types | _object.decode(raw) for raw in self.raw_items]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +120,15 @@ class WatchOptions:
     resource_version: str = ""
     timeout_seconds: int = 300
     """The server ends the watch after this time; a clean end, not an error."""
+    idle_timeout: float | None = None
+    """Seconds without a byte after which the connection is taken for dead. Default: somewhat longer than the watch."""
     send_initial_events: bool = False
     """Stream the present state first and end it with an annotated bookmark (KEP-3157); the server may refuse (422)."""
 
 
-EVERYTHING = Selection()
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation with value "true" of the bookmark that ends the initial events of a streaming list (KEP-3157)."""
+
 DEFAULT_DELETE = DeleteOptions()
 DEFAULT_LOG = LogOptions()
 
@@ -112,9 +139,15 @@ class ListOptions:
 
     resource_version: str = ""
     """"" is a quorum read, "0" allows any cached state."""
+    resource_version_match: str = ""
+    """"Exact" or "NotOlderThan", with a resource version; default: the server's rule for the version."""
     limit: int = 0
     """Page size; 0 asks for everything at once."""
     continue_token: str = ""
+
+
+DEFAULT_LIST = ListOptions()
+DEFAULT_WATCH = WatchOptions()
 
 
 class Client(Protocol):
@@ -179,8 +212,13 @@ class Client(Protocol):
 
     async def delete(
         self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
-    ) -> None:
-        """Delete one object; returns when the deletion is accepted, which may be before the object is gone."""
+    ) -> Object | None:
+        """Delete one object; returns when the deletion is accepted, which may be before the object is gone.
+
+        Returns:
+            The object as the server answered it, with a deletionTimestamp if it still exists; None where the server
+            answered with a Status, as it does for most objects that are gone at once.
+        """
 
     async def delete_collection(
         self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE

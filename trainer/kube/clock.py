@@ -34,8 +34,11 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary point."""
-        return time.monotonic()
+        """Seconds since an arbitrary point, those included during which the machine was suspended.
+
+        A process that wakes up must know that leases have expired and watches have gone stale meanwhile.
+        """
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the event loop."""

@@ -1,62 +1,65 @@
-"""Controller: turns changes of objects into keys, and keys into calls of one reconcile function."""
+"""Controller: turns changes of objects into keys, and keys into calls of one reconcile function.
+
+    Controller("widget", manager, reconcile).reconciles(WIDGETS, predicate=generation_changed).owns(PODS)
+
+The chain declares what is watched; there is no builder beside it. The name is given and not made up from the kind,
+since metrics, logs and dashboards go by it.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 import anyio
 import structlog
 
-from trainer.kube.client import EVERYTHING, Selection
 from trainer.kube.clock import move_on_after
-from trainer.kube.errors import ConflictError, KubeError, TerminalError
-from trainer.kube.handlers import EnqueueMapped, controller_owner, own_key
+from trainer.kube.errors import CacheSyncError
+from trainer.kube.handlers import own_key, owner_key
 from trainer.kube.metrics.controllers import ControllerSeries
-from trainer.kube.objects import ObjectKey
-from trainer.kube.workqueue import LOW_PRIORITY, ShutDown, WorkQueue
+from trainer.kube.metrics.queues import QueueSeries
+from trainer.kube.runnable_group import sole_failure
+from trainer.kube.selection import EVERYTHING, Selection
+from trainer.kube.sources import Kind
+from trainer.kube.time_limit import TimeLimit
+from trainer.kube.worker import Worker
+from trainer.kube.workqueue import RETRY, WorkQueue
 
 if TYPE_CHECKING:
-    from trainer.kube.handlers import MapFunction, Predicate
-    from trainer.kube.informer import Informer
+    from trainer.kube.backoff import Backoff
+    from trainer.kube.handlers import MapFunction
     from trainer.kube.manager import Manager
+    from trainer.kube.objects import ObjectKey
+    from trainer.kube.predicates import Predicate
+    from trainer.kube.reconcile import Reconcile
     from trainer.kube.resource import Resource
-
-__all__ = ["Controller", "Reconcile", "Result", "TerminalError"]
+    from trainer.kube.sources import Source
 
 log = structlog.get_logger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a reconcile asks for after a success."""
-
-    requeue_after: float | None = None
-    """Seconds until the key is looked at again even if nothing changes; default None: only when something changes."""
-
-
-Reconcile: TypeAlias = Callable[[ObjectKey], Awaitable[Result | None]]
-"""Brings the world closer to what the object under the key asks for, which may be gone; called again after failures."""
-
-DONE = Result()
+CACHE_SYNC_TIMEOUT = 120.0
+"""As controller-runtime: long enough for large lists, short enough for somebody to see why nothing happens."""
 
 
 class Controller:
-    """Calls `reconcile` for each key that a watched resource yields, never twice at once for the same key.
+    """Calls `reconcile` for each key that a source yields, never twice at once for the same key.
 
-    Constructing it registers it with the manager, which starts its workers once all informers have synced. A reconcile
-    that raises is logged, counted and repeated with a backoff of 5 ms to 1000 s per key, unless by
-    `TerminalError`. Log events of a reconcile carry controller, namespace, name and reconcile_id.
+    Constructing it registers it with the manager, which runs it once all informers have synced. What becomes of the
+    outcome of a reconcile, and what its log events carry, is told in `worker`. Changes of objects pass the backlog of
+    the initial list, which comes with `workqueue.LOW_PRIORITY`.
 
     Args:
         name: unique in the manager; label of metrics and log events.
         manager: provides informers, clock and metrics, and runs the controller.
-        reconcile: see `Reconcile`.
-        max_concurrent_reconciles: number of workers.
-        reconcile_timeout: seconds after which a reconcile is cancelled and counted as failed; default None: never.
+        reconcile: see `Reconcile`; it may rely on the informers of this manager having synced.
+        max_concurrent_reconciles: number of workers. Default: 1, since a reconcile that waits keeps only its own key.
+        reconcile_timeout: seconds after which a reconcile is cancelled and counted as failed. Default: None, never.
+        cache_sync_timeout: seconds until all sources must have synced. Default: 120.
+        retry: pauses after failures of one key. Default: 5 ms, doubled each time up to 1000 s.
+        needs_leader_election: run only in the process that leads. Default: True; False where it writes nothing.
+
+    Raises:
+        ValueError: the manager has a controller of this name, or there would be no worker.
     """
 
     def __init__(
@@ -67,138 +70,166 @@ class Controller:
         *,
         max_concurrent_reconciles: int = 1,
         reconcile_timeout: float | None = None,
+        cache_sync_timeout: float = CACHE_SYNC_TIMEOUT,
+        retry: Backoff = RETRY,
+        needs_leader_election: bool = True,
     ) -> None:
         if max_concurrent_reconciles < 1:
             raise ValueError(f"controller {name!r}: max_concurrent_reconciles must be at least 1")
         self.name = name
+        self.needs_leader_election = needs_leader_election
         self._manager = manager
-        self._clock = manager.clock
         self._reconcile = reconcile
         self._workers = max_concurrent_reconciles
-        self._timeout = reconcile_timeout
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(clock=manager.clock)
+        self._time_limit = None if reconcile_timeout is None else TimeLimit(manager.clock, reconcile_timeout)
+        self._cache_sync_timeout = cache_sync_timeout
         self._for: Resource | None = None
-        self._informers: list[Informer] = []
+        self._sources: list[Source] = []
+        self._is_fed_by_hand = False
+        self._is_started = False
+        self._syncing = anyio.CancelScope()
         manager.register(self)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(
+            name, clock=manager.clock, retry=retry, metrics=manager.metrics.series(QueueSeries).for_queue(name)
+        )
         self._metrics = manager.metrics.series(ControllerSeries).for_controller(name)
         self._metrics.max_concurrent_reconciles.set(max_concurrent_reconciles)
 
     def reconciles(
         self, resource: Resource, *, selection: Selection = EVERYTHING, predicate: Predicate | None = None
     ) -> Self:
-        """Reconcile the objects of this resource; changes for which `predicate` is false are ignored."""
+        """Reconcile the objects of this resource; changes for which `predicate` is false are ignored.
+
+        Raises:
+            ValueError: the controller reconciles something already.
+        """
         if self._for is not None:
             raise ValueError(f"controller {self.name!r} already reconciles {self._for.qualified_name}")
         self._for = resource
-        return self._watch(resource, own_key, selection, predicate)
+        return self.watches(resource, own_key, selection=selection, predicate=predicate)
 
-    def owns(self, resource: Resource, *, selection: Selection = EVERYTHING) -> Self:
-        """Reconcile the controller owner of each changed object, if it is of the resource given to `reconciles`."""
+    def owns(
+        self,
+        resource: Resource,
+        *,
+        selection: Selection = EVERYTHING,
+        predicate: Predicate | None = None,
+        any_owner: bool = False,
+    ) -> Self:
+        """Reconcile the controller owner of each changed object, if it is of the resource given to `reconciles`.
+
+        Before and after the change, so that an owner also learns that it has lost an object. With `any_owner` the
+        owners that are not its controller as well.
+
+        Raises:
+            ValueError: `reconciles` has not been called.
+        """
         if self._for is None:
             raise ValueError(f"controller {self.name!r}: call reconciles() before owns()")
-        return self._watch(resource, controller_owner(self._for), selection, None)
+        map_function = owner_key(self._for, any_owner=any_owner)
+        return self.watches(resource, map_function, selection=selection, predicate=predicate)
 
-    def watches(self, resource: Resource, map_function: MapFunction, *, selection: Selection = EVERYTHING) -> Self:
-        """Reconcile the keys that `map_function` gives for each changed object, before and after the change."""
-        return self._watch(resource, map_function, selection, None)
-
-    def enqueue(self, key: ObjectKey, *, after: float = 0) -> None:
-        """Reconcile a key soon, or after so many seconds."""
-        self._queue.add_after(key, after)
-
-    async def run(self) -> None:
-        """Wait until the watched resources have synced, then reconcile until cancelled (called by the manager)."""
-        for informer in self._informers:
-            await informer.wait_for_sync()
-        log.info("started controller", controller=self.name, workers=self._workers)
-        async with anyio.create_task_group() as tasks:
-            for number in range(self._workers):
-                tasks.start_soon(self._work, name=f"controller {self.name} worker {number}")
-
-    def _watch(
-        self, resource: Resource, map_function: MapFunction, selection: Selection, predicate: Predicate | None
+    def watches(
+        self,
+        resource: Resource,
+        map_function: MapFunction,
+        *,
+        selection: Selection = EVERYTHING,
+        predicate: Predicate | None = None,
     ) -> Self:
-        informer = self._manager.informer(resource, selection)
-        informer.add_handler(EnqueueMapped(self._enqueue_changed, map_function, predicate))
-        self._informers.append(informer)
+        """Reconcile the keys that `map_function` gives for each changed object, before and after the change.
+
+        `Selection(metadata_only=True)` saves most of the memory where nobody reads more than metadata.
+        """
+        return self.watches_source(Kind(self._manager.informer(resource, selection), map_function, predicate))
+
+    def watches_source(self, source: Source) -> Self:
+        """Reconcile the keys of a source that is no Kubernetes resource, such as a `Channel`.
+
+        Raises:
+            RuntimeError: the controller runs already.
+        """
+        if self._is_started:
+            raise RuntimeError(f"controller {self.name!r} runs already: declare what it watches before")
+        self._sources.append(source)
         return self
 
-    def _enqueue_changed(self, key: ObjectKey, initial: bool) -> None:
-        self._queue.add(key, LOW_PRIORITY if initial else 0)
+    def watches_nothing(self) -> Self:
+        """Reconcile only what `enqueue` is called with; without this a controller that has no source is refused."""
+        self._is_fed_by_hand = True
+        return self
 
-    async def _work(self) -> None:
-        while True:
-            try:
-                key = await self._queue.get()
-            except ShutDown:
-                return
-            try:
-                with structlog.contextvars.bound_contextvars(
-                    controller=self.name, namespace=key.namespace, name=key.name, reconcile_id=str(uuid.uuid4())
-                ):
-                    await self._process(key)
-            finally:
-                self._queue.done(key)
+    def enqueue(self, key: ObjectKey, *, after: float = 0, priority: int = 0) -> None:
+        """Reconcile a key soon, or after so many seconds; ignored once the controller stops."""
+        self._queue.add_after(key, after, priority)
 
-    async def _process(self, key: ObjectKey) -> None:
-        started = self._clock.monotonic()
-        self._metrics.active_workers.inc()
+    def stop(self) -> None:
+        """Hand out no more keys; `run` returns once the reconciles that run have ended."""
+        self._queue.shut_down_now()
+        self._syncing.cancel()
+
+    async def run(self) -> None:
+        """Run the sources, wait until they have synced, then reconcile until stopped or cancelled.
+
+        Called by the manager. A reconcile that runs when this is cancelled is cancelled too, and not a failure.
+
+        Raises:
+            CacheSyncError: a source did not sync in time; the message names it.
+            ValueError: the controller watches nothing.
+            RuntimeError: it has been called before.
+            Exception: what a source has raised.
+        """
+        if self._is_started:
+            raise RuntimeError(f"controller {self.name!r} has been started before")
+        if not self._sources and not self._is_fed_by_hand:
+            raise ValueError(
+                f"controller {self.name!r} watches nothing: call reconciles(), watches() or one of the like"
+            )
+        self._is_started = True
         try:
-            result = await self._call(key)
-        except TerminalError as error:
-            self._queue.forget(key)
-            self._metrics.terminal_errors.inc()
-            self._count_error()
-            log.error("reconcile failed for good", error=str(error))  # noqa: TRY400 - the message is for people
-        except ConflictError as error:
-            self._retry(key)
-            log.info("reconcile met a conflict, will retry", error=str(error))
-        except KubeError as error:
-            # The message says it all: where in the reconcile the API server refused helps nobody.
-            self._retry(key)
-            failures = self._queue.failures(key)
-            log.warning("reconcile failed, will retry", error=str(error), failures=failures)
-        except Exception:
-            self._retry(key)
-            log.exception("reconcile failed, will retry", failures=self._queue.failures(key))
-        else:
-            self._succeed(key, result)
-        finally:
-            self._metrics.active_workers.dec()
-            self._metrics.seconds.observe(self._clock.monotonic() - started)
-
-    async def _call(self, key: ObjectKey) -> Result:
-        result: Result | None = None
-        try:
-            async with move_on_after(self._clock, self._timeout) as limit:
-                result = await self._reconcile(key)
-        except asyncio.CancelledError as error:
-            if _is_being_cancelled():
+            await self._run()
+        except ExceptionGroup as group:
+            failure = sole_failure(group)
+            if failure is group:
                 raise
-            # The reconcile awaited something that others cancelled; unanswered, this would end the worker unnoticed.
-            raise RuntimeError("the reconcile was cancelled from within") from error
-        if limit.cancelled_caught:
-            self._metrics.timeouts.inc()
-            raise TimeoutError(f"the reconcile took longer than {self._timeout} s")
-        return result or DONE
+            raise failure from group
 
-    def _succeed(self, key: ObjectKey, result: Result) -> None:
-        self._queue.forget(key)
-        if result.requeue_after is None:
-            self._metrics.results["success"].inc()
-            return
-        self._metrics.results["requeue_after"].inc()
-        self._queue.add_after(key, result.requeue_after)
+    async def _run(self) -> None:
+        worker = self._make_worker()
+        async with anyio.create_task_group() as tasks:
+            for source in self._sources:
+                tasks.start_soon(source.run, self._enqueue, name=f"controller {self.name} source")
+            if self._time_limit is not None:
+                tasks.start_soon(self._time_limit.run, name=f"controller {self.name} time limit")
+            with self._syncing:
+                await self._wait_for_sync()
+            log.info("started controller", controller=self.name, workers=self._workers)
+            async with anyio.create_task_group() as workers:
+                for number in range(self._workers):
+                    workers.start_soon(worker.run, name=f"controller {self.name} worker {number}")
+            tasks.cancel_scope.cancel()
+        log.info("stopped controller", controller=self.name)
 
-    def _retry(self, key: ObjectKey) -> None:
-        self._count_error()
-        self._queue.add_rate_limited(key)
+    async def _wait_for_sync(self) -> None:
+        late: Source | None = None
+        async with move_on_after(self._manager.clock, self._cache_sync_timeout) as limit:
+            for late in self._sources:
+                await late.wait_for_sync()
+        if limit.cancelled_caught and late is not None:
+            raise CacheSyncError(f"controller {self.name!r} waited {self._cache_sync_timeout:g} s: {late.problem}")
 
-    def _count_error(self) -> None:
-        self._metrics.errors.inc()
-        self._metrics.results["error"].inc()
+    def _make_worker(self) -> Worker:
+        identity = {"controller": self.name}
+        if self._for is not None:
+            identity |= {"controller_group": self._for.group, "controller_kind": self._for.kind}
+        return Worker(
+            self._reconcile,
+            self._queue,
+            clock=self._manager.clock,
+            metrics=self._metrics,
+            identity=identity,
+            time_limit=self._time_limit,
+        )
 
-
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    def _enqueue(self, key: ObjectKey, *, priority: int = 0) -> None:
+        self._queue.add(key, priority)

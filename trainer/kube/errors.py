@@ -2,14 +2,23 @@
 
 | error | cause | who retries |
 |---|---|---|
-| `TransportError` | no answer: refused, reset, TLS | the client if idempotent, then the work queue |
-| `TooManyRequestsError`, `ServiceUnavailableError` | 429 and 503 | the client after Retry-After, then the queue |
-| `ServerTimeoutError`, `InternalError` | 504 and 500 | the work queue |
-| `ConflictError` | written from a stale copy (409) | the work queue, after the cache has caught up |
+| `ConfigurationError` | no usable kubeconfig, service account, certificate | nobody at start; later the caller |
+| `TransportError` | no answer: refused, reset, timed out | the client if it was a GET that broke, then the caller |
+| `UntrustedServerError` | TLS failed: other CA, other name, no TLS at all | the caller; heals when the CA is replaced |
+| `TooManyRequestsError`, `ServiceUnavailableError` | 429 and 503 | the client, then the caller |
+| `ServerTimeoutError`, `InternalError`, `StoreReadError` | 5xx | the client after Retry-After, then the caller |
+| `UnauthorizedError` | credentials expired or unknown (401) | the client once, with newer ones; then the caller |
+| `ConflictError` | written from a stale copy (409) | the caller, after the cache has caught up |
 | `GoneError` | resource version or continue token too old (410) | the reflector lists again |
+| all other `ApiError` | the request itself, or what it is about | the caller decides |
 | `TerminalError` | a reconcile found what no repetition can mend | nobody, until the object changes |
+| `LeadershipLostError` | this process no longer holds the lease | nobody: the process ends |
+| `ShutdownError` | something did not end within the grace period of the manager | nobody: the process ends |
 | `CacheSyncError` | an informer did not get its first list in time | nobody: the manager stops |
-| all others | the request itself, or what it is about | nobody: the caller decides |
+
+The caller is a reflector, which watches again with backoff, or a reconcile. Whatever a reconcile raises, except for the
+last four, puts its key back into the work queue with the backoff of that key: the queue need not tell errors apart,
+since a reconcile looks at the present state before it tries again.
 """
 
 from __future__ import annotations
@@ -22,7 +31,7 @@ class KubeError(Exception):
 
 
 class ConfigurationError(KubeError):
-    """No usable kubeconfig or in-cluster configuration; the message names the file and the remedy."""
+    """What the connection is made from cannot be used; the message names the file or field and the remedy."""
 
 
 class TerminalError(KubeError):
@@ -33,8 +42,23 @@ class CacheSyncError(KubeError):
     """Informers did not sync in time; the message names each resource with the reason and the remedy."""
 
 
+class LeadershipLostError(KubeError):
+    """A write was refused because this process no longer holds the lease.
+
+    It was not sent, or given up before another process could hold the lease. Nobody retries it: the process ends.
+    """
+
+
+class ShutdownError(KubeError):
+    """The manager could not stop in time; the message names what did not end."""
+
+
 class TransportError(KubeError):
     """The request got no answer from an API server; it may or may not have been carried out."""
+
+
+class UntrustedServerError(TransportError):
+    """TLS could not be established, so nothing was sent; the message says what to correct."""
 
 
 class ApiError(KubeError):
@@ -55,14 +79,28 @@ class ApiError(KubeError):
     @property
     def causes(self) -> list[dict[str, Any]]:
         """`details.causes`: one entry per wrong field, with reason, message and field."""
-        causes: list[dict[str, Any]] = (self.status.get("details") or {}).get("causes") or []
+        causes: list[dict[str, Any]] = self._details.get("causes") or []
         return causes
 
     @property
+    def name(self) -> str:
+        """`details.name`: the object that the answer is about; "" when it is about something else."""
+        return str(self._details.get("name") or "")
+
+    def has_cause(self, reason: str) -> bool:
+        """Whether a cause has this reason, such as FieldManagerConflict or ResourceVersionTooLarge."""
+        return any(cause.get("reason") == reason for cause in self.causes)
+
+    @property
     def retry_after_seconds(self) -> float | None:
-        """`details.retryAfterSeconds`, when the server asked for a pause."""
-        seconds = (self.status.get("details") or {}).get("retryAfterSeconds")
-        return float(seconds) if seconds else None
+        """`details.retryAfterSeconds` or the Retry-After header, when the server asked for a pause."""
+        seconds = self._details.get("retryAfterSeconds")
+        return float(seconds) if isinstance(seconds, int | float) else None
+
+    @property
+    def _details(self) -> dict[str, Any]:
+        details = self.status.get("details")
+        return details if isinstance(details, dict) else {}
 
 
 class BadRequestError(ApiError):
@@ -72,7 +110,7 @@ class BadRequestError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """401: no or unknown credentials."""
+    """401: no or unknown credentials; the message says which were sent and what to do."""
 
     reason = "Unauthorized"
 
@@ -95,6 +133,12 @@ class MethodNotAllowedError(ApiError):
     reason = "MethodNotAllowed"
 
 
+class NotAcceptableError(ApiError):
+    """406: the server cannot answer in the content type that was asked for."""
+
+    reason = "NotAcceptable"
+
+
 class AlreadyExistsError(ApiError):
     """409 on create: the name is taken."""
 
@@ -113,6 +157,12 @@ class GoneError(ApiError):
     reason = "Gone"
 
 
+class RequestEntityTooLargeError(ApiError):
+    """413: the object is larger than the server or its storage takes."""
+
+    reason = "RequestEntityTooLarge"
+
+
 class UnsupportedMediaTypeError(ApiError):
     """415: the server does not read this content type."""
 
@@ -126,7 +176,7 @@ class InvalidError(ApiError):
 
 
 class TooManyRequestsError(ApiError):
-    """429: the server sheds load."""
+    """429: the server sheds load, or a disruption budget forbids an eviction."""
 
     reason = "TooManyRequests"
 
@@ -137,6 +187,12 @@ class InternalError(ApiError):
     reason = "InternalError"
 
 
+class StoreReadError(ApiError):
+    """500: the server cannot read an object from its storage, such as one that it cannot decrypt."""
+
+    reason = "StoreReadError"
+
+
 class ServiceUnavailableError(ApiError):
     """503: the server is starting, stopping or overloaded."""
 
@@ -144,7 +200,7 @@ class ServiceUnavailableError(ApiError):
 
 
 class ServerTimeoutError(ApiError):
-    """504: the server could not answer in time (reasons Timeout and ServerTimeout)."""
+    """500 or 504: the server could not answer in time (reasons ServerTimeout and Timeout)."""
 
     reason = "Timeout"
 
@@ -152,17 +208,18 @@ class ServerTimeoutError(ApiError):
 _BY_REASON: dict[str, type[ApiError]] = {
     error.reason: error
     for error in (
-        BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError, AlreadyExistsError,
-        ConflictError, GoneError, UnsupportedMediaTypeError, InvalidError, TooManyRequestsError, InternalError,
-        ServiceUnavailableError, ServerTimeoutError,
+        BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError, NotAcceptableError,
+        AlreadyExistsError, ConflictError, GoneError, RequestEntityTooLargeError, UnsupportedMediaTypeError,
+        InvalidError, TooManyRequestsError, InternalError, StoreReadError, ServiceUnavailableError, ServerTimeoutError,
     )
 }  # fmt: skip
 _BY_REASON |= {"Expired": GoneError, "ServerTimeout": ServerTimeoutError}
 
 _BY_CODE: dict[int, type[ApiError]] = {
     400: BadRequestError, 401: UnauthorizedError, 403: ForbiddenError, 404: NotFoundError, 405: MethodNotAllowedError,
-    409: ConflictError, 410: GoneError, 415: UnsupportedMediaTypeError, 422: InvalidError, 429: TooManyRequestsError,
-    500: InternalError, 503: ServiceUnavailableError, 504: ServerTimeoutError,
+    406: NotAcceptableError, 409: ConflictError, 410: GoneError, 413: RequestEntityTooLargeError,
+    415: UnsupportedMediaTypeError, 422: InvalidError, 429: TooManyRequestsError, 500: InternalError,
+    503: ServiceUnavailableError, 504: ServerTimeoutError,
 }  # fmt: skip
 
 

@@ -1,70 +1,90 @@
-"""What turns changes of objects into keys of a controller's work queue."""
+"""Handlers: what turns changes of objects into keys of a controller's work queue."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from trainer.kube.objects import ObjectKey, controller_of, key_of, namespace_of
+from trainer.kube.objects import ObjectKey
+from trainer.kube.workqueue import LOW_PRIORITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from trainer.kube.objects import Object
+    from trainer.kube.cached_object import CachedObject, OwnerReference
+    from trainer.kube.predicates import Predicate
     from trainer.kube.resource import Resource
 
-Predicate: TypeAlias = "Callable[[Object | None, Object | None], bool]"
-"""Whether a change matters, from the object before (None: it is new) and after (None: it is gone)."""
+MapFunction: TypeAlias = "Callable[[CachedObject], Iterable[ObjectKey]]"
+"""Keys of the objects that must be reconciled when this one changes; called for its state before and after.
 
-MapFunction: TypeAlias = "Callable[[Object], Iterable[ObjectKey]]"
-"""Keys of the objects that must be reconciled when this one changes."""
-
-Enqueue: TypeAlias = "Callable[[ObjectKey, bool], None]"
-"""Takes a key and whether it comes from the initial list."""
+It runs on the event loop between two watch events and must not block. What it raises is logged, and the change is lost
+until the next one, or until the informer goes through all objects again.
+"""
 
 
-def own_key(obj: Object) -> list[ObjectKey]:
+class Enqueue(Protocol):
+    """Puts a key into the work queue of a controller."""
+
+    def __call__(self, key: ObjectKey, *, priority: int = 0) -> None:
+        """Have the key reconciled soon; of keys that wait, those with a higher priority come first."""
+
+
+def own_key(obj: CachedObject) -> list[ObjectKey]:
     """Map function of the reconciled resource itself."""
-    return [key_of(obj)]
+    return [obj.key]
 
 
-def controller_owner(owner: Resource) -> MapFunction:
-    """Map function from an object to its controller owner, if that is of resource `owner` in any version."""
+def owner_key(owner: Resource, *, any_owner: bool = False) -> MapFunction:
+    """Map function from an object to its owners of one resource, in any version of its group.
 
-    def owner_key(obj: Object) -> list[ObjectKey]:
-        reference = controller_of(obj)
-        if reference is None or reference.get("kind") != owner.kind:
-            return []
-        group, _, version = str(reference.get("apiVersion") or "").rpartition("/")
-        if group != owner.group or not version:
-            return []
-        return [ObjectKey(namespace_of(obj) if owner.namespaced else "", reference["name"])]
+    Args:
+        owner: resource of the owners.
+        any_owner: take every owner reference; default: only that of the controller.
+    """
 
-    return owner_key
+    def owners(obj: CachedObject) -> list[ObjectKey]:
+        namespace = obj.key.namespace if owner.namespaced else ""
+        return [
+            ObjectKey(namespace, reference.name)
+            for reference in obj.owner_references
+            if (any_owner or reference.controller) and _refers_to(reference, owner)
+        ]
+
+    return owners
+
+
+def _refers_to(reference: OwnerReference, owner: Resource) -> bool:
+    group, _, version = reference.api_version.rpartition("/")
+    return reference.kind == owner.kind and group == owner.group and bool(version)
 
 
 class EnqueueMapped:
-    """Informer handler that enqueues the keys which a map function gives for the object before and after a change."""
+    """Informer handler that enqueues the keys which a map function gives for the object before and after a change.
+
+    Objects of the initial list and unchanged ones, which come when the informer goes through all objects again, get
+    `LOW_PRIORITY`. For a deletion that the watch has missed the last known state is mapped.
+    """
 
     def __init__(self, enqueue: Enqueue, map_function: MapFunction, predicate: Predicate | None = None) -> None:
         self._enqueue = enqueue
         self._map = map_function
         self._predicate = predicate
 
-    def on_add(self, obj: Object, *, initial: bool) -> None:
-        """Enqueue for a new object, with low priority if it is of the initial list."""
-        self._change(None, obj, initial=initial)
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+        """Enqueue for a new object."""
+        self._change(None, obj, LOW_PRIORITY if initial else 0)
 
-    def on_update(self, old: Object, new: Object) -> None:
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
         """Enqueue for both states, so that a former owner learns that it has lost the object."""
-        self._change(old, new, initial=False)
+        self._change(old, new, LOW_PRIORITY if old.resource_version == new.resource_version else 0)
 
-    def on_delete(self, obj: Object) -> None:
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - a reconcile looks for itself
         """Enqueue for the last known state."""
-        self._change(obj, None, initial=False)
+        self._change(obj, None, 0)
 
-    def _change(self, old: Object | None, new: Object | None, *, initial: bool) -> None:
+    def _change(self, old: CachedObject | None, new: CachedObject | None, priority: int) -> None:
         if self._predicate is not None and not self._predicate(old, new):
             return
-        keys = dict.fromkeys(key for obj in (old, new) if obj is not None for key in self._map(obj))
-        for key in keys:
-            self._enqueue(key, initial)
+        states = (new,) if old is new else (old, new)
+        for key in dict.fromkeys(key for obj in states if obj is not None for key in self._map(obj)):
+            self._enqueue(key, priority=priority)

@@ -2,64 +2,86 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 import structlog
 
 from trainer.kube.client import (
     DEFAULT_DELETE,
+    DEFAULT_LIST,
     DEFAULT_LOG,
-    EVERYTHING,
+    DEFAULT_WATCH,
     DeleteOptions,
-    EventType,
     ListOptions,
     LogOptions,
     ObjectList,
     PatchType,
-    Selection,
     WatchEvent,
     WatchOptions,
 )
-from trainer.kube.errors import TransportError, error_from_status
+from trainer.kube.errors import TransportError
 from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.page_decoder import decode_page
 from trainer.kube.pager import list_all
 from trainer.kube.resource import PODS
+from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.transport import Endpoint, Request, Transport
+from trainer.kube.watch_stream import read_events
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from trainer.kube.clock import Clock
     from trainer.kube.credentials import Credentials
+    from trainer.kube.metrics import Metrics
     from trainer.kube.objects import Object
+    from trainer.kube.rate_limiter import RateLimiter
     from trainer.kube.resource import Resource
 
 log = structlog.get_logger(__name__)
-
-DEFAULT_LIST = ListOptions()
-DEFAULT_WATCH = WatchOptions()
 
 APPLY_CONTENT_TYPE = "application/apply-patch+yaml"
 
 WATCH_IDLE_SLACK = 15.0
 """Seconds that a watch may stay silent beyond its timeout, at which the server ends it, before it is taken for dead."""
 
-_EVENT_TYPES = frozenset(EventType)
-_decoder = msgspec.json.Decoder(dict[str, Any])
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+_T = TypeVar("_T")
+
+
+_object_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 class HttpClient:
     """Requests to an API server; use it as an async context manager, or get one from `connection.connect`."""
 
     def __init__(
-        self, endpoint: Endpoint, credentials: Credentials, *, user_agent: str, clock: Clock | None = None
+        self,
+        endpoint: Endpoint,
+        credentials: Credentials,
+        *,
+        user_agent: str,
+        clock: Clock | None = None,
+        rate_limiter: RateLimiter | None = None,
+        metrics: Metrics | None = None,
+        detailed_metrics: bool = False,
     ) -> None:
         self.server = endpoint.server
         self.namespace = endpoint.namespace
-        self._transport = Transport(endpoint, credentials, user_agent=user_agent, clock=clock)
+        self._transport = Transport(
+            endpoint,
+            credentials,
+            user_agent=user_agent,
+            clock=clock,
+            rate_limiter=rate_limiter,
+            metrics=metrics,
+            detailed_metrics=detailed_metrics,
+        )
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -96,7 +118,7 @@ class HttpClient:
         answer = await self._transport.fetch(Request(method, path, params or {}, encoded, headers or {}))
         if not answer:
             return {}
-        return _decode(answer, path)
+        return _decode(_object_decoder, answer, path)
 
     async def get(
         self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
@@ -110,16 +132,16 @@ class HttpClient:
         """See `Client.list_page`."""
         params = _selectors(selection) | {
             "resourceVersion": options.resource_version,
+            "resourceVersionMatch": options.resource_version_match,
             "limit": options.limit or None,
             "continue": options.continue_token,
         }
-        page = await self.request("GET", resource.path(selection.namespace), params=params)
-        items: list[Object] = page.get("items") or []
-        for item in items:
-            item.setdefault("apiVersion", resource.api_version)
-            item.setdefault("kind", resource.kind)
-        metadata = page.get("metadata") or {}
-        return ObjectList(items, metadata.get("resourceVersion") or "", metadata.get("continue") or "")
+        headers = {"Accept": _METADATA_LIST} if selection.metadata_only else {}
+        request = Request("GET", resource.path(selection.namespace), params, headers=headers)
+        body = await self._transport.fetch(request)
+        with _decoding(request.path):
+            page = await decode_page(body)
+        return ObjectList(page.items, page.resource_version, page.continue_token, resource.api_version, resource.kind)
 
     async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
         """See `Client.list`."""
@@ -138,10 +160,12 @@ class HttpClient:
             "sendInitialEvents": options.send_initial_events or None,
             "resourceVersionMatch": "NotOlderThan" if options.send_initial_events else None,
         }
-        request = Request("GET", resource.path(selection.namespace), params)
+        headers = {"Accept": _METADATA} if selection.metadata_only else {}
+        request = Request("GET", resource.path(selection.namespace), params, headers=headers)
+        idle_timeout = options.idle_timeout or options.timeout_seconds + WATCH_IDLE_SLACK
         async with (
-            self._transport.stream(request, idle_timeout=options.timeout_seconds + WATCH_IDLE_SLACK) as chunks,
-            aclosing(_events(chunks, request.path)) as events,
+            self._transport.stream(request, idle_timeout=idle_timeout) as chunks,
+            aclosing(read_events(chunks, request.path)) as events,
         ):
             yield events
 
@@ -200,9 +224,11 @@ class HttpClient:
 
     async def delete(
         self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
-    ) -> None:
+    ) -> Object | None:
         """See `Client.delete`."""
-        await self.request("DELETE", _object_path(resource, name, namespace), body=_delete_options(options))
+        path = _object_path(resource, name, namespace)
+        answer = await self.request("DELETE", path, body=_delete_options(options))
+        return answer if answer.get("kind") == resource.kind else None
 
     async def delete_collection(
         self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE
@@ -263,37 +289,16 @@ def _delete_options(options: DeleteOptions) -> Object:
     return body
 
 
-def _decode(body: bytes, path: str) -> Object:
+@contextmanager
+def _decoding(path: str) -> Iterator[None]:
     try:
-        return _decoder.decode(body)
+        yield
     except msgspec.DecodeError as error:
-        raise TransportError(f"the answer to {path} is not a JSON object: is this a Kubernetes API server?") from error
+        raise TransportError(
+            f"the answer to {path} is cut off, or not from a Kubernetes API server (check the URL): {error}"
+        ) from error
 
 
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Lines of any length, without their ends."""
-    pending: list[bytes] = []
-    async for chunk in chunks:
-        *complete, rest = chunk.split(b"\n")
-        for part in complete:
-            yield b"".join((*pending, part))
-            pending.clear()
-        if rest:
-            pending.append(rest)
-    if pending:
-        yield b"".join(pending)
-
-
-async def _events(chunks: AsyncIterator[bytes], path: str) -> AsyncGenerator[WatchEvent, None]:
-    async with aclosing(_lines(chunks)) as lines:
-        async for line in lines:
-            if not line.strip():
-                continue
-            event = _decode(line, path)
-            kind, obj = event.get("type"), event.get("object") or {}
-            if kind == "ERROR":
-                raise error_from_status(obj.get("code") or 500, obj)
-            if kind not in _EVENT_TYPES:
-                log.warning("skipped watch event of unknown type", type=kind, path=path)
-                continue
-            yield WatchEvent(EventType(kind), obj)
+def _decode(decoder: msgspec.json.Decoder[_T], body: bytes, path: str) -> _T:
+    with _decoding(path):
+        return decoder.decode(body)

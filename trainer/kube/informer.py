@@ -2,70 +2,48 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import anyio
-import structlog
+import msgspec
 
-from trainer.kube.client import EVERYTHING, Selection
+from trainer.kube.cached_object import CachedObject
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.objects import key_of, resource_version_of, uid_of
-from trainer.kube.reflector import Reflector
-from trainer.kube.store import Store
+from trainer.kube.objects import is_being_deleted
+from trainer.kube.own_writes import OwnWrites, version_of
+from trainer.kube.pager import in_slices
+from trainer.kube.reflector import IDLE, Reflector, explain
+from trainer.kube.registration import Registration, added, deleted, updated
+from trainer.kube.selection import EVERYTHING, Matcher, Selection
+from trainer.kube.store import Lister, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trainer.kube.cached_object import RawJson
     from trainer.kube.client import Client
     from trainer.kube.errors import KubeError
-    from trainer.kube.objects import Object
+    from trainer.kube.metrics.caches import CacheMetrics
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.registration import Handler, Notification
     from trainer.kube.resource import Resource
-    from trainer.kube.store import IndexFunction, Lister
+    from trainer.kube.store import IndexFunction
 
-log = structlog.get_logger(__name__)
+RESYNC = 10 * 3600.0
+"""Seconds, give or take a tenth, after which handlers are told of every object again; as in controller-runtime."""
 
-
-class Handler(Protocol):
-    """Is told of changes, after the store has them.
-
-    Methods run on the event loop between two watch events: they must not block, and usually add a key to a work queue.
-    An exception is logged and does not keep other handlers or later changes from being delivered. States in between may
-    be skipped; a name that was deleted and created again while no watch was open shows as a delete and an add.
-    """
-
-    def on_add(self, obj: Object, *, initial: bool) -> None:
-        """The object is new; `initial` when it existed before the handler could see it."""
-
-    def on_update(self, old: Object, new: Object) -> None:
-        """The object has changed."""
-
-    def on_delete(self, obj: Object) -> None:
-        """The object is gone; after a gap in the watch this is its last known, not its last state."""
-
-
-def strip_managed_fields(obj: Object) -> Object:
-    """Drop `metadata.managedFields`, half of a typical object and of no use to a controller; changes the object."""
-    metadata = obj.get("metadata")
-    if metadata:
-        metadata.pop("managedFields", None)
-    return obj
-
-
-def _added(obj: Object, handler: Handler, *, initial: bool) -> None:
-    handler.on_add(obj, initial=initial)
-
-
-def _updated(old: Object, new: Object, handler: Handler) -> None:
-    handler.on_update(old, new)
-
-
-def _deleted(obj: Object, handler: Handler) -> None:
-    handler.on_delete(obj)
+SILENCE = 2 * IDLE
+"""Seconds without a word from the server after which a cache counts as out of date."""
 
 
 class Informer:
-    """Lists and watches the selected objects of one resource; share one per selection (see `Manager.informer`)."""
+    """Lists and watches the selected objects of one resource; share one per selection (see `Cache.informer`).
+
+    `metadata.managedFields` is dropped from every object. A further `transform` sees each object before it is stored,
+    may drop what nobody reads, and costs decoding and encoding it.
+    """
 
     def __init__(
         self,
@@ -74,31 +52,63 @@ class Informer:
         selection: Selection = EVERYTHING,
         *,
         clock: Clock | None = None,
+        transform: Callable[[Object], Object] | None = None,
+        resync_period: float = RESYNC,
+        metrics: CacheMetrics | None = None,
     ) -> None:
         self.resource = resource
         self.selection = selection
+        self.transform = transform
+        self._matcher = Matcher(selection)
+        self._clock = clock or SystemClock()
+        self._resync_period = resync_period
         self._store = Store()
-        self._handlers: list[Handler] = []
+        self._writes = OwnWrites(self._clock)
+        self._lister = Lister(self._store, self._writes)
+        self._registrations: list[Registration] = []
+        self._late = anyio.Event()
+        self._telling = anyio.Lock()
         self._synced = anyio.Event()
         self._started = False
         self._reflector = Reflector(
-            client, resource, selection, self, clock=clock or SystemClock(), transform=strip_managed_fields
+            client, resource, selection, self, clock=self._clock, convert=self._convert, metrics=metrics
         )
+        if metrics is not None:
+            metrics.observe(
+                event_age=lambda: self.event_age, objects=lambda: len(self._store), size=lambda: self._store.size
+            )
 
     @property
     def lister(self) -> Lister:
         """Read access to the local copy; empty before the first list."""
-        return self._store.lister
+        return self._lister
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first list is stored and delivered to the handlers."""
+        """Whether the first list is stored and the handlers that were there have been told of it."""
         return self._synced.is_set()
 
     @property
     def last_error(self) -> KubeError | None:
         """Why the latest list or watch failed; None while all is well."""
         return self._reflector.last_error
+
+    @property
+    def event_age(self) -> float:
+        """Seconds since the server was last heard of; bookmarks keep it below 90."""
+        return self._clock.monotonic() - self._reflector.last_heard
+
+    @property
+    def problem(self) -> str | None:
+        """Why the copy cannot be relied on, with the remedy where there is one; None while it can."""
+        name = self.resource.qualified_name
+        if self.has_synced and self.event_age <= SILENCE:
+            return None
+        if self.last_error is not None:
+            return explain(self.resource, self.last_error)
+        if self.has_synced:
+            return f"{name}: nothing was heard of the API server for {self.event_age:.0f} s"
+        return f"{name} was not listed in time"
 
     def add_index(self, name: str, function: IndexFunction) -> None:
         """Let `Lister.by_index` find objects by the values that `function` returns for them.
@@ -113,11 +123,21 @@ class Informer:
             )
         self._store.add_index(name, function)
 
-    def add_handler(self, handler: Handler) -> None:
-        """Tell `handler` of changes from now on, and of the objects known by now as initial adds."""
-        self._handlers.append(handler)
-        for obj in self.lister.list():
-            self._deliver(handler, partial(_added, obj, initial=True))
+    def add_handler(self, handler: Handler) -> Registration:
+        """Tell `handler` of changes from now on, and of the objects known by now as initial adds.
+
+        Returns:
+            Tells when the handler has been told of all initial objects, and ends it with `remove_handler`.
+        """
+        registration = Registration(handler, self.resource.qualified_name, is_late=self.has_synced)
+        self._registrations.append(registration)
+        self._late.set()
+        return registration
+
+    def remove_handler(self, registration: Registration) -> None:
+        """Tell this handler nothing more; unknown registrations are ignored."""
+        if registration in self._registrations:
+            self._registrations.remove(registration)
 
     async def wait_for_sync(self) -> None:
         """Wait until `has_synced`."""
@@ -132,41 +152,101 @@ class Informer:
         if self._started:
             raise RuntimeError(f"the informer of {self.resource.qualified_name} has been started before")
         self._started = True
-        await self._reflector.run()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._serve_late_handlers)
+            tasks.start_soon(self._resync)
+            await self._reflector.run()
 
-    def replace(self, objects: list[Object]) -> None:
+    def wrote(self, obj: Object) -> None:
+        """Show the server's answer to a write of this process to readers, until the watch shows it or newer."""
+        written = self._convert(msgspec.json.encode(obj))
+        self._writes.wrote(written, self._store.get(written.key), selected=self._matcher.matches(obj))
+
+    def deleted(self, key: ObjectKey, uid: str, answer: Object | None) -> None:
+        """Show readers what is left of an object that this process has deleted, until the watch shows it or newer."""
+        if answer is not None and is_being_deleted(answer):
+            self.wrote(answer)
+            return
+        known = self._lister.peek(key)
+        # What has taken the name meanwhile is another object.
+        if known is not None and known.uid == uid:
+            self._writes.deleted(known)
+
+    async def replace(self, objects: list[CachedObject], resource_version: str) -> None:
         """Make the local copy equal to a complete list (for the reflector)."""
-        vanished = self._store.keys().difference(map(key_of, objects))
-        for key in vanished:
-            old = self._store.remove(key)
-            assert old is not None
-            self._tell(partial(_deleted, old))
-        for obj in objects:
-            self.put(obj)
-        self._synced.set()
+        async with self._telling:
+            old = await self._store.replace(objects)
+            self._writes.replaced(resource_version, self._store.get)
+            async for key, obj in in_slices(old.items()):
+                if self._store.get(key) is None:
+                    self._tell(partial(deleted, obj, stale=True))
+            async for obj in in_slices(objects):
+                self._tell_change(old.get(obj.key), obj, stale=True)
+            for registration in self._registrations:
+                registration.told_initial()
+            self._synced.set()
 
-    def put(self, obj: Object) -> None:
+    def put(self, obj: CachedObject) -> None:
         """Store a created or changed object (for the reflector)."""
+        if _is_older(obj, self._store.get(obj.key)):
+            return
         old = self._store.put(obj)
-        if old is not None and uid_of(old) != uid_of(obj):
-            self._tell(partial(_deleted, old))
+        self._writes.observe(obj, gone=False)
+        self._tell_change(old, obj, stale=False)
+
+    def remove(self, obj: CachedObject) -> None:
+        """Forget a deleted object (for the reflector)."""
+        if _is_older(obj, self._store.get(obj.key)):
+            return
+        old = self._store.remove(obj.key)
+        self._writes.observe(obj, gone=True)
+        if old is not None:
+            self._tell(partial(deleted, obj, stale=False))
+
+    def caught_up(self, resource_version: str) -> None:
+        """Everything up to this version is in the local copy (for the reflector)."""
+        self._writes.caught_up(resource_version)
+
+    def _convert(self, raw: RawJson) -> CachedObject:
+        obj = CachedObject.compact(
+            raw, self.resource.api_version, self.resource.kind, metadata_only=self.selection.metadata_only
+        )
+        return obj if self.transform is None else CachedObject.of(self.transform(obj.decode()))
+
+    def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool) -> None:
+        if old is not None and old.uid != new.uid:
+            self._tell(partial(deleted, old, stale=stale))
             old = None
         if old is None:
-            self._tell(partial(_added, obj, initial=not self.has_synced))
-        elif resource_version_of(old) != resource_version_of(obj):
-            self._tell(partial(_updated, old, obj))
+            self._tell(partial(added, new, initial=not self.has_synced))
+        elif old.resource_version != new.resource_version:
+            self._tell(partial(updated, old, new))
 
-    def remove(self, obj: Object) -> None:
-        """Forget a deleted object (for the reflector)."""
-        if self._store.remove(key_of(obj)) is not None:
-            self._tell(partial(_deleted, obj))
+    def _tell(self, notification: Notification) -> None:
+        for registration in tuple(self._registrations):
+            registration.tell(notification)
 
-    def _tell(self, notify: Callable[[Handler], None]) -> None:
-        for handler in tuple(self._handlers):
-            self._deliver(handler, notify)
+    async def _serve_late_handlers(self) -> None:
+        while True:
+            await self._late.wait()
+            self._late = anyio.Event()
+            for registration in tuple(self._registrations):
+                if registration.is_late:
+                    async with self._telling:
+                        await registration.catch_up(tuple(self._store))
 
-    def _deliver(self, handler: Handler, notify: Callable[[Handler], None]) -> None:
-        try:
-            notify(handler)
-        except Exception:
-            log.exception("handler failed", resource=self.resource.qualified_name, handler=type(handler).__name__)
+    async def _resync(self) -> None:
+        while True:
+            await self._clock.sleep(self._resync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
+            async with self._telling:
+                async for obj in in_slices(tuple(self._store)):
+                    if self._store.get(obj.key) is obj:
+                        self._tell(partial(updated, obj, obj))
+
+
+def _is_older(obj: CachedObject, stored: CachedObject | None) -> bool:
+    """Whether a watch that was opened anew repeats something that a later state has overtaken."""
+    if stored is None:
+        return False
+    version, stored_version = version_of(obj), version_of(stored)
+    return version is not None and stored_version is not None and version < stored_version

@@ -1,29 +1,46 @@
-"""Manager: owns everything that runs (informers, controllers, other tasks) and stops all of it when one fails."""
+"""Manager: owns everything that runs in a controller process, starts and stops it in order, and ends it when one fails.
+
+There is no warm-up group as in controller-runtime: the caches of a process that waits for leadership are synced, which
+is what takes long, and its controllers read all there is from them when they start.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
-from trainer.kube.client import EVERYTHING, Client, Selection
+from trainer.kube.cache import Cache
 from trainer.kube.clock import Clock, SystemClock, move_on_after
-from trainer.kube.errors import CacheSyncError, KubeError, NotFoundError
-from trainer.kube.health import HealthServer
-from trainer.kube.informer import Informer
+from trainer.kube.errors import CacheSyncError, KubeError
+from trainer.kube.event_sender import EventSender
+from trainer.kube.health import HealthChecks, HealthServer
+from trainer.kube.leader_election import LeaderElector
+from trainer.kube.loop_lag import LoopLagOptions, LoopLagWatch
+from trainer.kube.managed_client import ManagedClient
 from trainer.kube.metrics import Metrics
+from trainer.kube.metrics.exposition import Exposition
+from trainer.kube.runnable_group import Runnable
+from trainer.kube.selection import EVERYTHING, Selection
+from trainer.kube.supervisor import Group, Supervisor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trainer.kube.client import Client
     from trainer.kube.controller import Controller
+    from trainer.kube.health import Check
+    from trainer.kube.informer import Informer
+    from trainer.kube.leader_election import LeaderElectionOptions
+    from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+    from trainer.kube.runnable_group import Run
+
+__all__ = ["Group", "Manager", "ManagerOptions"]
 
 log = structlog.get_logger(__name__)
-
-Runnable: TypeAlias = Callable[[], Awaitable[None]]
-"""Runs until cancelled; returning early is fine, raising stops the manager."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,127 +49,198 @@ class ManagerOptions:
 
     cache_sync_timeout: float = 120.0
     """Seconds until all informers must have their first list, else `run` raises `CacheSyncError`. Default: 120."""
+    graceful_shutdown_timeout: float | None = 30.0
+    """Seconds that everything has to end when the manager stops; None or less than 0: for ever, 0: no time.
+
+    Default: 30, as in controller-runtime. The container needs a longer terminationGracePeriodSeconds: releasing the
+    lease and writing the last events comes after it."""
     http_bind: tuple[str, int] | None = None
     """Host and port for /healthz, /readyz and /metrics. Default: None, no server."""
+    leader_election: LeaderElectionOptions | None = None
+    """The lease without which nothing is written. Default: None, this process is the only one."""
+    loop_lag: LoopLagOptions | None = field(default_factory=LoopLagOptions)
+    """How the event loop is watched; None: not at all. Default: see `LoopLagOptions`."""
+    transforms: Mapping[Resource, Callable[[Object], Object]] = field(default_factory=dict)
+    """Changes to the objects of a resource before they are cached, to drop what nobody reads. Default: none."""
 
 
 class Manager:
-    """Runs controllers on shared informers; build it, register everything, then `run` it once."""
+    """Runs controllers on shared informers; build it, register everything, then `run` it once.
 
-    def __init__(self, client: Client, *, clock: Clock | None = None, options: ManagerOptions | None = None) -> None:
-        self.client = client
-        self.clock = clock or SystemClock()
-        self.metrics = Metrics()
+    Attributes:
+        client: for controllers: writes only while this process is the leader, and the cache shows what it wrote.
+        api_reader: the client that the manager was given; for reads past the cache, and writes without leadership.
+        cache: all informers.
+        events: takes the events of `EventRecorder`s, and writes them also when this process does not lead.
+        metrics: what /metrics shows.
+        clock: the time of everything that the manager runs.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock | None = None,
+        options: ManagerOptions | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.metrics = metrics or Metrics()
+        self.api_reader = client
         self._options = options or ManagerOptions()
-        self._informers: dict[tuple[Resource, Selection], Informer] = {}
-        self._controllers: dict[str, Controller] = {}
-        self._runnables: list[tuple[str, Runnable]] = []
-        self._tasks: anyio.abc.TaskGroup | None = None
-        self._failure: Exception | None = None
+        self.cache = Cache(client, clock=self.clock, metrics=self.metrics, transforms=self._options.transforms)
+        self.events = EventSender(client, clock=self.clock, metrics=self.metrics)
+        self._elector = self._make_elector()
+        self.client: Client = ManagedClient(client, fence=self._elector, writes=self.cache)
+        self._controllers: list[str] = []
         self._started = anyio.Event()
+        self._supervisor = Supervisor(self.clock, self._options.graceful_shutdown_timeout)
+        self._live = HealthChecks("healthz", clock=self.clock)
+        self._ready = HealthChecks("readyz", clock=self.clock)
+        self._add_own_parts()
 
     def informer(self, resource: Resource, selection: Selection = EVERYTHING) -> Informer:
         """The informer of this selection: same arguments, same informer; starts at once when the manager runs."""
-        informer = self._informers.get((resource, selection))
-        if informer is None:
-            informer = Informer(self.client, resource, selection, clock=self.clock)
-            self._informers[resource, selection] = informer
-            self._start(f"informer {resource.qualified_name}", informer.run)
-        return informer
+        return self.cache.informer(resource, selection)
 
     def register(self, controller: Controller) -> None:
-        """Run this controller; `Controller` calls it.
+        """Run this controller; `Controller` calls it. At once, if the controllers run already.
 
         Raises:
             ValueError: another controller has the name.
-            RuntimeError: the manager runs already.
+            RuntimeError: the manager has been stopped.
         """
         if controller.name in self._controllers:
             raise ValueError(f"there are two controllers named {controller.name!r}")
-        if self._tasks is not None:
-            raise RuntimeError(f"controller {controller.name!r} must be constructed before the manager runs")
-        self._controllers[controller.name] = controller
+        self._controllers.append(controller.name)
+        group = Group.LEADER_ELECTION if controller.needs_leader_election else Group.OTHERS
+        self.add(controller.run, name=f"controller {controller.name}", group=group, stop=controller.stop)
 
-    def add(self, runnable: Runnable, *, name: str) -> None:
-        """Run a task next to the controllers, once the informers have synced."""
-        self._runnables.append((name, runnable))
-        if self._started.is_set():
-            self._start(name, runnable)
+    def add(
+        self,
+        runnable: Run,
+        *,
+        name: str,
+        group: Group = Group.LEADER_ELECTION,
+        stop: Callable[[], None] | None = None,
+        started: Run | None = None,
+    ) -> None:
+        """Run a task with those of its group; at once if they run already.
+
+        Args:
+            runnable: called once; it runs until cancelled. If it returns, nothing happens, if it raises, the manager
+                stops.
+            name: for logs and errors.
+            group: decides when it starts and stops. Default: `LEADER_ELECTION`, with the controllers.
+            stop: asks it to end by itself; then it is cancelled only after the grace period. Default: its own `stop`,
+                if it has one.
+            started: returns when it does its work, which the next group waits for. Default: nobody waits.
+
+        Raises:
+            RuntimeError: the manager has been stopped.
+        """
+        stop = stop or getattr(runnable, "stop", None)
+        self._supervisor.add(group, Runnable(name, runnable, stop, started))
+
+    def add_health_check(self, name: str, check: Check) -> None:
+        """Have /healthz fail, after which the kubelet restarts the container, when this check raises.
+
+        Raises:
+            ValueError: the name is taken, or unfit for a path.
+        """
+        self._live.add(name, check)
+
+    def add_ready_check(self, name: str, check: Check) -> None:
+        """Have /readyz fail, so that the pod gets no requests, when this check raises.
+
+        Raises:
+            ValueError: the name is taken, or unfit for a path.
+        """
+        self._ready.add(name, check)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the informers have synced and the controllers run."""
+        """Whether the caches have synced and everything runs that needs no leadership."""
         return self._started.is_set()
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process may write; always, where there is no leader election."""
+        return self._elector is None or self._elector.is_leader
 
     async def wait_for_start(self) -> None:
         """Wait until `is_ready`."""
         await self._started.wait()
 
+    def stop(self) -> None:
+        """End `run` in order, as cancelling it does; called again, cancel what still runs."""
+        self._supervisor.stop()
+
     async def run(self) -> None:
-        """Start informers, wait for their first lists, start controllers and runnables; run until cancelled.
+        """Start everything group by group and run until cancelled or stopped, then stop it group by group.
 
         Raises:
             CacheSyncError: an informer did not sync in time.
+            LeadershipLostError: the lease is, or could soon be, somebody else's; the process must end.
+            ShutdownError: something did not end within the grace period.
             Exception: the first failure of a controller or runnable, after all the others have been stopped.
         """
-        if self._tasks is not None:
-            raise RuntimeError("a manager runs once")
-        async with anyio.create_task_group() as self._tasks:
-            if self._options.http_bind is not None:
-                self._start("health server", HealthServer(self, *self._options.http_bind).run)
-            for (resource, _), informer in tuple(self._informers.items()):
-                self._start(f"informer {resource.qualified_name}", informer.run)
-            self._start("manager", self._start_workers)
-        if self._failure is not None:
-            raise self._failure
+        await self._supervisor.run(self._start)
 
-    async def _start_workers(self) -> None:
-        await self._wait_for_caches()
-        for controller in self._controllers.values():
-            self._start(f"controller {controller.name}", controller.run)
-        for name, runnable in self._runnables:
-            self._start(name, runnable)
+    async def _start(self) -> None:
+        for group in Group:
+            if group is Group.LEASE and self._elector is not None:
+                self._announce()
+            await self._supervisor.start(group)
+        if self._elector is None:
+            self._announce()
+
+    def _announce(self) -> None:
         self._started.set()
-        log.info("started manager", controllers=list(self._controllers), informers=len(self._informers))
+        log.info("started manager", controllers=self._controllers, informers=len(self.cache.informers))
+
+    def _make_elector(self) -> LeaderElector | None:
+        if self._options.leader_election is None:
+            return None
+        return LeaderElector(
+            self.api_reader,
+            self._options.leader_election,
+            clock=self.clock,
+            metrics=self.metrics,
+            events=self.events,
+        )
+
+    def _add_own_parts(self) -> None:
+        self.add(self.events.run, name="events", group=Group.EVENTS, stop=self.events.stop)
+        if self._options.http_bind is not None:
+            host, port = self._options.http_bind
+            server = HealthServer(host, port, checks=(self._live, self._ready), metrics=Exposition(self.metrics))
+            self.add(server.run, name="health server", group=Group.HTTP_SERVERS, started=server.wait_for_start)
+        if self._options.loop_lag is not None:
+            watch = LoopLagWatch(self._options.loop_lag, metrics=self.metrics)
+            self.add(watch.run, name="event loop watch", group=Group.HTTP_SERVERS)
+            self.add_health_check("event-loop", watch.check)
+        if self._elector is not None:
+            self.add(self._elector.run, name="lease", group=Group.LEASE, started=self._elector.wait_for_leadership)
+            self.add_health_check("leader-election", self._elector.check)
+        self.add(self.cache.run, name="cache", group=Group.CACHES, started=self._wait_for_caches)
+        self.add_ready_check("manager", self._check_running)
+        self.add_ready_check("informers", self._check_informers)
 
     async def _wait_for_caches(self) -> None:
-        informers = tuple(self._informers.values())
         async with move_on_after(self.clock, self._options.cache_sync_timeout):
-            for informer in informers:
-                await informer.wait_for_sync()
-        late = [informer for informer in informers if not informer.has_synced]
+            await self.cache.wait_for_sync()
+        late = [informer for informer in self.cache.informers if not informer.has_synced]
         if late:
-            raise CacheSyncError("; ".join(map(_sync_problem, late)))
+            raise CacheSyncError("; ".join(filter(None, (informer.problem for informer in late))))
 
-    def _start(self, name: str, runnable: Runnable) -> None:
-        if self._tasks is not None:
-            self._tasks.start_soon(self._guard, name, runnable, name=name)
+    async def _check_running(self) -> None:
+        if self._supervisor.is_stopping:
+            raise KubeError("the manager is stopping")
+        if not self.is_ready:
+            raise KubeError("the manager has not started yet")
 
-    async def _guard(self, name: str, runnable: Runnable) -> None:
-        assert self._tasks is not None
-        try:
-            await runnable()
-        except Exception as group:
-            error = _sole_failure(group)
-            if self._failure is not None:
-                log.exception("failed while stopping", runnable=name)
-                return
-            log.error("failed, stopping everything", runnable=name, error=str(error))  # noqa: TRY400 - raised by run()
-            self._failure = error
-            self._tasks.cancel_scope.cancel()
-
-
-def _sole_failure(error: Exception) -> Exception:
-    """What task groups have wrapped, if it is a single exception."""
-    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
-        [error] = error.exceptions
-    return error
-
-
-def _sync_problem(informer: Informer) -> str:
-    error, name = informer.last_error, informer.resource.qualified_name
-    if isinstance(error, NotFoundError):
-        return f"{name} is not served by the API server: install the {informer.resource.kind} CRD"
-    if isinstance(error, KubeError):
-        return f"{name} could not be listed: {error}"
-    return f"{name} was not listed in time"
+    async def _check_informers(self) -> None:
+        problems = [informer.problem for informer in self.cache.informers]
+        if any(problems):
+            raise KubeError("; ".join(filter(None, problems)))

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from trainer.kube.client import ListOptions, ObjectList, Selection
+import anyio.lowlevel
+
+from trainer.kube.client import ListOptions, ObjectList
 from trainer.kube.errors import GoneError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
-    from trainer.kube.objects import Object
+    from trainer.kube.cached_object import RawJson
     from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
 
 PAGE_SIZE = 500
-"""As client-go: large enough for throughput, small enough that one page does not hold up the event loop for long."""
+"""As client-go: large enough for throughput."""
+
+PAGE_BYTES = 4 << 20
+"""Pages of larger objects shrink to about so much, so that none is slow to send, to hold or to decode."""
+
+SLICE = 0.005
+"""Seconds of work on many objects after which other tasks get a turn."""
+
+_T = TypeVar("_T")
 
 
 class PageSource(Protocol):
@@ -24,27 +37,44 @@ class PageSource(Protocol):
         """Read one page of objects."""
 
 
-def _unchanged(obj: Object) -> Object:
-    return obj
+@dataclass(frozen=True, slots=True)
+class Collected(Generic[_T]):
+    """A whole collection, each object as the caller keeps it."""
+
+    items: list[_T]
+    resource_version: str
 
 
-async def list_all(
+async def in_slices(items: Iterable[_T]) -> AsyncIterator[_T]:
+    """The items, with a turn for other tasks whenever the work on them has taken `SLICE`."""
+    # The processor's time is meant, which no injected clock measures.
+    end = time.perf_counter() + SLICE
+    for item in items:
+        yield item
+        if time.perf_counter() > end:
+            await anyio.lowlevel.checkpoint()
+            end = time.perf_counter() + SLICE
+
+
+async def collect(
     source: PageSource,
     resource: Resource,
     selection: Selection,
+    convert: Callable[[RawJson], _T],
     *,
     resource_version: str = "",
-    transform: Callable[[Object], Object] = _unchanged,
-) -> ObjectList:
-    """Read all pages; `transform` sees each object before the next page is fetched, so it can keep memory low.
+) -> Collected[_T]:
+    """Read all pages; `convert` has dealt with each object before the next page is fetched, which keeps memory low.
 
     A continue token that expires on the way (410) leads to one unpaged request, since the rest of the snapshot is gone.
 
     Raises:
         GoneError: the resource version itself is too old.
     """
-    items: list[Object] = []
-    options = ListOptions(resource_version=resource_version, limit=PAGE_SIZE)
+    items: list[_T] = []
+    # The limit would make the server read an exact version, which may be compacted, from its storage (API Concepts).
+    limit = PAGE_SIZE if resource_version in {"", "0"} else 0
+    options = ListOptions(resource_version=resource_version, limit=limit)
     while True:
         try:
             page = await source.list_page(resource, selection, options)
@@ -53,7 +83,28 @@ async def list_all(
                 raise
             page = await source.list_page(resource, selection, ListOptions(resource_version=resource_version))
             items = []
-        items += map(transform, page.items)
+        async for raw in in_slices(page.raw_items):
+            items.append(convert(raw))
         if not page.continue_token:
-            return ObjectList(items, page.resource_version)
-        options = ListOptions(limit=PAGE_SIZE, continue_token=page.continue_token)
+            return Collected(items, page.resource_version)
+        options = ListOptions(limit=_next_limit(page), continue_token=page.continue_token)
+
+
+async def list_all(source: PageSource, resource: Resource, selection: Selection) -> ObjectList:
+    """Read all pages as one list."""
+    collected = await collect(source, resource, selection, _unchanged)
+    return ObjectList(
+        collected.items,
+        collected.resource_version,
+        api_version=resource.api_version,
+        kind=resource.kind,
+    )
+
+
+def _unchanged(raw: RawJson) -> RawJson:
+    return raw
+
+
+def _next_limit(page: ObjectList) -> int:
+    size = sum(len(memoryview(raw)) for raw in page.raw_items)
+    return max(1, min(PAGE_SIZE, PAGE_BYTES * len(page.raw_items) // max(size, 1)))

@@ -1,50 +1,80 @@
 """The list/watch state machine that keeps a copy of one resource up to date.
 
-    Listing --list stored--> Watching --watch ended or broke--> Watching, from the last resource version
-       ^                         |
-       +---- 410: too old -------+
+    Streaming --initial events end, same stream goes on--> Watching --ended or broke--> Watching, from the last version
+       |  ^                                                   |
+       |  +------------ 410 or 404: list again ---------------+
+       +--not supported--> Listing --list stored--> Watching     (and Listing takes the place of Streaming for good)
 
 `Reflector.step` takes one state, does its I/O through the `Client` protocol, tells the sink what it learned and returns
 the next state. It never raises because of the API server: failures are logged, remembered in `last_error` and followed
-by a pause. Facts of the protocol: Kubernetes documentation, "API Concepts", "Efficient detection of changes".
+by a pause. Sources: Kubernetes documentation, "API Concepts"; KEP-3157 (streaming lists); the intervals of client-go.
+
+A dead connection is noticed by silence: the server sends a bookmark about once a minute, so nothing for `IDLE` seconds
+ends the watch, which goes on from the last version at the cost of one request. TCP keepalive stands behind that.
 """
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+import anyio
 import structlog
 
 from trainer.kube.backoff import Backoff
-from trainer.kube.client import EventType, Selection, WatchOptions
-from trainer.kube.clock import Clock, move_on_after
-from trainer.kube.errors import ApiError, GoneError, KubeError, ServerTimeoutError, TransportError
-from trainer.kube.objects import Object, key_of, resource_version_of
-from trainer.kube.pager import list_all
+from trainer.kube.client import WatchOptions
+from trainer.kube.errors import (
+    ApiError,
+    BadRequestError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    ServerTimeoutError,
+    TransportError,
+)
+from trainer.kube.follower import Follower, Sink
+from trainer.kube.pager import collect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
-    from structlog.typing import FilteringBoundLogger
-
-    from trainer.kube.client import Client, ObjectList, WatchEvent
+    from trainer.kube.cached_object import CachedObject, RawJson
+    from trainer.kube.client import Client, WatchEvent
+    from trainer.kube.clock import Clock
+    from trainer.kube.metrics.caches import CacheMetrics
+    from trainer.kube.objects import ObjectKey
     from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
 
 log = structlog.get_logger(__name__)
 
 RETRY = Backoff(initial=0.8, maximum=30.0, jitter=1.0)
 """As client-go: at the ceiling one client asks a failing server about once in 45 s."""
 
+RETRY_RESET = 120.0
+"""Seconds without a failure after which the next pause is the shortest again."""
+
+LONGEST_WAIT_FOR_DEFINITION = 10.0
+"""Seconds between attempts while the resource is not served, so that a CRD that is installed is noticed soon."""
+
 WATCH_SECONDS = (300, 600)
 """The server ends each watch after a random time in this range, so that many clients do not reconnect together."""
 
-WATCH_SLACK = 30.0
-"""Seconds that the end of a watch may be late before the connection is taken for dead."""
+IDLE = 90.0
+"""Seconds of silence after which a watch is taken for dead: a bookmark is due each 60 s."""
 
 SHORT_WATCH = 1.0
 """A watch that ends within so many seconds without an event counts as a failure: some proxies accept and drop it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """The next step reads everything as a stream (WatchList) not older than this version, and watches on."""
+
+    resource_version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +91,9 @@ class Watching:
     resource_version: str
 
 
-State: TypeAlias = Listing | Watching
+State: TypeAlias = Streaming | Listing | Watching
 
-START = Listing("0")
-
-
-class Sink(Protocol):
-    """What a reflector tells: complete lists and single changes, in the order of the server."""
-
-    def replace(self, objects: list[Object]) -> None:
-        """These are all objects that exist now; whatever else was known is gone."""
-
-    def put(self, obj: Object) -> None:
-        """The object was created or changed."""
-
-    def remove(self, obj: Object) -> None:
-        """The object is gone; this is its last state."""
+START = Streaming("")
 
 
 class Reflector:
@@ -90,18 +107,24 @@ class Reflector:
         sink: Sink,
         *,
         clock: Clock,
-        transform: Callable[[Object], Object],
+        convert: Callable[[RawJson], CachedObject],
+        metrics: CacheMetrics | None = None,
     ) -> None:
         self._client = client
         self._resource = resource
         self._selection = selection
         self._sink = sink
         self._clock = clock
-        self._transform = transform
+        self._convert = convert
+        self._metrics = metrics
+        self._streams = True
         self._failures = 0
+        self._failed_at = clock.monotonic()
         self._log = log.bind(resource=resource.qualified_name)
         self.last_error: KubeError | None = None
         """Why the latest step failed; None after a success."""
+        self.last_heard = clock.monotonic()
+        """When the server last sent something, by the clock's monotonic time."""
 
     async def run(self) -> None:
         """Step until cancelled."""
@@ -112,101 +135,185 @@ class Reflector:
     async def step(self, state: State) -> State:
         """Do what `state` says and return the state to go on with."""
         match state:
+            case Streaming(resource_version):
+                return await self._stream(resource_version)
             case Listing(resource_version):
                 return await self._list(resource_version)
             case Watching(resource_version):
                 return await self._watch(resource_version)
 
+    async def _stream(self, resource_version: str) -> State:
+        if not self._streams:
+            return Listing(resource_version or "0")
+        follower = self._follower(initial={})
+        try:
+            await self._follow(follower, resource_version)
+        except (InvalidError, BadRequestError) as error:
+            self._log.info("cannot stream the initial list, listing in pages", reason=str(error))
+            self._streams = False
+            return Listing("0")
+        except KubeError as error:
+            if follower.resource_version:
+                return await self._after_failed_watch(follower.resource_version, error)
+            if resource_version and _is_unusable_version(error):
+                return Streaming("")
+            if isinstance(error, _SilentWatchError):
+                # Servers that do not know streaming lists ignore the parameter and never mark the end.
+                self._streams = False
+            await self._pause("could not stream the initial list", error)
+            return Streaming(resource_version)
+        if follower.resource_version:
+            return Watching(follower.resource_version)
+        await self._pause("could not stream the initial list", TransportError("it ended before its end was marked"))
+        return Listing(resource_version or "0")
+
     async def _list(self, resource_version: str) -> State:
         try:
-            objects: ObjectList = await list_all(
-                self._client,
-                self._resource,
-                self._selection,
-                resource_version=resource_version,
-                transform=self._transform,
+            collected = await collect(
+                self._client, self._resource, self._selection, self._convert, resource_version=resource_version
             )
         except KubeError as error:
             if resource_version and _is_unusable_version(error):
                 return Listing("")
             await self._pause("could not list", error)
             return Listing(resource_version)
-        self._sink.replace(objects.items)
-        self.last_error = None
-        return Watching(objects.resource_version)
+        except ValueError as error:
+            await self._pause("could not read the list", TransportError(str(error)))
+            return Listing(resource_version)
+        await self._replaced(collected.items, collected.resource_version)
+        return Watching(collected.resource_version)
 
     async def _watch(self, resource_version: str) -> State:
-        follower = _Follower(self._sink, self._transform, self._log, resource_version)
-        seconds = random.randint(*WATCH_SECONDS)  # noqa: S311 - spreads load, hides nothing
-        options = WatchOptions(resource_version=resource_version, timeout_seconds=seconds)
-        started = self._clock.monotonic()
+        follower = self._follower(version=resource_version)
         try:
-            async with (
-                move_on_after(self._clock, seconds + WATCH_SLACK) as limit,
-                self._client.watch(self._resource, self._selection, options) as events,
-            ):
-                async for event in events:
-                    follower.accept(event)
-                    self._succeeded()
-            self._check_end(follower, limit_exceeded=limit.cancelled_caught, started=started)
-        except GoneError as error:
-            # Relisting is the remedy, so it waits only if it has already failed to be one.
-            await self._pause("resource version is too old, listing again", error, skip_first=True)
-            return Listing("")
+            await self._follow(follower, resource_version)
         except KubeError as error:
-            await self._pause("watch broke", error)
-        else:
-            self._succeeded()
+            return await self._after_failed_watch(follower.resource_version, error)
         return Watching(follower.resource_version)
 
-    def _check_end(self, follower: _Follower, *, limit_exceeded: bool, started: float) -> None:
-        if limit_exceeded:
-            raise TransportError(f"the watch did not end {WATCH_SLACK:.0f} s after its time: the connection is dead")
+    async def _after_failed_watch(self, resource_version: str, error: KubeError) -> State:
+        if isinstance(error, _SilentWatchError):
+            self._log.info("watch went silent, watching anew", seconds=IDLE)
+            self._count_restart("silent")
+            return Watching(resource_version)
+        if isinstance(error, GoneError):
+            self._count_restart("gone")
+            # Relisting is the remedy, so it waits only if it has already failed to be one.
+            await self._pause("resource version is too old, listing again", error, skip_first=True)
+            return Streaming(resource_version)
+        self._count_restart("error")
+        await self._pause("watch broke", error)
+        if isinstance(error, NotFoundError):
+            # The definition was deleted, and all objects with it; no watch event will tell.
+            return Streaming("")
+        return Watching(resource_version)
+
+    async def _follow(self, follower: Follower, resource_version: str) -> None:
+        """Read one watch to its end; raises what broke it."""
+        options = WatchOptions(
+            resource_version=resource_version,
+            timeout_seconds=random.randint(*WATCH_SECONDS),  # noqa: S311 - spreads load, hides nothing
+            idle_timeout=IDLE + SHORT_WATCH,
+            send_initial_events=follower.expects_initial_events,
+        )
+        started = follower.heard_at = self._clock.monotonic()
+        silent = False
+
+        async def end_when_silent(scope: anyio.CancelScope) -> None:
+            nonlocal silent
+            while (left := follower.heard_at + IDLE - self._clock.monotonic()) > 0:
+                await self._clock.sleep(left)
+            silent = True
+            scope.cancel()
+
+        failure: KubeError | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end_when_silent, tasks.cancel_scope)
+            try:
+                async with self._client.watch(self._resource, self._selection, options) as events:
+                    self._heard(follower)
+                    await self._read(events, follower)
+            except KubeError as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if silent:
+            raise _SilentWatchError(f"nothing was heard for {IDLE:.0f} s")
+        if failure is not None:
+            raise failure
         if not follower.events and self._clock.monotonic() - started < SHORT_WATCH:
             raise TransportError(f"the watch ended within {SHORT_WATCH:.0f} s without an event")
+        self._count_restart("closed")
+
+    async def _read(self, events: AsyncIterator[WatchEvent], follower: Follower) -> None:
+        async for event in events:
+            self._heard(follower)
+            await follower.accept(event)
+
+    def _heard(self, follower: Follower) -> None:
+        """The server has accepted the watch or sent an event."""
+        self.last_heard = follower.heard_at = self._clock.monotonic()
+        # Until the initial events have ended there is nothing that one could rely on.
+        if self.last_error is not None and follower.resource_version:
+            self._succeeded()
+
+    def _follower(self, *, version: str = "", initial: dict[ObjectKey, CachedObject] | None = None) -> Follower:
+        return Follower(
+            self._sink,
+            self._convert,
+            replaced=self._replaced,
+            logger=self._log,
+            metrics=self._metrics,
+            version=version,
+            initial=initial,
+        )
+
+    async def _replaced(self, objects: list[CachedObject], resource_version: str) -> None:
+        if self._metrics is not None:
+            self._metrics.lists.inc()
+        await self._sink.replace(objects, resource_version)
+        self.last_heard = self._clock.monotonic()
+        self._succeeded()
 
     def _succeeded(self) -> None:
-        self._failures = 0
+        if self.last_error is not None:
+            self._log.info("listing and watching again")
         self.last_error = None
 
+    def _count_restart(self, reason: str) -> None:
+        if self._metrics is not None:
+            self._metrics.restarts[reason].inc()
+
     async def _pause(self, what: str, error: KubeError, *, skip_first: bool = False) -> None:
+        now = self._clock.monotonic()
+        if now - self._failed_at > RETRY_RESET:
+            self._failures = 0
+        is_repeated = self.last_error is not None and str(self.last_error) == str(error)
         self.last_error = error
         seconds = 0.0 if skip_first and not self._failures else RETRY.pause(self._failures)
+        if isinstance(error, NotFoundError):
+            seconds = min(seconds, LONGEST_WAIT_FOR_DEFINITION)
         if isinstance(error, ApiError):
             seconds = max(seconds, error.retry_after_seconds or 0.0)
         self._failures += 1
-        self._log.warning(what, error=str(error), retry_in_seconds=round(seconds, 1))
+        self._failed_at = now + seconds
+        # What is wrong is said once, not with every attempt to find it mended.
+        write = self._log.debug if is_repeated else self._log.warning
+        write(what, error=explain(self._resource, error), retry_in_seconds=round(seconds, 1))
         await self._clock.sleep(seconds)
 
 
-class _Follower:
-    """Hands the events of one watch to the sink and remembers how far it came."""
+class _SilentWatchError(TransportError):
+    """Nothing was heard for so long that the connection is taken for dead."""
 
-    def __init__(
-        self, sink: Sink, transform: Callable[[Object], Object], logger: FilteringBoundLogger, version: str
-    ) -> None:
-        self._sink = sink
-        self._transform = transform
-        self._log = logger
-        self.resource_version = version
-        self.events = 0
 
-    def accept(self, event: WatchEvent) -> None:
-        self.events += 1
-        version = resource_version_of(event.object)
-        if not version:
-            self._log.warning(
-                "skipped watch event without resource version", type=event.type, key=str(key_of(event.object))
-            )
-            return
-        match event.type:
-            case EventType.ADDED | EventType.MODIFIED:
-                self._sink.put(self._transform(event.object))
-            case EventType.DELETED:
-                self._sink.remove(self._transform(event.object))
-            case EventType.BOOKMARK:
-                pass
-        self.resource_version = version
+def explain(resource: Resource, error: KubeError) -> str:
+    """One line about why a resource cannot be listed or watched, with the remedy where there is one."""
+    name = resource.qualified_name
+    if isinstance(error, NotFoundError):
+        return f"{name} is not served by the API server: install the {resource.kind} CRD"
+    if isinstance(error, ForbiddenError):
+        return f"{name}: {error}: grant list and watch on {name} in a Role or ClusterRole"
+    return f"{name} could not be listed or watched: {error}"
 
 
 def _is_unusable_version(error: KubeError) -> bool:

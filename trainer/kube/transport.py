@@ -1,37 +1,34 @@
-"""HTTP to one API server: connection pools, credentials, retries, and failures as typed errors."""
+"""HTTP to one API server: connection pools, credentials, TLS, retries, the client's rate limit and its metrics."""
 
 from __future__ import annotations
 
 import re
-import socket
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 import anyio
-import msgspec
 import structlog
 import yarl
 
-from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.errors import (
-    ApiError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    TransportError,
-    UnauthorizedError,
-    error_from_status,
-)
+from trainer.kube.errors import ApiError, TransportError, UnauthorizedError
+from trainer.kube.failures import answer_error, transport_error
+from trainer.kube.metrics import Metrics
+from trainer.kube.metrics.requests import RequestMetrics
+from trainer.kube.pool import open_pool
+from trainer.kube.retries import pause_before_retry
+from trainer.kube.tls import ReloadingTls, TlsOptions
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
     from types import TracebackType
 
-    from trainer.kube.credentials import Credentials
+    from trainer.kube.credentials import Credentials, Identity
+    from trainer.kube.rate_limiter import RateLimiter
 
 log = structlog.get_logger(__name__)
 
@@ -41,13 +38,11 @@ CONNECT_TIMEOUT = 30.0
 READ_TIMEOUT = 70.0
 """Seconds without a byte from the server; it ends requests by itself after 60 s."""
 
-RETRIES = 5
-RETRY = Backoff(initial=0.1, maximum=10.0, jitter=0.5)
-LONGEST_RETRY_AFTER = 60.0
+REQUEST_CONNECTIONS = 100
+"""Requests that are under way at once; further ones wait. Streams have no limit."""
 
-_KEEPALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4))
-"""HTTP/1.1 has no ping: this finds a dead peer of an idle watch within 90 s."""
-
+LONG_WAIT = 1.0
+"""Seconds in the client's own rate limit that are worth a line in the log."""
 
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -60,12 +55,12 @@ class Endpoint:
     """Base URL, possibly with a path."""
     namespace: str = "default"
     """Namespace of the kubeconfig context, for callers that name none."""
-    ssl_context: ssl.SSLContext | None = None
-    """CA and client certificate; None for plain HTTP."""
+    tls: TlsOptions | None = None
+    """CA and client certificate. Default: None, for an http:// server or the CAs of the machine."""
     server_hostname: str | None = None
     """Name in the server's certificate where it differs from the URL."""
     proxy: str | None = None
-    """URL of an HTTP proxy."""
+    """URL of an HTTP proxy; see `trainer.kube.proxy`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +80,50 @@ class Transport:
     """An open connection to an API server; use it as an async context manager.
 
     Plain requests and streams (watches, logs) have separate connection pools, since each stream holds a connection for
-    minutes. GET is retried when the connection breaks, everything when the server answers 429 or 503 with a time to
-    come back; at most five times.
+    minutes. `trainer.kube.retries` says which requests are sent more than once. Each attempt passes the rate limit and
+    is counted; a stream does so only when it is opened.
     """
 
     def __init__(
-        self, endpoint: Endpoint, credentials: Credentials, *, user_agent: str, clock: Clock | None = None
+        self,
+        endpoint: Endpoint,
+        credentials: Credentials,
+        *,
+        user_agent: str,
+        clock: Clock | None = None,
+        rate_limiter: RateLimiter | None = None,
+        metrics: Metrics | None = None,
+        detailed_metrics: bool = False,
     ) -> None:
         self.endpoint = endpoint
         self._base = endpoint.server.rstrip("/")
         self._credentials = credentials
         self._user_agent = user_agent
         self._clock = clock or SystemClock()
+        self._rate_limiter = rate_limiter
+        self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc, detailed=detailed_metrics)
+        self._tls: ReloadingTls | None = None
+        if endpoint.tls is not None:
+            self._tls = ReloadingTls(endpoint.tls, clock=self._clock, metrics=self._metrics)
 
     async def __aenter__(self) -> Self:
-        self._requests = self._session(limit=100)
-        self._streams = self._session(limit=0)
+        """Open the pools.
+
+        Raises:
+            ConfigurationError: there are no credentials, or certificates cannot be read.
+        """
+        identity = await self._credentials.current()
+        if self._tls is not None:
+            await self._tls.context(identity.certificate)
+        open_one = partial(
+            open_pool,
+            user_agent=self._user_agent,
+            proxy=self.endpoint.proxy,
+            clock=self._clock,
+            resolved=self._metrics.resolved if self._metrics.is_detailed else None,
+        )
+        self._requests = open_one(limit=REQUEST_CONNECTIONS)
+        self._streams = open_one(limit=0)
         return self
 
     async def __aexit__(
@@ -109,18 +132,6 @@ class Transport:
         with anyio.CancelScope(shield=True):
             await self._requests.close()
             await self._streams.close()
-
-    def _session(self, limit: int) -> aiohttp.ClientSession:
-        ssl_context = self.endpoint.ssl_context
-        connector = aiohttp.TCPConnector(
-            limit=limit, ssl=True if ssl_context is None else ssl_context, socket_factory=_keepalive_socket
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            headers={"User-Agent": self._user_agent, "Accept": "application/json"},
-            cookie_jar=aiohttp.DummyCookieJar(),
-            proxy=self.endpoint.proxy,
-        )
 
     async def fetch(self, request: Request) -> bytes:
         """Send a request and return the body of a 2xx answer.
@@ -138,7 +149,10 @@ class Transport:
             finally:
                 response.release()
 
-        return await self._retrying(request, attempt)
+        body = await self._retrying(request, attempt)
+        if verb := self._metrics.verb(request.method):
+            verb.response_bytes.observe(len(body))
+        return body
 
     @asynccontextmanager
     async def stream(
@@ -160,29 +174,34 @@ class Transport:
             response.release()
 
     async def _retrying(self, request: Request, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        began = self._clock.monotonic()
         failures = 0
-        while True:
-            try:
-                return await attempt()
-            except (TransportError, ApiError) as error:
-                pause = _pause_before_retry(request, error, failures)
-                if pause is None:
-                    raise
-                log.debug("retrying request", method=request.method, path=request.path, error=str(error), pause=pause)
-            failures += 1
-            await self._clock.sleep(pause)
+        try:
+            while True:
+                try:
+                    return await attempt()
+                except (TransportError, ApiError) as error:
+                    pause = pause_before_retry(request.method, error, failures)
+                    if pause is None:
+                        raise
+                    self._metrics.retried(request.method, error.code if isinstance(error, ApiError) else None)
+                    log.debug(
+                        "retrying request", method=request.method, path=request.path, error=str(error), pause=pause
+                    )
+                failures += 1
+                await self._clock.sleep(pause)
+        finally:
+            if verb := self._metrics.verb(request.method):
+                verb.seconds.observe(self._clock.monotonic() - began)
 
     async def _open(
         self, session: aiohttp.ClientSession, request: Request, timeout: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         """A 2xx answer, which the caller must release; a 401 leads to one more attempt with renewed credentials."""
-        authorization = await self._credentials.authorization()
-        response = await self._send(session, request, timeout, authorization)
-        if response.status == 401:
+        identity = await self._credentials.current()
+        response = await self._send(session, request, timeout, identity)
+        if response.status == 401 and (renewed := await self._renewed(identity)) is not None:
             response.release()
-            renewed = await self._credentials.renew(authorization)
-            if renewed is None:
-                raise UnauthorizedError(401, "the API server does not accept the credentials")
             response = await self._send(session, request, timeout, renewed)
         _log_warnings(request, response)
         if response.status < 300:
@@ -191,7 +210,25 @@ class Transport:
             body = await self._read(request, response)
         finally:
             response.release()
-        raise _error(response, body)
+        error = answer_error(response.status, response.headers, body, self._name(request))
+        if isinstance(error, UnauthorizedError):
+            raise self._unauthorized(error)
+        raise error
+
+    async def _renewed(self, rejected: Identity) -> Identity | None:
+        """What to send instead of a rejected identity; the same one if a new client certificate goes with it."""
+        renewed = await self._credentials.renew(rejected)
+        if renewed is None and self._tls is not None and await self._tls.check_now():
+            return rejected
+        return renewed
+
+    def _unauthorized(self, error: UnauthorizedError) -> UnauthorizedError:
+        expiry = self._tls.certificate_expiry if self._tls is not None else None
+        expired = expiry is not None and expiry <= self._clock.now()
+        text = f"the API server does not accept the credentials: {self._credentials.description}" + (
+            f" (the client certificate expired at {expiry})" if expired else ""
+        )
+        return UnauthorizedError(error.code, text, reason=error.status_reason, status=error.status)
 
     async def _read(self, request: Request, response: aiohttp.ClientResponse) -> bytes:
         with self._transport_errors(request):
@@ -203,86 +240,57 @@ class Transport:
                 yield chunk
 
     async def _send(
-        self,
-        session: aiohttp.ClientSession,
-        request: Request,
-        timeout: aiohttp.ClientTimeout,
-        authorization: str | None,
+        self, session: aiohttp.ClientSession, request: Request, timeout: aiohttp.ClientTimeout, identity: Identity
     ) -> aiohttp.ClientResponse:
+        await self._take_turn(request)
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
         headers |= request.headers
-        if authorization:
-            headers["Authorization"] = authorization
-        with self._transport_errors(request):
-            return await session.request(
-                request.method,
-                yarl.URL(self._base + request.path),
-                params={name: _text(value) for name, value in request.params.items() if value not in {None, ""}},
-                data=request.body,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-                server_hostname=self.endpoint.server_hostname,
-            )
+        if identity.authorization:
+            headers["Authorization"] = identity.authorization
+        if verb := self._metrics.verb(request.method):
+            verb.request_bytes.observe(len(request.body or b""))
+        context = await self._tls.context(identity.certificate) if self._tls is not None else None
+        try:
+            with self._transport_errors(request):
+                response = await session.request(
+                    request.method,
+                    yarl.URL(self._base + request.path),
+                    params={name: _text(value) for name, value in request.params.items() if value not in {None, ""}},
+                    data=request.body,
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    ssl=True if context is None else context,
+                    server_hostname=self.endpoint.server_hostname,
+                )
+        except TransportError:
+            self._metrics.answered(request.method, None)
+            raise
+        self._metrics.answered(request.method, response.status)
+        return response
+
+    async def _take_turn(self, request: Request) -> None:
+        if self._rate_limiter is None:
+            return
+        seconds = await self._rate_limiter.wait()
+        if verb := self._metrics.verb(request.method):
+            verb.limited_seconds.observe(seconds)
+        if seconds > LONG_WAIT:
+            log.info("waited for the client's rate limit", method=request.method, path=request.path, seconds=seconds)
 
     @contextmanager
     def _transport_errors(self, request: Request) -> Iterator[None]:
         try:
             yield
-        except TimeoutError as error:
-            raise TransportError(f"{request.method} {self._base}{request.path}: timed out: {error}") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise TransportError(f"{request.method} {self._base}{request.path}: {error}") from error
+            raise transport_error(error, self._name(request)) from error
 
-
-def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, *_ = address
-    sock = socket.socket(family, kind, protocol)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEPALIVE:
-        sock.setsockopt(socket.IPPROTO_TCP, option, value)
-    return sock
+    def _name(self, request: Request) -> str:
+        return f"{request.method} {self._base}{request.path}"
 
 
 def _text(value: str | int | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _pause_before_retry(request: Request, error: TransportError | ApiError, failures: int) -> float | None:
-    """Seconds to wait before the request is sent again; None when that is not for us to decide."""
-    if failures >= RETRIES:
-        return None
-    if isinstance(error, TooManyRequestsError | ServiceUnavailableError) and error.retry_after_seconds is not None:
-        return min(error.retry_after_seconds, LONGEST_RETRY_AFTER)
-    if request.method != "GET":
-        return None
-    if isinstance(error, TooManyRequestsError | ServiceUnavailableError) or _is_broken_connection(error):
-        return RETRY.pause(failures)
-    return None
-
-
-def _is_broken_connection(error: TransportError | ApiError) -> bool:
-    """Whether the server went away, as opposed to not being there, not being trusted, or being slow."""
-    return isinstance(
-        error.__cause__,
-        aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError | ConnectionResetError | BrokenPipeError,
-    ) or (
-        isinstance(error.__cause__, aiohttp.ClientOSError)
-        and not isinstance(error.__cause__, aiohttp.ClientConnectorError)
-    )
-
-
-def _error(response: aiohttp.ClientResponse, body: bytes) -> ApiError:
-    try:
-        status = msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError:
-        status = {"message": body.decode(errors="replace").strip()[:1000]}
-    retry_after = response.headers.get("Retry-After", "")
-    if retry_after.isdigit():
-        details = status.setdefault("details", {})
-        if isinstance(details, dict):
-            details.setdefault("retryAfterSeconds", int(retry_after))
-    return error_from_status(response.status, status)
 
 
 def _log_warnings(request: Request, response: aiohttp.ClientResponse) -> None:

@@ -6,33 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-import structlog
-from blockbuster import blockbuster_ctx
 
 from tests.devcluster.apiserver.http_client import Api, api_for
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
-
-
-@pytest.fixture(autouse=True)
-def no_blocking_calls() -> Iterator[None]:
-    """A blocking call of the server on the event loop fails the test."""
-    with blockbuster_ctx("trainer.devcluster.apiserver"):
-        yield
-
-
-@pytest.fixture(autouse=True)
-def plain_logs() -> Iterator[None]:
-    """Log events go to the captured output without the decorations that read source files."""
-    structlog.configure(
-        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
-        cache_logger_on_first_use=False,
-    )
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture

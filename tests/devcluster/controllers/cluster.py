@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.devcluster.cluster import install_definition, jobset_definition
@@ -83,7 +84,7 @@ async def dev_cluster(directory: Path) -> AsyncIterator[Cluster]:
         kubeconfig = directory / "kubeconfig"
         await anyio.Path(kubeconfig).write_text(server.kubeconfig())
         async with connect(ConnectionOptions(kubeconfig=kubeconfig)) as client:
-            await install_definition(client, jobset_definition())
+            await install_definition(client, await anyio.to_thread.run_sync(jobset_definition))
             cluster = Cluster(client)
             await cluster.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
             yield cluster

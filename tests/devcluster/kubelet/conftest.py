@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-import structlog
-from blockbuster import blockbuster_ctx
 
 from tests.devcluster.kubelet.fakes import PodRunner
 from trainer.devcluster.kubelet.errors import PodNetworkError
@@ -17,32 +15,11 @@ from trainer.devcluster.kubelet.network.probe import open_pod_network
 from trainer.devcluster.kubelet.options import PodNetworkMode
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.devcluster.kubelet.fakes import OpenRunner
     from trainer.kube.clock import Clock
-
-
-@pytest.fixture(autouse=True)
-def no_blocking_calls() -> Iterator[None]:
-    """A blocking call from our code on the event loop fails the test."""
-    with blockbuster_ctx("trainer.devcluster.kubelet") as detector:
-        for function in detector.functions.values():
-            # Starting a process takes no longer than handing the work to a thread.
-            function.can_block_in("subprocess.py", {"__init__"})
-        yield
-
-
-@pytest.fixture(autouse=True)
-def plain_logs() -> Iterator[None]:
-    """Log events go to the captured output without the decorations that read source files."""
-    structlog.configure(
-        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
-        cache_logger_on_first_use=False,
-    )
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture

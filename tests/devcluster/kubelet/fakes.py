@@ -16,6 +16,7 @@ from trainer.devcluster.kubelet.pod_names import HostsFiles
 from trainer.devcluster.kubelet.pod_worker import PodWorker
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.events import EventRecorder
 from trainer.kube.objects import Object, name_of, uid_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from trainer.devcluster.kubelet.network.pod_network import PodNetwork
-    from trainer.kube.events import EventKind
+    from trainer.kube.events import Occurrence
     from trainer.kube.resource import Resource
 
 
@@ -61,7 +62,7 @@ def mounting(**paths: str) -> list[Object]:
 
 
 class FakePodApi:
-    """Remembers what was written about pods."""
+    """Remembers what was written about pods, events included."""
 
     def __init__(self) -> None:
         self.statuses: dict[str, list[Object]] = {}
@@ -86,10 +87,9 @@ class FakePodApi:
         self.deleted.append(uid_of(pod))
         self._notify()
 
-    async def record(self, pod: Object, *, kind: EventKind, reason: str, message: str) -> None:
-        """See `PodApi.record`."""
-        await anyio.lowlevel.checkpoint()
-        self.events.append((kind, reason, message))
+    def submit(self, occurrence: Occurrence) -> None:
+        """See `EventSink.submit`."""
+        self.events.append((occurrence.type, occurrence.reason, occurrence.message))
         self._notify()
 
     def status(self, name: str) -> Object:
@@ -143,6 +143,7 @@ class PodRunner:
         self.host = PodHost(
             options=options,
             api=self.api,
+            recorder=EventRecorder(self.api, "kubelet"),
             reader=self.reader,
             network=network,
             hosts_files=HostsFiles(network.hosts_preamble),
@@ -164,8 +165,6 @@ class PodRunner:
         """Run a pod until it has finished; its last status."""
         async with self.run(pod):
             await self.api.wait_until(lambda: self.api.status(name_of(pod)).get("phase") in {"Succeeded", "Failed"})
-            # Events of the end are on their way.
-            await anyio.wait_all_tasks_blocked()
         return self.api.status(name_of(pod))
 
     def log(self, pod: Object, container: str = "main", restart_count: int = 0) -> str:

@@ -24,7 +24,7 @@ from trainer.kube.errors import TransportError
 from trainer.kube.testing import ManualClock
 
 if TYPE_CHECKING:
-    from tests.devcluster.kubelet.fakes import OpenRunner
+    from tests.devcluster.kubelet.fakes import OpenRunner, PodRunner
     from trainer.kube.objects import Object
 
 
@@ -32,6 +32,18 @@ def container_status(status: Object, kind: str = "containerStatuses") -> Object:
     """The status of the first container."""
     first: Object = status[kind][0]
     return first
+
+
+async def wait_for_waiting(runner: PodRunner, reason: str) -> Object:
+    """Wait until the container of the only pod waits for this reason; its waiting state."""
+
+    def waiting() -> Object:
+        containers = runner.api.status("pod").get("containerStatuses") or [{"state": {}}]
+        state: Object = containers[0]["state"].get("waiting") or {}
+        return state
+
+    await runner.api.wait_until(lambda: waiting().get("reason") == reason)
+    return waiting()
 
 
 def condition(status: Object, name: str) -> Object:
@@ -174,11 +186,9 @@ async def test_no_command(open_runner: OpenRunner, mode: str) -> None:
     """A container without a command waits with a message that says why, until the pod is deleted."""
     pod = make_pod("pod", {"name": "main", "image": "example/image:1"})
     async with open_runner(mode) as runner, runner.run(pod) as (worker,):
-        await runner.api.wait_until(lambda: "Failed" in runner.api.reasons())
-        status = runner.api.status("pod")
-        assert status["phase"] == "Pending"
-        waiting = container_status(status)["state"]["waiting"]
-        assert waiting["reason"] == "CreateContainerError"
+        waiting = await wait_for_waiting(runner, "CreateContainerError")
+        assert runner.api.status("pod")["phase"] == "Pending"
+        assert "Failed" in runner.api.reasons()
         assert "does not pull images" in waiting["message"]
         worker.update(deleting(pod))
         await runner.api.wait_until(lambda: bool(runner.api.deleted))
@@ -192,9 +202,9 @@ async def test_missing_secret(open_runner: OpenRunner, mode: str) -> None:
     env = [{"name": "TOKEN", "valueFrom": {"secretKeyRef": reference}}]
     pod = make_pod("pod", shell("echo $TOKEN", env=env))
     async with open_runner(mode) as runner, runner.run(pod):
-        await runner.api.wait_until(lambda: "Failed" in runner.api.reasons())
-        waiting = container_status(runner.api.status("pod"))["state"]["waiting"]
-        assert waiting == {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}
+        waiting = await wait_for_waiting(runner, "CreateContainerConfigError")
+        assert waiting["message"] == 'secret "s" not found'
+        assert "Failed" in runner.api.reasons()
         runner.reader.add("Secret", "s", data={"token": "aHVzaA=="})
         await runner.api.wait_for_phase("pod", "Succeeded")
         assert runner.log(pod) == "hush\n"
@@ -212,7 +222,7 @@ async def test_missing_config_map(open_runner: OpenRunner, mode: str) -> None:
         await runner.api.wait_until(lambda: "FailedMount" in runner.api.reasons())
         message = 'MountVolume.SetUp failed for volume "v" : configmap "c" not found'
         assert ("Warning", "FailedMount", message) in runner.api.events
-        assert runner.api.status("pod")["phase"] == "Pending"
+        await runner.api.wait_for_phase("pod", "Pending")
         runner.reader.add("ConfigMap", "c", data={"key": "value"})
         await runner.api.wait_for_phase("pod", "Succeeded")
         assert runner.log(pod) == "value"
@@ -225,7 +235,7 @@ async def test_unsupported_volume(open_runner: OpenRunner, mode: str) -> None:
     async with open_runner(mode) as runner, runner.run(pod):
         await runner.api.wait_until(lambda: "FailedMount" in runner.api.reasons())
         assert "does not support nfs volumes: use emptyDir" in runner.api.events[-1][2]
-        assert runner.api.status("pod")["phase"] == "Pending"
+        await runner.api.wait_for_phase("pod", "Pending")
 
 
 @every_mode

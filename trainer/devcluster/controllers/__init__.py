@@ -10,13 +10,11 @@ from trainer.devcluster.controllers.job import controller as job
 from trainer.devcluster.controllers.job import orphans, ttl
 from trainer.devcluster.controllers.jobset import controller as jobset
 from trainer.devcluster.controllers.options import ControllerOptions as ControllerOptions
-from trainer.devcluster.controllers.own_writes import OwnWrites
 from trainer.devcluster.controllers.served_resources import RawClient
-from trainer.kube.resource import JOBS, JOBSETS, PODS, SERVICES
+from trainer.kube.events import EventRecorder
 
 if TYPE_CHECKING:
     from trainer.kube.manager import Manager
-    from trainer.kube.resource import Resource
 
 
 def register_all(manager: Manager, options: ControllerOptions | None = None) -> None:
@@ -26,17 +24,13 @@ def register_all(manager: Manager, options: ControllerOptions | None = None) -> 
         TypeError: the manager's client cannot send raw requests, which discovery needs.
     """
     options = options or ControllerOptions()
-    client = manager.client
+    client = manager.api_reader
     if not isinstance(client, RawClient):
         raise TypeError(f"the controllers need a client with a request() method, got {type(client).__name__}")
 
-    def writes_to(resource: Resource) -> OwnWrites:
-        return OwnWrites(manager.informer(resource), clock=manager.clock, expiry=options.own_write_expiry)
-
-    jobs = writes_to(JOBS)
-    job.register(manager, jobs, writes_to(PODS), options)
+    job.register(manager, EventRecorder(manager.events, "job-controller"), options)
     orphans.register(manager)
     ttl.register(manager)
-    jobset.register(manager, writes_to(JOBSETS), jobs, writes_to(SERVICES), options)
+    jobset.register(manager, EventRecorder(manager.events, "jobset-controller"), options)
     monitor.register(manager, client, options)
     namespace.register(manager, client, options)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.devcluster.controllers.served_resources import RawClient, served_resources
-from trainer.kube.client import DeleteOptions, Propagation, Selection
-from trainer.kube.controller import Controller, Result
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.controller import Controller
 from trainer.kube.errors import MethodNotAllowedError, NotFoundError
 from trainer.kube.objects import is_being_deleted
+from trainer.kube.reconcile import Result
 from trainer.kube.resource import NAMESPACES
+from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.options import ControllerOptions

@@ -15,7 +15,5 @@ class ControllerOptions:
     """Longest pause between two replacements, in seconds; 10 minutes as in Kubernetes."""
     workers: int = 4
     """Concurrent reconciles of each controller; a laptop has few cores."""
-    own_write_expiry: float = 300.0
-    """Seconds after which a write that never shows up in the cache is forgotten; 5 minutes as in client-go."""
     namespace_poll: float = 0.2
     """Seconds between two looks at a namespace that is being emptied; pods need their grace period."""

@@ -123,7 +123,8 @@ class Kubelet:
         client, clock = self._manager.client, self._manager.clock
         return PodHost(
             options=self._options,
-            api=ClientPodApi(client, EventRecorder(client, "kubelet", clock)),
+            api=ClientPodApi(client),
+            recorder=EventRecorder(self._manager.events, "kubelet", host=machine.name),
             reader=ClientConfigReader(client),
             network=network,
             hosts_files=HostsFiles(network.hosts_preamble),

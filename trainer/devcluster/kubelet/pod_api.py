@@ -14,7 +14,6 @@ from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
-    from trainer.kube.events import EventKind, EventRecorder
     from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
@@ -34,16 +33,12 @@ class PodApi(Protocol):
     async def finish_deletion(self, pod: Object) -> None:
         """Remove a pod whose processes have ended; no error if it is gone. Raises `KubeError`."""
 
-    async def record(self, pod: Object, *, kind: EventKind, reason: str, message: str) -> None:
-        """Write an event about the pod; never raises."""
-
 
 @dataclass(frozen=True, slots=True)
 class ClientPodApi:
     """The pod API over a client; uid preconditions keep it from touching a pod that took over the name."""
 
     client: Client
-    recorder: EventRecorder
 
     async def write_status(self, pod: Object, status: Object) -> None:
         """See `PodApi.write_status`."""
@@ -60,7 +55,3 @@ class ClientPodApi:
             await self.client.delete(PODS, name_of(pod), namespace_of(pod), options)
         except (NotFoundError, ConflictError) as error:
             log.debug("pod was gone before the last delete", pod=name_of(pod), error=str(error))
-
-    async def record(self, pod: Object, *, kind: EventKind, reason: str, message: str) -> None:
-        """See `PodApi.record`."""
-        await self.recorder.record(pod, type=kind, reason=reason, message=message)

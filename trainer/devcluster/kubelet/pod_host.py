@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trainer.devcluster.kubelet.pod_api import PodApi
     from trainer.devcluster.kubelet.pod_names import HostsFiles
     from trainer.kube.clock import Clock
+    from trainer.kube.events import EventRecorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class PodHost:
 
     options: KubeletOptions
     api: PodApi
+    recorder: EventRecorder
     reader: ConfigReader
     network: PodNetwork
     hosts_files: HostsFiles

@@ -13,7 +13,6 @@ from trainer.devcluster.kubelet.container_record import Terminated
 from trainer.devcluster.kubelet.container_supervisor import ContainerSupervisor, RunningPod
 from trainer.devcluster.kubelet.downward import PodFacts
 from trainer.devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
-from trainer.devcluster.kubelet.event_writer import EventWriter
 from trainer.devcluster.kubelet.network.pod_network import HOST_IP
 from trainer.devcluster.kubelet.pod_directory import PodDirectory
 from trainer.devcluster.kubelet.pod_names import PodNames, host_aliases
@@ -57,7 +56,6 @@ class PodWorker:
         self._record = PodRecord.restore(pod, self._now())
         self._status = StatusBuilder()
         self._writer = StatusWriter(host.api, host.clock)
-        self._events = EventWriter(host.api)
         self._termination = Termination(host.clock)
         self._deleted = anyio.Event()
         self._gone = anyio.Event()
@@ -86,7 +84,6 @@ class PodWorker:
         with structlog.contextvars.bound_contextvars(namespace=namespace_of(self._pod), pod=name_of(self._pod)):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._writer.run)
-                tasks.start_soon(self._events.run)
                 tasks.start_soon(self._termination.enforce)
                 if (self._pod.get("status") or {}).get("phase") not in FINISHED:
                     await self._live_contained()
@@ -228,7 +225,7 @@ class PodWorker:
         self._writer.publish(self._pod, self._status.build(self._pod, self._record, self._now()))
 
     def _announce(self, kind: EventKind, reason: str, message: str) -> None:
-        self._events.announce(self._pod, kind, reason, message)
+        self._host.recorder.record(self._pod, type=kind, reason=reason, message=message)
 
     def _now(self) -> str:
         return timestamp(self._host.clock.now())

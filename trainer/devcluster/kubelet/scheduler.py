@@ -6,7 +6,7 @@ written for a cluster shall run on a laptop, only slower. The scheduler named in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -21,6 +21,8 @@ from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trainer.devcluster.kubelet.node import Machine
     from trainer.kube.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
@@ -36,7 +38,7 @@ class Scheduler:
         self._clock = manager.clock
         self._machine: Machine | None = None
         self._has_node = anyio.Event()
-        self._recorder = EventRecorder(manager.client, "default-scheduler", manager.clock)
+        self._recorder = EventRecorder(manager.events, "default-scheduler")
         self._pods = manager.informer(PODS).lister
         Controller("scheduler", manager, self.reconcile).reconciles(PODS, predicate=_is_unscheduled)
 
@@ -59,7 +61,7 @@ class Scheduler:
         if problem:
             message = f"0/1 nodes are available: 1 {problem}."
             if await self._hold(pod, "Unschedulable", message):
-                await self._recorder.record(pod, type="Warning", reason="FailedScheduling", message=message)
+                self._recorder.record(pod, type="Warning", reason="FailedScheduling", message=message)
             return
         await self._bind(pod, self._machine.name)
 
@@ -72,7 +74,7 @@ class Scheduler:
         except NotFoundError:
             return
         message = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to {node_name}"
-        await self._recorder.record(pod, type="Normal", reason="Scheduled", message=message)
+        self._recorder.record(pod, type="Normal", reason="Scheduled", message=message)
 
     async def _hold(self, pod: Object, reason: str, message: str) -> bool:
         """Set the condition PodScheduled to False; whether that is news."""
@@ -104,7 +106,7 @@ def misfit(pod: Object, machine: Machine) -> str:
     return ""
 
 
-def _is_unscheduled(_old: Object | None, new: Object | None) -> bool:
+def _is_unscheduled(_old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> bool:
     if new is None or new["spec"].get("nodeName") or is_being_deleted(new):
         return False
     return (new.get("status") or {}).get("phase") not in FINISHED

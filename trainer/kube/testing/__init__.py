@@ -1,8 +1,42 @@
-"""What tests of controllers need: a clock that tests move and an API server in memory."""
+"""What tests of controllers need: a clock that tests move, an API server that can misbehave, and ways to wait.
+
+    clock = ManualClock()
+    client = FakeClient(pod, clock=clock)
+    client.faults.fail(statuses.too_many_requests(retry_after=20), verb="list")
+    ...
+    await eventually(lambda: client.find(PODS, "p", "ns") is None, clock=clock, within=60)
+
+`FakeClient` is the server in the process of the test, without sockets or real time. `FakeServer` puts the same server
+behind HTTP, for tests of everything down to the wire.
+"""
 
 from __future__ import annotations
 
-from trainer.kube.testing.client import FakeClient, RecordedRequest
+from trainer.kube.testing import statuses
+from trainer.kube.testing.client import FakeClient
 from trainer.kube.testing.clock import ManualClock, settle
+from trainer.kube.testing.events import RecordedEvents
+from trainer.kube.testing.fault import Fault, Hold
+from trainer.kube.testing.faults import Faults
+from trainer.kube.testing.requests import READS, WRITES, RecordedRequest
+from trainer.kube.testing.server import FakeServer
+from trainer.kube.testing.waiting import eventually, no_stray_tasks
+from trainer.kube.testing.watches import StreamingLists
 
-__all__ = ["FakeClient", "ManualClock", "RecordedRequest", "settle"]
+__all__ = [
+    "READS",
+    "WRITES",
+    "FakeClient",
+    "FakeServer",
+    "Fault",
+    "Faults",
+    "Hold",
+    "ManualClock",
+    "RecordedEvents",
+    "RecordedRequest",
+    "StreamingLists",
+    "eventually",
+    "no_stray_tasks",
+    "settle",
+    "statuses",
+]

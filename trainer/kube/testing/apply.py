@@ -1,23 +1,37 @@
-"""A small server-side apply for `FakeClient`: fields are owned by managers and go when nobody wants them.
+"""A small server-side apply for the fake: fields are owned by managers and go when nobody wants them.
 
-Unlike the real one it knows no schemas: lists are single values, except `conditions`, whose items merge by type.
+Unlike the real one it knows no schemas, so lists are single values, except for those of the metadata and status that
+controllers share: conditions merge by type, owner references by uid, finalizers as a set.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from trainer.kube.testing import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.kube.objects import Object
 
-Path: TypeAlias = tuple[str, ...]
+
+class Item(NamedTuple):
+    """A step from a list to one of its items: the one whose key has this value, or in a set the value itself."""
+
+    key: str
+    value: str
+
+
+Path: TypeAlias = tuple[str | Item, ...]
 Manager: TypeAlias = tuple[str, str]
 """Field manager and subresource, which are distinct owners together."""
 Ownership: TypeAlias = dict[Manager, set[Path]]
 
-_IDENTITY = {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
+_KEYS = {"conditions": "type", "ownerReferences": "uid"}
+_SETS = {"finalizers"}
+_IDENTITY: set[Path] = {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
 
 
 def apply_fields(target: Object, applied: Object, manager: Manager, ownership: Ownership, *, force: bool) -> list[str]:
@@ -34,11 +48,11 @@ def apply_fields(target: Object, applied: Object, manager: Manager, ownership: O
         if other != manager and path not in _IDENTITY and wanted[path] not in ({}, _value(target, path))
     }
     if conflicts and not force:
-        return [f".{'.'.join(path)} (owned by {other[0]})" for path, other in conflicts.items()]
+        return [f"{_text(path)} (owned by {other[0]})" for path, other in conflicts.items()]
     for path, other in conflicts.items():
         ownership[other].discard(path)
-    # The type of a condition goes last, since the rest is found by it.
-    for path in sorted(ownership.get(manager, set()) - wanted.keys(), key=lambda path: path[-1] == "type"):
+    # Sorted, since a set of texts has another order in each process; keys last, since the rest is found by them.
+    for path in sorted(ownership.get(manager, set()) - wanted.keys(), key=lambda path: (_is_key(path), _text(path))):
         if not any(path in owned for other, owned in ownership.items() if other != manager):
             _remove(target, path)
     for path, value in wanted.items():
@@ -48,61 +62,79 @@ def apply_fields(target: Object, applied: Object, manager: Manager, ownership: O
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    name = path[-1] if path else ""
     if isinstance(value, dict) and value:
-        for name, item in value.items():
-            yield from _leaves(item, (*path, name))
-    elif _is_keyed(value, path):
+        for field, item in value.items():
+            yield from _leaves(item, (*path, field))
+    elif isinstance(value, list) and value and name in _KEYS:
+        key = _KEYS[str(name)]
         for item in value:
-            yield from _leaves(item, (*path, item["type"]))
+            if not isinstance(item, dict) or key not in item:
+                raise statuses.bad_request(f"an item of {_text(path)} lacks {key}, by which the items merge")
+            yield from _leaves(item, (*path, Item(key, item[key])))
+    elif isinstance(value, list) and value and name in _SETS:
+        for item in value:
+            yield (*path, Item("", item)), item
     else:
         yield path, value
 
 
-def _is_keyed(value: Any, path: Path) -> bool:
-    return isinstance(value, list) and bool(value) and path[-1:] == ("conditions",)
+def _is_key(path: Path) -> bool:
+    return len(path) > 1 and isinstance(path[-2], Item) and path[-2].key == path[-1]
 
 
-def _child(value: Any, name: str) -> Any:
-    if isinstance(value, list):
-        return next((item for item in value if item.get("type") == name), None)
-    return value.get(name) if isinstance(value, dict) else None
+def _text(path: Path) -> str:
+    return "".join(f"[{step.value}]" if isinstance(step, Item) else f".{step}" for step in path)
+
+
+def _child(value: Any, step: str | Item) -> Any:
+    if isinstance(step, str):
+        return value.get(step) if isinstance(value, dict) else None
+    items = value if isinstance(value, list) else []
+    return next((item for item in items if (item.get(step.key) if step.key else item) == step.value), None)
 
 
 def _value(target: Any, path: Path) -> Any:
-    for name in path:
-        target = _child(target, name)
+    for step in path:
+        target = _child(target, step)
     return target
 
 
 def _set(target: Any, path: Path, value: Any) -> None:
-    for name in path[:-1]:
-        child = _child(target, name)
+    for step, following in itertools.pairwise(path):
+        child = _child(target, step)
         if not isinstance(child, dict | list):
-            child = _new_child(target, name)
+            child = _add(target, step, following)
         target = child
-    if value != {} or not isinstance(target.get(path[-1]), dict):
-        target[path[-1]] = value
+    last = path[-1]
+    if isinstance(last, Item):
+        if value not in target:
+            target.append(value)
+    elif value != {} or not isinstance(target.get(last), dict):
+        target[last] = value
 
 
-def _new_child(target: Any, name: str) -> Any:
-    if isinstance(target, list):
-        item = {"type": name}
-        target.append(item)
-        return item
-    target[name] = [] if name == "conditions" else {}
-    return target[name]
+def _add(target: Any, step: str | Item, following: str | Item) -> Any:
+    """The new list, item or map that the path goes through."""
+    child: Any = [] if isinstance(following, Item) else {}
+    if isinstance(step, Item):
+        child[step.key] = step.value
+        target.append(child)
+    else:
+        target[step] = child
+    return child
 
 
 def _remove(target: Any, path: Path) -> None:
-    name, rest = path[0], path[1:]
-    child = _child(target, name)
+    step, rest = path[0], path[1:]
+    child = _child(target, step)
     if child is None:
         return
     if rest:
         _remove(child, rest)
         if child:
             return
-    if isinstance(target, list):
+    if isinstance(step, Item):
         target.remove(child)
     else:
-        del target[name]
+        del target[step]

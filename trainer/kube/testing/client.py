@@ -1,88 +1,94 @@
-"""An API server in memory behind the client protocol.
-
-It keeps what reconcilers rely on: resource versions and conflicts, generations, the status subresource, finalizers,
-apply with field ownership per manager, selectors, watches with history. It validates nothing, has no defaults and runs
-no controllers, so nothing is garbage-collected. JSON and strategic merge patches are refused.
-"""
+"""`FakeClient`: an API server in memory behind the client protocol."""
 
 from __future__ import annotations
 
-import copy
-import itertools
-import uuid
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio.lowlevel
 
 from trainer.kube import resource as builtin
 from trainer.kube.client import (
     DEFAULT_DELETE,
+    DEFAULT_LIST,
     DEFAULT_LOG,
-    EVERYTHING,
+    DEFAULT_WATCH,
     DeleteOptions,
     ListOptions,
     LogOptions,
     ObjectList,
     PatchType,
-    Selection,
     WatchEvent,
     WatchOptions,
 )
-from trainer.kube.clock import Clock, SystemClock, timestamp
-from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, name_of, uid_of
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of
 from trainer.kube.pager import list_all
 from trainer.kube.resource import Resource
-from trainer.kube.testing.apply import Ownership, apply_fields
-from trainer.kube.testing.storage import Storage, failure
+from trainer.kube.selection import EVERYTHING, Selection
+from trainer.kube.testing import statuses
+from trainer.kube.testing.endpoints import Endpoints
+from trainer.kube.testing.faults import Faults
+from trainer.kube.testing.requests import RecordedRequest
+from trainer.kube.testing.storage import json_copy
+from trainer.kube.testing.watches import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 
-DEFAULT_LIST = ListOptions()
-DEFAULT_WATCH = WatchOptions()
+    from trainer.kube.errors import KubeError
+    from trainer.kube.testing.fault import Match
+
+_T = TypeVar("_T")
 
 _BUILT_IN = tuple(value for value in vars(builtin).values() if isinstance(value, Resource))
-_SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp")
-"""Metadata that updates cannot change."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """A request that a fake client has received."""
-
-    verb: str
-    """get, list, watch, create, update, patch, apply, delete, deletecollection or log."""
-    resource: Resource
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-    body: Any = None
-    """Object or patch as it was sent; for deletions the `DeleteOptions`, for logs the `LogOptions`."""
-    field_manager: str = ""
 
 
 class FakeClient:
     """Implements `Client` on objects in memory and records every request.
 
+    `trainer.kube.testing.endpoints` says what it does as a real server does, and what not; `faults` makes it misbehave.
+    Its watches last until a fault or the client ends them, whatever their timeout.
+
+        client = FakeClient({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}})
+        await client.delete(PODS, "p", "ns")
+        assert [request.verb for request in client.requests] == ["delete"]
+
     Args:
         objects: what exists at the start, status included; apiVersion and kind must belong to a known resource.
         resources: served besides those of `trainer.kube.resource`; requests for others get `NotFoundError`.
-        clock: for timestamps in metadata; default: that of the machine.
+        clock: for timestamps in metadata and of requests; default: that of the machine.
+        endpoints: the server, when it is that of another client; see `peer`.
     """
 
-    def __init__(self, *objects: Object, resources: Iterable[Resource] = (), clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        *objects: Object,
+        resources: Iterable[Resource] = (),
+        clock: Clock | None = None,
+        endpoints: Endpoints | None = None,
+    ) -> None:
+        self.endpoints = endpoints or Endpoints((*_BUILT_IN, *resources), clock or SystemClock())
+        """The server behind this client."""
         self.requests: list[RecordedRequest] = []
-        self._resources = {(known.api_version, known.kind): known for known in (*_BUILT_IN, *resources)}
-        self._clock = clock or SystemClock()
-        self._storage = Storage(self._resources.values())
-        self._ownership: dict[str, Ownership] = {}
-        self._logs: dict[tuple[str, str, str | None], bytes] = {}
-        self._failures: list[tuple[Exception, str | None, Resource | None]] = []
-        self._numbers = itertools.count(1)
+        """All that this client has asked, failures included."""
+        self.faults = Faults(self.endpoints.storage, compact=self.endpoints.compact)
+        """What goes wrong between this client and the server."""
         for obj in objects:
             self.add(obj)
+
+    def peer(self) -> FakeClient:
+        """Another client of the same server, with requests and faults of its own, as another process would be."""
+        return FakeClient(endpoints=self.endpoints)
+
+    @property
+    def resource_version(self) -> str:
+        """That of the latest change."""
+        return str(self.endpoints.storage.version)
+
+    def serve(self, resource: Resource) -> None:
+        """Serve one more resource, as when its definition is installed."""
+        self.endpoints.serve(resource)
 
     def add(self, obj: Object) -> Object:
         """Store or replace an object as somebody else would, status included, without recording a request.
@@ -90,53 +96,65 @@ class FakeClient:
         Raises:
             ValueError: no known resource has this apiVersion and kind.
         """
-        resource = self._resources.get((obj.get("apiVersion", ""), obj.get("kind", "")))
-        if resource is None:
-            raise ValueError(f"no resource for {obj.get('apiVersion')} {obj.get('kind')}: pass it in `resources`")
-        return copy.deepcopy(self._storage.put(resource, self._prepare(copy.deepcopy(obj), resource)))
+        return self.endpoints.add(json_copy(obj))
+
+    def remove(self, resource: Resource, name: str, namespace: str = "") -> None:
+        """Remove an object at once, whatever its finalizers, without recording a request.
+
+        Raises:
+            NotFoundError: it does not exist.
+        """
+        storage = self.endpoints.storage
+        storage.remove(resource, storage.get(resource, ObjectKey(namespace, name)).obj)
+
+    def find(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+        """A stored object, as a copy, without recording a request."""
+        stored = self.endpoints.storage.find(resource, ObjectKey(namespace, name))
+        return stored.copy() if stored is not None else None
+
+    def objects(self, resource: Resource, selection: Selection = EVERYTHING) -> list[Object]:
+        """All stored objects of a resource, by namespace and name, as copies, without recording a request."""
+        return [stored.copy() for stored in self.endpoints.storage.select(resource, selection)]
 
     def set_log(self, pod: str, namespace: str, text: bytes, container: str | None = None) -> None:
         """What `logs` answers; requests for a container without a log of its own get that of None."""
-        self._logs[namespace, pod, container] = text
-
-    def fail_next(self, error: Exception, *, verb: str | None = None, resource: Resource | None = None) -> None:
-        """Answer the next request (of this verb, for this resource) with an error instead of carrying it out."""
-        self._failures.append((error, verb, resource))
-
-    def compact(self) -> None:
-        """Forget the history: watches from an earlier resource version get `GoneError`."""
-        self._storage.compact()
-
-    def end_watches(self, error: Exception | None = None) -> None:
-        """End all open watches, cleanly or with an error."""
-        self._storage.end_watches(error)
-
-    def objects(self, resource: Resource) -> list[Object]:
-        """All stored objects of a resource, as copies, without recording a request."""
-        return copy.deepcopy(self._storage.select(resource, EVERYTHING))
+        self.endpoints.logs[namespace, pod, container] = text
 
     def requests_of(self, *verbs: str) -> list[RecordedRequest]:
         """The recorded requests with one of these verbs."""
         return [request for request in self.requests if request.verb in verbs]
 
+    def compact(self) -> None:
+        """Forget the history: watches from an earlier resource version and older continue tokens get `GoneError`."""
+        self.endpoints.compact()
+
+    def fail_next(self, error: Exception, *, verb: str | None = None, resource: Resource | None = None) -> None:
+        """Answer the next request (of this verb, for this resource) with an error; `faults.fail` can do more."""
+        match: Match = {}
+        if verb is not None:
+            match["verb"] = verb
+        if resource is not None:
+            match["resource"] = resource
+        self.faults.fail(error, **match)
+
+    def end_watches(self, error: KubeError | None = None) -> None:
+        """End all open watches, cleanly or with an error; `faults.drop_watches` can do more."""
+        self.faults.drop_watches(error)
+
     async def get(
         self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
     ) -> Object:
         """See `Client.get`."""
-        key = ObjectKey(namespace or "", name)
-        await self._record(RecordedRequest("get", resource, *key, subresource or ""))
-        return copy.deepcopy(self._storage.get(resource, key))
+        key = _key(resource, namespace, name)
+        request = self._request("get", resource, key, subresource)
+        return await self._answer(request, lambda: self.endpoints.get(resource, key, subresource))
 
     async def list_page(
         self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
     ) -> ObjectList:
         """See `Client.list_page`."""
-        await self._record(RecordedRequest("list", resource, selection.namespace or "", body=options))
-        objects = self._storage.select(resource, selection)
-        offset = int(options.continue_token or 0)
-        end = offset + options.limit if options.limit else len(objects)
-        token = str(end) if end < len(objects) else ""
-        return ObjectList(copy.deepcopy(objects[offset:end]), str(self._storage.version), token)
+        request = self._request("list", resource, _all_in(selection), body=options, selection=selection)
+        return await self._answer(request, lambda: self.endpoints.pages.page(resource, selection, options))
 
     async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
         """See `Client.list`."""
@@ -146,34 +164,28 @@ class FakeClient:
     async def watch(
         self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        """See `Client.watch`; it lasts until `end_watches`."""
-        await self._record(RecordedRequest("watch", resource, selection.namespace or "", body=options))
-        async with aclosing(self._storage.events(resource, selection, options.resource_version)) as events:
-            yield events
+        """See `Client.watch`."""
+        request = self._request("watch", resource, _all_in(selection), body=options, selection=selection)
+        watch = await self._answer(request, lambda: self._open_watch(resource, selection, options))
+        with self.faults.watching(watch):
+            async with aclosing(watch.events()) as events:
+                yield events
 
     async def create(
         self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
     ) -> Object:
         """See `Client.create`; as for most kinds, a status in `obj` is dropped. The only subresource is `binding`."""
-        key, sent = key_of(obj), copy.deepcopy(obj)
-        await self._record(RecordedRequest("create", resource, *key, subresource or "", sent, field_manager or ""))
-        if subresource == "binding":
-            pod = self._storage.get(resource, key)
-            bound = pod | {"spec": pod.get("spec", {}) | {"nodeName": obj["target"]["name"]}}
-            return self._write(resource, pod, bound, None)
-        if subresource:
-            raise NotImplementedError(f"FakeClient does not create the subresource {subresource!r}")
-        stored = self._prepare(copy.deepcopy(obj), resource)
-        stored.pop("status", None)
-        if self._storage.find(resource, key_of(stored)) is not None:
-            raise failure(409, "AlreadyExists", f'{resource.qualified_name} "{name_of(stored)}" already exists')
-        return copy.deepcopy(self._storage.put(resource, stored))
+        sent = json_copy(obj)
+        key = _key(resource, namespace_of(obj), name_of(obj))
+        request = self._request("create", resource, key, subresource, sent, field_manager=field_manager)
+        return await self._answer(request, lambda: self.endpoints.create(resource, key, sent, subresource))
 
     async def update(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
         """See `Client.update`."""
-        key = key_of(obj)
-        await self._record(RecordedRequest("update", resource, *key, subresource or "", copy.deepcopy(obj)))
-        return self._write(resource, self._storage.get(resource, key), copy.deepcopy(obj), subresource)
+        sent = json_copy(obj)
+        key = _key(resource, namespace_of(obj), name_of(obj))
+        request = self._request("update", resource, key, subresource, sent)
+        return await self._answer(request, lambda: self.endpoints.update(resource, key, sent, subresource))
 
     async def patch(
         self,
@@ -187,13 +199,10 @@ class FakeClient:
         field_manager: str | None = None,
     ) -> Object:
         """See `Client.patch`."""
-        key = ObjectKey(namespace or "", name)
-        sent = copy.deepcopy(body)
-        await self._record(RecordedRequest("patch", resource, *key, subresource or "", sent, field_manager or ""))
-        if patch_type is not PatchType.MERGE:
-            raise NotImplementedError(f"FakeClient does not do {patch_type.value}: use a merge patch or apply")
-        present = self._storage.get(resource, key)
-        return self._write(resource, present, _merge(copy.deepcopy(present), copy.deepcopy(body)), subresource)
+        key = _key(resource, namespace, name)
+        sent = json_copy(body)
+        request = self._request("patch", resource, key, subresource, sent, field_manager=field_manager)
+        return await self._answer(request, lambda: self.endpoints.patch(resource, key, sent, patch_type, subresource))
 
     async def apply(
         self,
@@ -204,124 +213,92 @@ class FakeClient:
         force: bool = False,
         subresource: str | None = None,
     ) -> Object:
-        """See `Client.apply`; lists are replaced as a whole, except conditions, which are merged by type."""
-        key = key_of(obj)
-        sent = copy.deepcopy(obj)
-        await self._record(RecordedRequest("apply", resource, *key, subresource or "", sent, field_manager))
-        present = self._storage.get(resource, key) if subresource else self._storage.find(resource, key)
-        base = self._prepare({}, resource) if present is None else copy.deepcopy(present)
-        ownership = self._ownership.setdefault(uid_of(base), {})
-        applied = {
-            name: copy.deepcopy(value)
-            for name, value in obj.items()
-            if name in {"apiVersion", "kind", "metadata"} or (name == "status") == (subresource == "status")
-        }
-        conflicts = apply_fields(base, applied, (field_manager, subresource or ""), ownership, force=force)
-        if conflicts:
-            fields = ", ".join(conflicts)
-            raise failure(409, "Conflict", f"Apply failed with {len(conflicts)} conflict(s): {fields}")
-        if present is None:
-            return copy.deepcopy(self._storage.put(resource, base))
-        return self._write(resource, present, base, subresource)
+        """See `Client.apply`; `trainer.kube.testing.apply` says how lists merge."""
+        sent = json_copy(obj)
+        key = _key(resource, namespace_of(obj), name_of(obj))
+        request = self._request("apply", resource, key, subresource, sent, field_manager=field_manager)
+        return await self._answer(
+            request, lambda: self.endpoints.apply(resource, key, sent, field_manager, subresource, force=force)
+        )
 
     async def delete(
         self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
-    ) -> None:
-        """See `Client.delete`."""
-        key = ObjectKey(namespace or "", name)
-        await self._record(RecordedRequest("delete", resource, *key, body=options))
-        obj = self._storage.get(resource, key)
-        if options.uid is not None and options.uid != uid_of(obj):
-            raise failure(409, "Conflict", f"the UID in the precondition ({options.uid}) is not that of the object")
-        self._delete(resource, obj)
+    ) -> Object | None:
+        """See `Client.delete`; nothing is garbage-collected, so an object waits for ever for dependents to go."""
+        key = _key(resource, namespace, name)
+        request = self._request("delete", resource, key, body=options)
+        return await self._answer(request, lambda: self.endpoints.delete(resource, key, options))
 
     async def delete_collection(
         self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE
     ) -> None:
         """See `Client.delete_collection`."""
-        await self._record(RecordedRequest("deletecollection", resource, selection.namespace or "", body=options))
-        for obj in self._storage.select(resource, selection):
-            self._delete(resource, obj)
+        key = _key(resource, selection.namespace, "")
+        request = self._request("deletecollection", resource, key, body=options, selection=selection)
+        await self._answer(request, lambda: self.endpoints.delete_collection(resource, selection, options))
 
     @asynccontextmanager
     async def logs(
         self, pod: str, namespace: str, options: LogOptions = DEFAULT_LOG
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """See `Client.logs`; answers with one chunk."""
-        await self._record(RecordedRequest("log", builtin.PODS, namespace, pod, "log", options))
-        self._storage.get(builtin.PODS, ObjectKey(namespace, pod))
-        text = self._logs.get((namespace, pod, options.container)) or self._logs.get((namespace, pod, None), b"")
+        key = ObjectKey(namespace, pod)
+        request = self._request("log", builtin.PODS, key, "log", options)
+        text = await self._answer(request, lambda: self._log(key, options.container))
         async with aclosing(_one_chunk(text)) as chunks:
             yield chunks
 
-    async def _record(self, request: RecordedRequest) -> None:
+    def _request(
+        self,
+        verb: str,
+        resource: Resource,
+        key: ObjectKey,
+        subresource: str | None = "",
+        body: object = None,
+        *,
+        field_manager: str | None = "",
+        selection: Selection | None = None,
+    ) -> RecordedRequest:
+        time = self.endpoints.clock.monotonic()
+        return RecordedRequest(
+            verb, resource, *key, subresource or "", body, field_manager or "", selection=selection, time=time
+        )
+
+    async def _answer(self, request: RecordedRequest, act: Callable[[], _T]) -> _T:
+        """Carry out a request as the script of faults has it."""
         await anyio.lowlevel.checkpoint()
         self.requests.append(request)
-        for index, (error, verb, resource) in enumerate(self._failures):
-            if verb in {None, request.verb} and resource in {None, request.resource}:
-                del self._failures[index]
-                raise error
-        if not self._storage.serves(request.resource):
-            raise failure(404, "NotFound", "the server could not find the requested resource")
+        await self.faults.before_request(request)
+        if not self.endpoints.storage.serves(request.resource):
+            raise statuses.not_served()
+        try:
+            return act()
+        finally:
+            await self.faults.after_request(request)
 
-    def _prepare(self, obj: Object, resource: Resource) -> Object:
-        """Fill in what the server decides at creation."""
-        number = next(self._numbers)
-        metadata = obj.setdefault("metadata", {})
-        if not metadata.get("name") and metadata.get("generateName"):
-            metadata["name"] = f"{metadata['generateName']}{number:05}"
-        metadata.setdefault("uid", str(uuid.UUID(int=number)))
-        metadata.setdefault("creationTimestamp", timestamp(self._clock.now()))
-        metadata.setdefault("generation", 1)
-        return {"apiVersion": resource.api_version, "kind": resource.kind} | obj
+    def _open_watch(self, resource: Resource, selection: Selection, options: WatchOptions) -> Watch:
+        start = self.endpoints.start_watch(resource, selection, options, self.faults.streaming_lists)
+        return Watch(self.endpoints.storage.collection(resource), selection, start, self.faults.delivery)
 
-    def _write(self, resource: Resource, old: Object, new: Object, subresource: str | None) -> Object:
-        """Replace `old` by `new` as far as the endpoint lets it change; nothing happens if that makes no difference."""
-        stored = metadata_of(old)
-        version = metadata_of(new).get("resourceVersion")
-        if version and version != stored["resourceVersion"]:
-            raise failure(409, "Conflict", f'{resource.qualified_name} "{name_of(old)}" has been modified')
-        if subresource == "status":
-            written = _without_status(old) | {name: new[name] for name in ("status",) if name in new}
-        else:
-            kept = {name: stored[name] for name in _SERVER_SET if name in stored}
-            written = _without_status(new) | {"metadata": metadata_of(new) | kept}
-            written |= {name: old[name] for name in ("status",) if name in old}
-        if written == old:
-            return copy.deepcopy(old)
-        written = copy.deepcopy(written)
-        if written.get("spec") != old.get("spec"):
-            written["metadata"]["generation"] += 1
-        if stored.get("deletionTimestamp") and not metadata_of(written).get("finalizers"):
-            return self._storage.remove(resource, written)
-        return copy.deepcopy(self._storage.put(resource, written))
-
-    def _delete(self, resource: Resource, obj: Object) -> None:
-        if not metadata_of(obj).get("finalizers"):
-            self._storage.remove(resource, obj)
-        elif not metadata_of(obj).get("deletionTimestamp"):
-            deleting = copy.deepcopy(obj)
-            deleting["metadata"]["deletionTimestamp"] = timestamp(self._clock.now())
-            self._storage.put(resource, deleting)
+    def _log(self, pod: ObjectKey, container: str | None) -> bytes:
+        self.endpoints.storage.get(builtin.PODS, pod)
+        logs = self.endpoints.logs
+        return logs.get((*pod, container)) or logs.get((*pod, None), b"")
 
 
-def _without_status(obj: Object) -> Object:
-    return {name: value for name, value in obj.items() if name != "status"}
-
-
-def _merge(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        else:
-            merged[name] = _merge(merged.get(name), value)
-    return merged
+def _all_in(selection: Selection) -> ObjectKey:
+    return ObjectKey(selection.namespace or "", "")
 
 
 async def _one_chunk(text: bytes) -> AsyncGenerator[bytes, None]:
     if text:
         yield text
+
+
+def _key(resource: Resource, namespace: str | None, name: str) -> ObjectKey:
+    """What a client puts into the URL, with the refusal of one that it could not build."""
+    if not resource.namespaced:
+        return ObjectKey("", name)
+    if not namespace:
+        raise ValueError(f"{resource.qualified_name} are namespaced: the request needs a namespace")
+    return ObjectKey(namespace, name)

@@ -70,9 +70,20 @@ class ManualClock:
         await settle()
         target = self._elapsed + seconds
         while self._sleepers and self._sleepers[0][0] <= target:
-            deadline, _, event = heapq.heappop(self._sleepers)
-            self._elapsed = max(self._elapsed, deadline)
-            event.set()
-            await settle()
+            await self._wake_next()
         self._elapsed = target
+        await settle()
+
+    async def advance_to_next(self) -> float:
+        """Move the time forward to the next sleeper and let it run; returns the seconds, 0.0 when nobody sleeps."""
+        await settle()
+        before = self._elapsed
+        if self._sleepers:
+            await self._wake_next()
+        return self._elapsed - before
+
+    async def _wake_next(self) -> None:
+        deadline, _, event = heapq.heappop(self._sleepers)
+        self._elapsed = max(self._elapsed, deadline)
+        event.set()
         await settle()

@@ -10,9 +10,9 @@ from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
 from trainer.framework.extension_points import Outcome, Watch
 from trainer.framework.runtime_info import Ancestor
-from trainer.kube.client import Selection
 from trainer.kube.objects import ObjectKey, controller_of, find_condition, is_condition_true
 from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
 from trainer.plugins.jobset.failure import first_failure
 from trainer.plugins.jobset.revision import resuspend_jobset, revise_jobset

@@ -2,59 +2,53 @@ from __future__ import annotations
 
 import pytest
 
-from tests.devcluster.controllers.fake_server import FakeServer
+from tests.devcluster.controllers.cached_server import lister_of
 from tests.devcluster.controllers.job.samples import make_job, make_pod
 from trainer.devcluster.controllers.job.orphans import OrphanReconciler
 from trainer.devcluster.controllers.job.pods import is_tracked
-from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import JOBS, PODS
+from trainer.kube.objects import Object, ObjectKey
+from trainer.kube.resource import PODS
+from trainer.kube.testing import FakeClient
 
 KEY = ObjectKey("n", "p")
 
 
-@pytest.fixture
-def server() -> FakeServer:
-    server = FakeServer()
-    server.put(PODS, make_pod("p", "Running"))
-    return server
+def with_uid(job: Object, uid: str) -> Object:
+    return job | {"metadata": job["metadata"] | {"uid": uid}}
 
 
-async def is_released(server: FakeServer) -> bool:
-    reconciler = OrphanReconciler(server.client, server.informer(JOBS).lister, server.informer(PODS).lister)
-    await reconciler.reconcile(KEY)
-    pod = server.find(PODS, "p")
-    return pod is not None and not is_tracked(pod)
+def without_owner(pod: Object) -> Object:
+    return pod | {"metadata": {name: value for name, value in pod["metadata"].items() if name != "ownerReferences"}}
 
 
-async def test_pod_without_its_job_is_released(server: FakeServer) -> None:
+@pytest.mark.parametrize(
+    ("pod", "jobs", "cached_jobs", "released"),
+    [
+        pytest.param(make_pod("p", "Running"), [], [], True, id="its-job-is-gone"),
+        pytest.param(make_pod("p", "Running"), [make_job()], [make_job()], False, id="its-job-has-to-count-it"),
+        pytest.param(make_pod("p", "Running"), [make_job()], [], False, id="the-cache-has-not-seen-its-job-yet"),
+        pytest.param(
+            make_pod("p", "Running"),
+            [with_uid(make_job(), "another")],
+            [with_uid(make_job(), "another")],
+            True,
+            id="a-successor-of-its-job-has-the-name",
+        ),
+        pytest.param(
+            without_owner(make_pod("p", "Running")), [make_job()], [make_job()], True, id="orphaned-on-purpose"
+        ),
+    ],
+)
+async def test_tracked_pods_that_nobody_counts_are_released(
+    pod: Object, jobs: list[Object], cached_jobs: list[Object], released: bool
+) -> None:
     """Otherwise the pods of a Job that was deleted in the background would stay for ever."""
-    assert await is_released(server)
+    server = FakeClient(pod, *jobs)
+    await OrphanReconciler(server, lister_of(*cached_jobs), lister_of(pod)).reconcile(KEY)
+    [found] = server.objects(PODS)
+    assert is_tracked(found) is not released
 
 
-async def test_pod_of_a_job_is_left_to_it(server: FakeServer) -> None:
-    """The Job still has to count it."""
-    server.put(JOBS, make_job())
-    assert not await is_released(server)
-
-
-async def test_job_that_the_cache_has_not_seen_is_looked_up(server: FakeServer) -> None:
-    """A lagging cache must not cost a Job the count of its pod."""
-    server.informer(JOBS)
-    server.put(JOBS, make_job())
-    assert not await is_released(server)
-
-
-async def test_pod_of_a_predecessor_of_the_job_is_released(server: FakeServer) -> None:
-    """A Job of the same name with another uid is another Job."""
-    job = make_job()
-    job["metadata"]["uid"] = "another"
-    server.put(JOBS, job)
-    assert await is_released(server)
-
-
-async def test_pod_that_was_orphaned_on_purpose_is_released(server: FakeServer) -> None:
-    """Without a controller reference nobody counts the pod."""
-    pod = make_pod("p", "Running")
-    del pod["metadata"]["ownerReferences"]
-    server.put(PODS, pod)
-    assert await is_released(server)
+async def test_pod_that_is_gone_is_no_error() -> None:
+    """The cache may show a pod a little longer than it exists."""
+    await OrphanReconciler(FakeClient(), lister_of(), lister_of(make_pod("p", "Running"))).reconcile(KEY)

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.devcluster.controllers.fake_server import FakeServer
+from tests.devcluster.controllers.cached_server import lister_of
 from tests.devcluster.controllers.job.samples import NOW, ago, condition, make_job
 from trainer.devcluster.controllers.job.ttl import TtlReconciler
-from trainer.kube.controller import Result
 from trainer.kube.objects import ObjectKey
+from trainer.kube.reconcile import Result
 from trainer.kube.resource import JOBS
-from trainer.kube.testing import ManualClock
+from trainer.kube.testing import FakeClient, ManualClock
 
 KEY = ObjectKey("n", "j")
 
@@ -24,22 +24,19 @@ async def test_finished_job_is_deleted_when_its_time_is_over(
     seconds_ago: float, deleted: bool, result: Result | None
 ) -> None:
     """The deletion is one in the foreground, so that the pods go first."""
-    server = FakeServer()
-    status = {"conditions": [condition("Complete", since=ago(seconds_ago))]}
-    server.put(JOBS, make_job(status, ttlSecondsAfterFinished=30))
-    reconciler = TtlReconciler(server.client, server.informer(JOBS).lister, ManualClock(NOW))
+    job = make_job({"conditions": [condition("Complete", since=ago(seconds_ago))]}, ttlSecondsAfterFinished=30)
+    server = FakeClient(job)
+    reconciler = TtlReconciler(server, lister_of(job), ManualClock(NOW))
 
     assert await reconciler.reconcile(KEY) == result
 
-    job = server.find(JOBS, "j")
-    assert job is not None
-    assert job["metadata"].get("finalizers") == (["foregroundDeletion"] if deleted else None)
+    [found] = server.objects(JOBS)
+    assert found["metadata"].get("finalizers") == (["foregroundDeletion"] if deleted else None)
 
 
 async def test_job_without_a_ttl_stays() -> None:
     """Logs and status are kept until somebody deletes them."""
-    server = FakeServer()
-    server.put(JOBS, make_job({"conditions": [condition("Complete")]}))
-    reconciler = TtlReconciler(server.client, server.informer(JOBS).lister, ManualClock(NOW))
-    assert await reconciler.reconcile(KEY) is None
+    job = make_job({"conditions": [condition("Complete")]})
+    server = FakeClient(job)
+    assert await TtlReconciler(server, lister_of(job), ManualClock(NOW)).reconcile(KEY) is None
     assert server.requests == []

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from trainer.devcluster.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node, OwnershipGraph
-from trainer.devcluster.controllers.recent_uids import RecentUids
+from trainer.devcluster.controllers.garbage_collector.recent_uids import RecentUids
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import ObjectKey, metadata_of, owner_references_of, resource_version_of, uid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from trainer.devcluster.controllers.garbage_collector.graph import OwnerReference
     from trainer.kube.client import Client
@@ -46,7 +46,7 @@ class GarbageCollector:
             if node.owners:
                 self._enqueue(node.uid)
 
-    def observe(self, resource: Resource, obj: Object) -> None:
+    def observe(self, resource: Resource, obj: Mapping[str, Any]) -> None:
         """Take note of a new or changed object."""
         node = Node.of(resource, obj)
         old = self._graph.put(node)
@@ -63,16 +63,17 @@ class GarbageCollector:
     def forget(self, uid: str) -> None:
         """Take note that an object is gone."""
         self._deleted.add(uid)
-        node = self._graph.remove(uid)
-        self._enqueue_all(self._graph.dependents(uid))
-        if node is not None:
-            self._enqueue_waiting_owners(node)
+        self._drop(uid)
 
     def forget_resource(self, resource: Resource) -> None:
-        """Take note that a resource is no longer served, which it is only when its objects are gone."""
+        """Take note that a resource is no longer watched.
+
+        Its objects are gone if it is no longer served; otherwise it is another version in which they are to be found.
+        """
+        served = (resource.group, resource.kind) in self._kinds
         for node in self._graph.nodes():
             if node.resource == resource:
-                self.forget(node.uid)
+                (self._drop if served else self.forget)(node.uid)
 
     async def collect(self, uid: str) -> None:
         """Do with one object what its owners, or its own deletion, ask for."""
@@ -85,6 +86,13 @@ class GarbageCollector:
             await self._finish_foreground(node)
         elif node.owners and not node.being_deleted:
             await self._follow_owners(node)
+
+    def _drop(self, uid: str) -> None:
+        """Remove a node and look at all whose fate depends on it."""
+        node = self._graph.remove(uid)
+        self._enqueue_all(self._graph.dependents(uid))
+        if node is not None:
+            self._enqueue_waiting_owners(node)
 
     async def _follow_owners(self, node: Node) -> None:
         present = [owner for owner in node.owners if await self._exists(node, owner)]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from trainer.kube.objects import is_being_deleted, key_of, metadata_of, owner_references_of, uid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
@@ -48,15 +50,18 @@ class Node:
     finalizers: frozenset[str]
 
     @classmethod
-    def of(cls, resource: Resource, obj: Object) -> Self:
-        """Take it from the object."""
+    def of(cls, resource: Resource, obj: Mapping[str, Any]) -> Self:
+        """Take it from the object's metadata."""
+        # Decoded once: a cached object does it at each access.
+        metadata = metadata_of(obj)
+        obj = {"metadata": metadata}
         return cls(
             resource=resource,
             key=key_of(obj),
             uid=uid_of(obj),
             owners=tuple(OwnerReference.of(reference) for reference in owner_references_of(obj)),
             being_deleted=is_being_deleted(obj),
-            finalizers=frozenset(metadata_of(obj).get("finalizers") or ()),
+            finalizers=frozenset(metadata.get("finalizers") or ()),
         )
 
     @property

@@ -12,6 +12,7 @@ from trainer.kube.objects import ObjectKey, controller_of, uid_of
 from trainer.kube.resource import JOBS, PODS
 
 if TYPE_CHECKING:
+    from trainer.kube.cached_object import CachedObject
     from trainer.kube.client import Client
     from trainer.kube.manager import Manager
     from trainer.kube.objects import Object
@@ -36,8 +37,8 @@ class OrphanReconciler:
         owner = controller_of(pod)
         if owner is None or owner["kind"] != JOBS.kind:
             return False
-        cached = self._jobs.get(ObjectKey(key.namespace, owner["name"]))
-        if cached is not None and uid_of(cached) == owner["uid"]:
+        cached = self._jobs.peek(ObjectKey(key.namespace, owner["name"]))
+        if cached is not None and cached.uid == owner["uid"]:
             return True
         # The pod may have come to the cache before its Job: what is absent there is looked up.
         try:
@@ -50,8 +51,8 @@ class OrphanReconciler:
 def register(manager: Manager) -> None:
     """Have the manager run the controller of orphaned pods."""
     reconciler = OrphanReconciler(manager.client, manager.informer(JOBS).lister, manager.informer(PODS).lister)
-    Controller("orphaned-pod", manager, reconciler.reconcile).reconciles(PODS, predicate=_was_or_is_tracked)
+    Controller("orphaned-pod", manager, reconciler.reconcile).reconciles(PODS, predicate=_is_tracked)
 
 
-def _was_or_is_tracked(_: Object | None, new: Object | None) -> bool:
+def _is_tracked(_: CachedObject | None, new: CachedObject | None) -> bool:
     return new is not None and is_tracked(new)

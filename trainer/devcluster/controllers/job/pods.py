@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import annotations_of, find_condition, is_being_deleted, is_condition_true, metadata_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from trainer.kube.objects import Object
@@ -49,7 +50,7 @@ def is_ready(pod: Object) -> bool:
     return is_condition_true(pod, "Ready")
 
 
-def is_tracked(pod: Object) -> bool:
+def is_tracked(pod: Mapping[str, Any]) -> bool:
     """Whether the pod waits for its Job to count it."""
     return TRACKING_FINALIZER in (metadata_of(pod).get("finalizers") or [])
 

@@ -8,9 +8,10 @@ import structlog
 
 from trainer.devcluster.controllers.expiry import time_to_live
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.controller import Controller, Result
+from trainer.kube.controller import Controller
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import is_being_deleted, uid_of
+from trainer.kube.reconcile import Result
 from trainer.kube.resource import JOBS
 
 if TYPE_CHECKING:

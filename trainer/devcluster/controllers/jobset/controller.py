@@ -8,22 +8,23 @@ import structlog
 
 from trainer.devcluster.controllers.jobset.names import CONTROLLER_NAME
 from trainer.devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
-from trainer.devcluster.controllers.terminating_namespace import is_refused_by_terminating_namespace
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.controller import Controller, Result
+from trainer.kube.controller import Controller
 from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
-from trainer.kube.events import EventRecorder
 from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of, uid_of
+from trainer.kube.reconcile import Result
 from trainer.kube.resource import JOBS, JOBSETS, SERVICES
+from trainer.kube.store import CONTROLLER_UID
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.options import ControllerOptions
-    from trainer.devcluster.controllers.own_writes import OwnWrites
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
+    from trainer.kube.events import EventRecorder
     from trainer.kube.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
+    from trainer.kube.store import Lister
 
 log = structlog.get_logger(__name__)
 
@@ -32,28 +33,35 @@ class JobSetReconciler:
     """Makes the Jobs of JobSets and draws conclusions from how they fare."""
 
     def __init__(
-        self, client: Client, jobsets: OwnWrites, jobs: OwnWrites, services: OwnWrites, *, clock: Clock
+        self,
+        client: Client,
+        jobsets: Lister,
+        jobs: Lister,
+        services: Lister,
+        recorder: EventRecorder,
+        *,
+        clock: Clock,
     ) -> None:
         self._client = client
         self._jobsets = jobsets
         self._jobs = jobs
         self._services = services
+        self._recorder = recorder
         self._clock = clock
-        self._recorder = EventRecorder(client, "jobset-controller", clock)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Carry out the plan for the JobSet, if it is there and ours."""
         jobset = self._jobsets.get(key)
         if jobset is None or jobset["spec"].get("managedBy") not in (None, CONTROLLER_NAME):
             return None
-        plan = plan_jobset(jobset, self._jobs.owned_by(uid_of(jobset)), self._clock.now())
+        plan = plan_jobset(jobset, self._jobs.by_index(CONTROLLER_UID, uid_of(jobset)), self._clock.now())
         try:
             await self._carry_out(jobset, plan)
         except NotFoundError as error:
             log.info("stopped as the jobset or a job of it is gone", error=str(error))
             return None
         except ForbiddenError as error:
-            if not is_refused_by_terminating_namespace(error):
+            if not error.has_cause("NamespaceTerminating"):
                 raise
             return None
         return Result(requeue_after=plan.requeue_after)
@@ -67,24 +75,22 @@ class JobSetReconciler:
     async def _change_objects(self, jobset: Object, plan: JobSetPlan) -> None:
         for job in plan.delete:
             await self._delete(JOBS, job)
-            self._jobs.remember_deletion(job)
-        if plan.service is not None and self._services.get(key_of(plan.service)) is None:
-            await self._create(jobset, SERVICES, self._services, plan.service, "HeadlessServiceCreationFailed")
+        if plan.service is not None and self._services.peek(key_of(plan.service)) is None:
+            await self._create(jobset, SERVICES, plan.service, "HeadlessServiceCreationFailed")
         for job in plan.create:
-            await self._create(jobset, JOBS, self._jobs, job, "JobCreationFailed")
+            await self._create(jobset, JOBS, job, "JobCreationFailed")
         for job in plan.update:
             await self._update(job)
 
-    async def _create(self, jobset: Object, resource: Resource, known: OwnWrites, obj: Object, failure: str) -> None:
+    async def _create(self, jobset: Object, resource: Resource, obj: Object, failure: str) -> None:
         try:
             created = await self._client.create(resource, obj)
         except ApiError as error:
             if isinstance(error, AlreadyExistsError) and await self._may_stay(jobset, resource, obj):
                 return
-            if not is_refused_by_terminating_namespace(error):
-                await self._recorder.record(jobset, type="Warning", reason=failure, message=str(error))
+            if not error.has_cause("NamespaceTerminating"):
+                self._recorder.record(jobset, type="Warning", reason=failure, message=str(error))
             raise
-        known.remember(created)
         log.info("created object", kind=resource.kind, created=name_of(created))
 
     async def _may_stay(self, jobset: Object, resource: Resource, obj: Object) -> bool:
@@ -104,7 +110,7 @@ class JobSetReconciler:
             cleared = await self._client.update(JOBS, {**job, "status": status}, subresource="status")
             version = cleared["metadata"]["resourceVersion"]
             job = {**job, "metadata": {**job["metadata"], "resourceVersion": version}}
-        self._jobs.remember(await self._client.update(JOBS, job))
+        await self._client.update(JOBS, job)
 
     async def _delete(self, resource: Resource, obj: Object) -> None:
         options = DeleteOptions(propagation=Propagation.FOREGROUND, uid=uid_of(obj))
@@ -117,16 +123,14 @@ class JobSetReconciler:
     async def _store_status(self, jobset: Object, plan: JobSetPlan) -> None:
         if plan.status is None:
             return
-        stored = await self._client.update(JOBSETS, {**jobset, "status": plan.status}, subresource="status")
-        self._jobsets.remember(stored)
+        await self._client.update(JOBSETS, {**jobset, "status": plan.status}, subresource="status")
         for event in plan.events:
-            await self._recorder.record(jobset, type=event.type, reason=event.reason, message=event.message)
+            self._recorder.record(jobset, type=event.type, reason=event.reason, message=event.message)
 
 
-def register(
-    manager: Manager, jobsets: OwnWrites, jobs: OwnWrites, services: OwnWrites, options: ControllerOptions
-) -> None:
+def register(manager: Manager, recorder: EventRecorder, options: ControllerOptions) -> None:
     """Have the manager run the JobSet controller."""
-    reconciler = JobSetReconciler(manager.client, jobsets, jobs, services, clock=manager.clock)
+    jobsets, jobs, services = (manager.informer(resource).lister for resource in (JOBSETS, JOBS, SERVICES))
+    reconciler = JobSetReconciler(manager.client, jobsets, jobs, services, recorder, clock=manager.clock)
     controller = Controller("jobset", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
     controller.reconciles(JOBSETS).owns(JOBS).owns(SERVICES)

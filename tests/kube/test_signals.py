@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from trainer.cli.signals import run_until_signal
+from trainer.kube.signals import run_until_signal
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -57,3 +59,29 @@ def test_ignored_signal_stays_ignored() -> None:
         assert run_until_signal(command) == 0
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_second_signal_kills_if_asked_to() -> None:
+    """A command that does not end is left to the kernel by the second signal, even when its event loop hangs."""
+    program = """
+import time, anyio
+from trainer.kube.signals import run_until_signal
+
+async def command():
+    print("ready", flush=True)
+    try:
+        await anyio.sleep_forever()
+    finally:
+        print("cleaning up", flush=True)
+        time.sleep(60)
+
+run_until_signal(command, second_kills=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        while process.stdout.readline() != "cleaning up\n":
+            """The log tells of the signal."""
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == -signal.SIGTERM

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from trainer.devcluster.controllers.recent_uids import RecentUids
+from trainer.devcluster.controllers.garbage_collector.recent_uids import RecentUids
 
 
 def test_the_oldest_uid_is_forgotten() -> None:

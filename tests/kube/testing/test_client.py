@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kube.objects import job, pod
-from trainer.kube.client import Client, DeleteOptions, LogOptions, PatchType, Selection, WatchOptions
+from trainer.kube.client import Client, DeleteOptions, LogOptions, PatchType, Propagation, WatchOptions
 from trainer.kube.errors import (
     AlreadyExistsError,
+    ApiError,
+    BadRequestError,
     ConflictError,
     ForbiddenError,
-    GoneError,
+    InvalidError,
     NotFoundError,
     TransportError,
+    UnsupportedMediaTypeError,
 )
 from trainer.kube.objects import Object, name_of
 from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, Resource
+from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
@@ -26,11 +30,14 @@ if TYPE_CHECKING:
     from tests.kube.conftest import Background
 
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
+GADGETS = Resource("example.com", "v1", "gadgets", "Gadget")
+WIDGET: Object = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "ns"}}
 
 
 @pytest.fixture
 def client(clock: ManualClock) -> FakeClient:
-    return FakeClient(job("a", labels={"x": "1"}) | {"spec": {"suspend": False}}, clock=clock)
+    suspended = job("a", labels={"x": "1"}) | {"spec": {"suspend": False}}
+    return FakeClient(suspended, WIDGET, resources=[WIDGETS], clock=clock)
 
 
 async def read(client: FakeClient, name: str = "a") -> Object:
@@ -77,9 +84,39 @@ async def test_create_fills_in_what_a_server_does(client: FakeClient) -> None:
         pytest.param(
             lambda c: c.delete(JOBS, "a", "ns", DeleteOptions(uid="no")), ConflictError, id="delete-other-uid"
         ),
-        pytest.param(lambda c: c.list(WIDGETS), NotFoundError, id="not-served"),
+        pytest.param(lambda c: c.list(GADGETS), NotFoundError, id="not-served"),
         pytest.param(
-            lambda c: c.patch(JOBS, "a", [], "ns", patch_type=PatchType.JSON), NotImplementedError, id="json-patch"
+            lambda c: c.patch(JOBS, "a", {}, "ns", patch_type=PatchType.JSON), BadRequestError, id="json-patch-no-list"
+        ),
+        pytest.param(
+            lambda c: c.patch(WIDGETS, "w", {}, "ns", patch_type=PatchType.STRATEGIC),
+            UnsupportedMediaTypeError,
+            id="strategic-merge-of-a-custom-resource",
+        ),
+        pytest.param(lambda c: c.update(WIDGETS, WIDGET), InvalidError, id="update-without-version"),
+        pytest.param(lambda c: c.update(JOBS, job("a", uid="another")), ConflictError, id="update-another-incarnation"),
+        pytest.param(
+            lambda c: c.apply(JOBS, job("b", uid="gone"), field_manager="m"), ConflictError, id="apply-to-one-gone"
+        ),
+        pytest.param(
+            lambda c: c.create(JOBS, job("b", resourceVersion="1")), BadRequestError, id="create-with-version"
+        ),
+        pytest.param(lambda c: c.create(JOBS, {"metadata": {"namespace": "ns"}}), InvalidError, id="create-nameless"),
+        pytest.param(lambda c: c.create(JOBS, pod("b")), BadRequestError, id="create-another-kind"),
+        pytest.param(
+            lambda c: c.apply(JOBS, {"metadata": {"name": "a", "namespace": "ns"}}, field_manager="m"),
+            BadRequestError,
+            id="apply-without-kind",
+        ),
+        pytest.param(
+            lambda c: c.apply(JOBS, job("a", ownerReferences=[{"name": "x"}]), field_manager="m"),
+            BadRequestError,
+            id="apply-item-without-key",
+        ),
+        pytest.param(lambda c: c.get(JOBS, "a"), ValueError, id="no-namespace"),
+        pytest.param(lambda c: c.get(JOBS, "a", "ns", subresource="log"), NotImplementedError, id="subresource"),
+        pytest.param(
+            lambda c: c.create(JOBS, job("a"), subresource="eviction"), NotImplementedError, id="create-subresource"
         ),
     ],
 )
@@ -130,13 +167,57 @@ async def test_write_without_a_change_is_none(client: FakeClient) -> None:
 
 
 async def test_finalizers_delay_deletion(client: FakeClient) -> None:
-    """A finalized object is marked, and goes with its last finalizer."""
+    """A finalized object is marked, keeps its mark, takes no new finalizers, and goes with its last one."""
     await client.patch(JOBS, "a", {"metadata": {"finalizers": ["x/y"]}}, "ns")
-    await client.delete(JOBS, "a", "ns")
-    await client.delete(JOBS, "a", "ns")
-    assert (await read(client))["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:00Z"
+    marked = await client.delete(JOBS, "a", "ns")
+    assert marked is not None
+    assert marked["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:00Z"
+    assert marked["metadata"]["generation"] == 2
+    assert await client.delete(JOBS, "a", "ns") == marked == await read(client)
+    with pytest.raises(InvalidError, match="no new finalizers can be added"):
+        await client.patch(JOBS, "a", {"metadata": {"finalizers": ["x/y", "z"]}}, "ns")
     await client.patch(JOBS, "a", {"metadata": {"finalizers": None}}, "ns")
     assert client.objects(JOBS) == []
+
+
+@pytest.mark.parametrize(
+    ("propagation", "finalizers"),
+    [
+        pytest.param(None, ["x/y", "orphan"], id="that-of-the-object"),
+        pytest.param(Propagation.BACKGROUND, ["x/y"], id="background"),
+        pytest.param(Propagation.FOREGROUND, ["x/y", "foregroundDeletion"], id="foreground"),
+        pytest.param(Propagation.ORPHAN, ["x/y", "orphan"], id="orphan"),
+    ],
+)
+async def test_propagation_becomes_a_finalizer(
+    client: FakeClient, propagation: Propagation | None, finalizers: list[str]
+) -> None:
+    """The policy of a deletion is left to a garbage collector as a finalizer."""
+    client.add(job("b", finalizers=["x/y", "orphan"]))
+    deleted = await client.delete(JOBS, "b", "ns", DeleteOptions(propagation=propagation))
+    assert deleted is not None
+    assert deleted["metadata"]["finalizers"] == finalizers
+
+
+@pytest.mark.parametrize(
+    ("grace", "seconds", "timestamp"),
+    [
+        pytest.param(None, 30, "2026-01-01T00:00:30Z", id="default"),
+        pytest.param(5, 5, "2026-01-01T00:00:05Z", id="of-the-deletion"),
+    ],
+)
+async def test_pods_have_time_to_end(client: FakeClient, grace: int | None, seconds: int, timestamp: str) -> None:
+    """The mark of a pod says by when it must have ended."""
+    client.add(pod("p", finalizers=["x/y"]))
+    deleted = await client.delete(PODS, "p", "ns", DeleteOptions(grace_period_seconds=grace))
+    assert deleted is not None
+    assert deleted["metadata"]["deletionGracePeriodSeconds"] == seconds
+    assert deleted["metadata"]["deletionTimestamp"] == timestamp
+
+
+async def test_removed_objects_are_not_answered(client: FakeClient) -> None:
+    """What is gone at once is answered with a Status, which a client gives as None."""
+    assert await client.delete(JOBS, "a", "ns") is None
 
 
 async def test_delete_collection_respects_the_selection(client: FakeClient) -> None:
@@ -192,6 +273,21 @@ async def test_apply_merges_conditions_by_type(client: FakeClient) -> None:
     assert (await read(client))["status"]["conditions"] == [theirs]
 
 
+async def test_apply_merges_owner_references_and_finalizers(client: FakeClient) -> None:
+    """Managers add to what others own and guard, and take away only their own."""
+    for manager, uid in (("m", "1"), ("n", "2")):
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": manager, "uid": uid}
+        applied = job("a", ownerReferences=[owner], finalizers=["shared", manager])
+        await client.apply(JOBS, applied, field_manager=manager)
+    metadata = (await read(client))["metadata"]
+    assert [owner["name"] for owner in metadata["ownerReferences"]] == ["m", "n"]
+    assert metadata["finalizers"] == ["shared", "m", "n"]
+    await client.apply(JOBS, job("a"), field_manager="m")
+    metadata = (await read(client))["metadata"]
+    assert [owner["name"] for owner in metadata["ownerReferences"]] == ["n"]
+    assert metadata["finalizers"] == ["shared", "n"]
+
+
 async def test_apply_of_an_empty_map_keeps_what_others_put_there(client: FakeClient) -> None:
     """`annotations: {}` asks for a map, not for an empty one."""
     await client.patch(JOBS, "a", {"metadata": {"annotations": {"x": "y"}}}, "ns")
@@ -202,14 +298,14 @@ async def test_apply_of_an_empty_map_keeps_what_others_put_there(client: FakeCli
 @pytest.mark.parametrize(
     ("selection", "version", "expected"),
     [
-        pytest.param(Selection(), "1", [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")], id="from-a-version"),
-        pytest.param(Selection(), "2", [("MODIFIED", "a"), ("DELETED", "b")], id="from-a-later-version"),
+        pytest.param(Selection(), "2", [("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")], id="from-a-version"),
+        pytest.param(Selection(), "3", [("MODIFIED", "a"), ("DELETED", "b")], id="from-a-later-version"),
         pytest.param(Selection(), "", [("ADDED", "a")], id="from-now"),
-        pytest.param(Selection(label_selector="x=2"), "1", [("ADDED", "a")], id="enters-the-selection"),
-        pytest.param(Selection(label_selector="x=1"), "1", [("DELETED", "a")], id="leaves-the-selection"),
-        pytest.param(Selection("other"), "1", [], id="other-namespace"),
+        pytest.param(Selection(label_selector="x=2"), "2", [("ADDED", "a")], id="enters-the-selection"),
+        pytest.param(Selection(label_selector="x=1"), "2", [("DELETED", "a")], id="leaves-the-selection"),
+        pytest.param(Selection("other"), "2", [], id="other-namespace"),
         pytest.param(
-            Selection(field_selector="metadata.name=b"), "1", [("ADDED", "b"), ("DELETED", "b")], id="field-selector"
+            Selection(field_selector="metadata.name=b"), "2", [("ADDED", "b"), ("DELETED", "b")], id="field-selector"
         ),
     ],
 )
@@ -230,24 +326,6 @@ async def test_watch_replays_the_history(
     background(watch())
     await settle()
     assert received == expected
-
-
-async def test_watch_from_a_forgotten_version_is_gone(client: FakeClient) -> None:
-    """After a compaction only newer versions are served."""
-    await client.create(JOBS, job("b"))
-    client.compact()
-    async with client.watch(JOBS, options=WatchOptions("1")) as events:
-        with pytest.raises(GoneError):
-            await anext(events)
-
-
-async def test_end_watches_can_break_them(client: FakeClient) -> None:
-    """A test decides how a watch ends."""
-    async with client.watch(JOBS, options=WatchOptions("")) as events:
-        await anext(events)
-        client.end_watches(TransportError("reset"))
-        with pytest.raises(TransportError):
-            await anext(events)
 
 
 async def test_requests_are_recorded(client: FakeClient) -> None:
@@ -291,4 +369,90 @@ def test_unknown_objects_are_refused() -> None:
     """An object without a known resource could never be found again."""
     with pytest.raises(ValueError, match=r"no resource for example\.com/v1 Widget: pass it in `resources`"):
         FakeClient({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
-    FakeClient({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}, resources=[WIDGETS])
+    FakeClient(WIDGET, resources=[WIDGETS])
+
+
+async def test_objects_appear_and_vanish_behind_the_back_of_the_client(client: FakeClient) -> None:
+    """What others do is no request of ours."""
+    added = client.add(pod("p", finalizers=["x/y"]))
+    assert client.find(PODS, "p", "ns") == added
+    client.remove(PODS, "p", "ns")
+    assert client.find(PODS, "p", "ns") is None
+    assert client.resource_version == "4"
+    assert client.requests == []
+
+
+async def test_served_later(client: FakeClient) -> None:
+    """A resource can be installed while the server runs."""
+    with pytest.raises(NotFoundError, match="could not find the requested resource"):
+        await client.list(GADGETS)
+    client.serve(GADGETS)
+    assert (await client.list(GADGETS)).items == []
+
+
+async def test_scale(client: FakeClient) -> None:
+    """The scale subresource reads and writes the replicas, and conflicts like the object."""
+    client.add(WIDGET | {"spec": {"replicas": 2, "color": "red"}, "status": {"replicas": 1}})
+    scale = await client.get(WIDGETS, "w", "ns", subresource="scale")
+    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 2}, {"replicas": 1})
+    scaled = await client.patch(WIDGETS, "w", {"spec": {"replicas": 3}}, "ns", subresource="scale")
+    assert scaled["spec"] == {"replicas": 3}
+    widget = client.find(WIDGETS, "w", "ns")
+    assert widget is not None
+    assert widget["spec"] == {"replicas": 3, "color": "red"}
+    stale = scale | {"metadata": scale["metadata"] | {"name": "w", "namespace": "ns"}}
+    with pytest.raises(ConflictError):
+        await client.update(WIDGETS, stale, subresource="scale")
+    with pytest.raises(InvalidError, match="must be 0 or a positive number"):
+        await client.patch(WIDGETS, "w", {"spec": {"replicas": -1}}, "ns", subresource="scale")
+
+
+async def test_merge_patch_may_drop_the_version(client: FakeClient) -> None:
+    """A patch that removes the resource version asks for no check, also where an update must name one."""
+    patched = await client.patch(WIDGETS, "w", {"metadata": {"resourceVersion": None}, "spec": {"a": 1}}, "ns")
+    assert patched["spec"] == {"a": 1}
+
+
+async def test_binding_names_the_node(client: FakeClient) -> None:
+    """Posting a Binding sets the node of the pod."""
+    client.add(pod("p"))
+    binding = {"metadata": {"name": "p", "namespace": "ns"}, "target": {"kind": "Node", "name": "n"}}
+    await client.create(PODS, binding, subresource="binding")
+    assert client.objects(PODS)[0]["spec"] == {"nodeName": "n"}
+
+
+async def test_failed_apply_leaves_the_owners(client: FakeClient) -> None:
+    """An apply that is refused does not change who owns what."""
+    await client.apply(JOBS, APPLIED, field_manager="m")
+    stale = job("z", labels={"app": "x"}, resourceVersion="1") | {"spec": {"parallelism": 2}}
+    with pytest.raises(ConflictError):
+        await client.apply(JOBS, stale, field_manager="m")
+    applied = await client.apply(JOBS, job("z") | {"spec": {"suspend": True}}, field_manager="m")
+    assert applied["spec"] == {"suspend": True}
+
+
+async def test_failures_name_the_object(client: FakeClient) -> None:
+    """The details of a Status say what it is about."""
+    with pytest.raises(ApiError) as failed:
+        await client.get(JOBS, "b", "ns")
+    assert failed.value.status["details"] == {"name": "b", "group": "batch", "kind": "jobs"}
+
+
+async def test_peers_share_the_server_and_nothing_else(client: FakeClient) -> None:
+    """Two clients stand for two processes: one may be cut off while the other writes."""
+    other = client.peer()
+    client.faults.refuse_connections()
+    with pytest.raises(TransportError):
+        await read(client)
+    await other.create(PODS, pod("p"))
+    assert [obj["metadata"]["name"] for obj in client.objects(PODS)] == ["p"]
+    assert [request.verb for request in client.requests] == ["get"]
+    assert [request.verb for request in other.requests] == ["create"]
+
+
+async def test_requests_carry_their_time(client: FakeClient, clock: ManualClock) -> None:
+    """Tests that compare processes ask when a request arrived."""
+    await read(client)
+    await clock.advance(5)
+    await read(client)
+    assert [request.time for request in client.requests] == [0.0, 5.0]

@@ -1,0 +1,79 @@
+"""Failure answers as typed errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainer.kube import errors
+from trainer.kube.errors import ApiError, KubeError, error_from_status
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "kind"),
+    [
+        pytest.param("Unauthorized", 401, errors.UnauthorizedError, id="Unauthorized"),
+        pytest.param("Forbidden", 403, errors.ForbiddenError, id="Forbidden"),
+        pytest.param("NotFound", 404, errors.NotFoundError, id="NotFound"),
+        pytest.param("AlreadyExists", 409, errors.AlreadyExistsError, id="AlreadyExists"),
+        pytest.param("Conflict", 409, errors.ConflictError, id="Conflict"),
+        pytest.param("Gone", 410, errors.GoneError, id="Gone"),
+        pytest.param("Expired", 410, errors.GoneError, id="Expired"),
+        pytest.param("Invalid", 422, errors.InvalidError, id="Invalid"),
+        pytest.param("ServerTimeout", 500, errors.ServerTimeoutError, id="ServerTimeout"),
+        pytest.param("Timeout", 504, errors.ServerTimeoutError, id="Timeout"),
+        pytest.param("StoreReadError", 500, errors.StoreReadError, id="StoreReadError"),
+        pytest.param("TooManyRequests", 429, errors.TooManyRequestsError, id="TooManyRequests"),
+        pytest.param("BadRequest", 400, errors.BadRequestError, id="BadRequest"),
+        pytest.param("MethodNotAllowed", 405, errors.MethodNotAllowedError, id="MethodNotAllowed"),
+        pytest.param("NotAcceptable", 406, errors.NotAcceptableError, id="NotAcceptable"),
+        pytest.param("RequestEntityTooLarge", 413, errors.RequestEntityTooLargeError, id="RequestEntityTooLarge"),
+        pytest.param("UnsupportedMediaType", 415, errors.UnsupportedMediaTypeError, id="UnsupportedMediaType"),
+        pytest.param("InternalError", 500, errors.InternalError, id="InternalError"),
+        pytest.param("ServiceUnavailable", 503, errors.ServiceUnavailableError, id="ServiceUnavailable"),
+    ],
+)
+def test_each_status_reason_has_its_error(reason: str, code: int, kind: type[ApiError]) -> None:
+    """All reasons of metav1 are known; without a reason the HTTP code decides where it can."""
+    error = error_from_status(code, {"reason": reason, "message": "no"})
+    assert type(error) is kind
+    assert (error.code, error.status_reason, str(error)) == (code, reason, "no")
+    without_reason = error_from_status(code, {})
+    assert isinstance(without_reason, KubeError)
+    assert str(code) in str(without_reason)
+
+
+def test_unknown_reasons_are_plain_api_errors() -> None:
+    """A newer or another server breaks nothing."""
+    error = error_from_status(418, {"reason": "Teapot"})
+    assert type(error) is ApiError
+    assert error.status_reason == "Teapot"
+
+
+@pytest.mark.parametrize("details", [None, "text", {}, {"causes": None, "retryAfterSeconds": "soon"}])
+def test_broken_details_are_no_details(details: Any) -> None:
+    """Whatever stands between us and the server may answer anything."""
+    error = error_from_status(503, {"details": details})
+    assert error.causes == []
+    assert error.retry_after_seconds is None
+    assert not error.has_cause("x")
+
+
+def test_details() -> None:
+    """Causes name the wrong fields, the pause is in seconds."""
+    causes = [{"reason": "FieldManagerConflict", "field": ".spec"}]
+    error = error_from_status(409, {"details": {"causes": causes, "retryAfterSeconds": 2}})
+    assert error.causes == causes
+    assert error.has_cause("FieldManagerConflict")
+    assert error.retry_after_seconds == 2
+
+
+def test_documented_set_is_complete() -> None:
+    """The table in the module's documentation names each error, or its group."""
+    grouped = {"KubeError", "ApiError"}
+    named = {name for name in vars(errors) if name.endswith("Error")} - grouped
+    documentation = errors.__doc__ or ""
+    unnamed = {name for name in named if f"`{name}`" not in documentation}
+    assert all(issubclass(getattr(errors, name), ApiError) for name in unnamed)
+    assert "all other `ApiError`" in documentation

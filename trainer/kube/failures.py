@@ -1,0 +1,119 @@
+"""How a failed exchange with the API server becomes a typed error that says what to do."""
+
+from __future__ import annotations
+
+import errno
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import msgspec
+
+from trainer.kube.errors import ApiError, TransportError, UntrustedServerError, error_from_status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class BrokenConnectionError(aiohttp.ClientError):
+    """The server closed a connection on which a request was under way.
+
+    A class that aiohttp does not know: it would repeat the request itself (GET, PUT and DELETE alike), uncounted.
+    """
+
+
+def is_broken_connection(error: BaseException | None) -> bool:
+    """Whether the server went away, as opposed to not being there, not being trusted, or being slow."""
+    return isinstance(
+        error, BrokenConnectionError | aiohttp.ClientPayloadError | ConnectionResetError | BrokenPipeError
+    )
+
+
+def transport_error(error: Exception, request: str) -> TransportError:
+    """What kept the request (method and URL) from getting an answer, in one line with the remedy."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
+            return UntrustedServerError(f"{request}: {_untrusted(cause)}")
+        case aiohttp.ClientConnectorSSLError(os_error=cause):
+            return UntrustedServerError(f"{request}: {_no_tls(cause)}")
+        case aiohttp.ClientProxyConnectionError(os_error=cause):
+            return TransportError(
+                f"{request}: the proxy at {error.host}:{error.port} does not answer ({_text(cause)}): "
+                "correct proxy-url in the kubeconfig, or $HTTPS_PROXY and $NO_PROXY"
+            )
+        case aiohttp.ClientHttpProxyError():
+            return TransportError(
+                f"{request}: the proxy refused to connect (HTTP status {error.status} {error.message}): "
+                "check its rules, or name the server in $NO_PROXY"
+            )
+        case aiohttp.ClientConnectorDNSError():
+            return TransportError(
+                f"{request}: the host name {error.host} is unknown ({_text(error.os_error)}): "
+                "correct the server's URL, or check the name server"
+            )
+        case aiohttp.ClientConnectorError(os_error=cause):
+            return TransportError(f"{request}: {_unreachable(error, cause)}")
+        case aiohttp.ConnectionTimeoutError():
+            return TransportError(f"{request}: timed out while connecting: check the server's URL and the firewall")
+        case TimeoutError():
+            return TransportError(f"{request}: timed out: the server sent nothing for too long")
+        case BrokenConnectionError() if "ALERT_CERTIFICATE_REQUIRED" in str(error):
+            return UntrustedServerError(
+                f"{request}: the server wants a client certificate: set client-certificate and client-key of the user"
+            )
+        case aiohttp.ClientError() | OSError() if is_broken_connection(error):
+            hint = "; if it speaks TLS, its URL must begin with https://" if " http://" in request else ""
+            return TransportError(f"{request}: the server closed the connection ({_text(error)}){hint}")
+        case _:
+            return TransportError(f"{request}: {_text(error)}")
+
+
+def answer_error(code: int, headers: Mapping[str, str], body: bytes, request: str) -> ApiError:
+    """The typed error for an answer that is not 2xx; one without a Status comes from something before the server."""
+    try:
+        status = msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError:
+        status = {"message": " ".join(body.decode(errors="replace").split())[:1000]}
+    if 300 <= code < 400:
+        status = {"message": f"{request}: HTTP status {code}, go to {headers.get('Location')}: {_OTHER}"}
+    retry_after = headers.get("Retry-After", "")
+    if retry_after.isdecimal():
+        details = status.setdefault("details", {})
+        if isinstance(details, dict):
+            details.setdefault("retryAfterSeconds", int(retry_after))
+    return error_from_status(code, status)
+
+
+_OTHER = "this is not a Kubernetes API server; correct the server's URL"
+
+
+def _untrusted(error: Exception) -> str:
+    problem = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else _text(error)
+    if "ostname mismatch" in problem or "IP address mismatch" in problem:
+        remedy = "correct the server's URL, or name what the certificate says in tls-server-name"
+    elif "expired" in problem or "not yet valid" in problem:
+        remedy = "renew it on the server, and compare the clocks of both machines"
+    else:
+        remedy = "correct certificate-authority: it must be the CA of this cluster"
+    return f"the server's certificate is not trusted ({problem.rstrip('.')}): {remedy}"
+
+
+def _no_tls(error: OSError) -> str:
+    reason = getattr(error, "reason", None) or _text(error)
+    if reason in {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST"}:
+        return f"the server does not speak TLS ({reason}): use http:// in its URL, or correct the port"
+    return f"TLS failed ({reason}): check the server's URL and its certificate"
+
+
+def _unreachable(error: aiohttp.ClientConnectorError, cause: OSError) -> str:
+    if cause.errno == errno.ECONNREFUSED:
+        remedy = "check that the cluster runs, and correct the server's URL"
+        return f"nothing listens at {error.host}:{error.port} (connection refused): {remedy}"
+    return f"cannot connect to {error.host}:{error.port} ({_text(cause)}): check the network and the server's URL"
+
+
+def _text(error: BaseException) -> str:
+    """Without the address that aiohttp's own texts repeat."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split()) or type(error).__name__

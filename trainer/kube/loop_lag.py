@@ -1,0 +1,145 @@
+"""Loop lag: how late the event loop runs what is due, and what it was doing when it stood still.
+
+One blocking call stalls everything that shares the loop: watches, the renewal of the lease, probes. A task measures the
+delay of a timer; a thread looks whether the task still turns, and if not, logs where the loop's thread is at that
+moment. All times are real ones, also where the machinery runs on a clock of a test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from trainer.kube.errors import KubeError
+from trainer.kube.metrics import Metrics
+from trainer.kube.metrics.event_loop import LoopSeries
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+log = structlog.get_logger(__name__)
+
+_FRAMES = 12
+"""Innermost frames of a stalled loop that are logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLagOptions:
+    """How closely the event loop is watched."""
+
+    interval: float = 0.25
+    """Seconds between measurements. Default: 0.25, which costs an idle process a few wake-ups per second."""
+    warn_after: float = 0.5
+    """Seconds of standstill after which the log tells where the loop hangs. Default: 0.5, half a probe's timeout."""
+    unhealthy_after: float = 5.0
+    """Seconds of standstill that fail the health check. Default: 5, half the renew deadline of a leader."""
+    unhealthy_for: float = 30.0
+    """Seconds for which the check fails after such a standstill, so that a probe that comes after it sees it.
+
+    Default: 30. The kubelet restarts a container after three failures, 10 s or more apart: only standstills that
+    repeat make it do so."""
+
+
+class LoopLagWatch:
+    """Watches the event loop on which it runs.
+
+    Args:
+        options: see there.
+        metrics: where the series of `LoopSeries` go; default: nowhere.
+    """
+
+    def __init__(self, options: LoopLagOptions | None = None, *, metrics: Metrics | None = None) -> None:
+        self._options = options or LoopLagOptions()
+        self._series = (metrics or Metrics()).series(LoopSeries)
+        self._beat = time.monotonic()
+        self._unhealthy_until = 0.0
+        self._worst = 0.0
+        self._stop = threading.Event()
+
+    async def check(self) -> None:
+        """Health check: fails while the loop stands still time and again.
+
+        Raises:
+            KubeError: says for how long it stood still.
+        """
+        if time.monotonic() < self._unhealthy_until:
+            raise KubeError(f"the event loop stood still for {self._worst:.1f} s: a blocking call runs on it")
+
+    async def run(self) -> None:
+        """Watch until cancelled; call it once."""
+        self._beat = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch_in_thread, asyncio.get_running_loop(), threading.get_ident())
+            try:
+                await self._measure()
+            finally:
+                self._stop.set()
+
+    async def _watch_in_thread(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        # A limiter of its own, since it must not wait for the threads of others. Abandoned for the moment that it takes
+        # to see that it shall stop.
+        limiter = anyio.CapacityLimiter(1)
+        await anyio.to_thread.run_sync(self._watch, loop, thread, limiter=limiter, abandon_on_cancel=True)
+
+    async def _measure(self) -> None:
+        due = self._beat
+        while True:
+            due += self._options.interval
+            await anyio.sleep(max(due - time.monotonic(), 0))
+            now = time.monotonic()
+            lag = max(now - due, 0.0)
+            self._series.lag_seconds.observe(lag)
+            if lag >= self._options.unhealthy_after:
+                self._worst = max(lag, self._worst) if now < self._unhealthy_until else lag
+                self._unhealthy_until = now + self._options.unhealthy_for
+            # Not an interval after `due`: what was missed during a standstill is not made up for.
+            self._beat = due = now
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        """The thread beside the loop: tells of each standstill when it lasts, and when it is over."""
+        pause = self._options.warn_after / 2
+        stalled: float | None = None
+        while True:
+            waited_from = time.monotonic()
+            if self._stop.wait(pause):
+                return
+            now = time.monotonic()
+            if stalled is not None and self._beat > stalled:
+                log.warning("event loop turns again", stood_still=round(self._beat - stalled, 3))
+                stalled = None
+            overdue = now - self._beat - self._options.interval
+            if stalled is None and overdue > self._options.warn_after:
+                stalled = self._beat
+                self._series.stalls.inc()
+                if now - waited_from > pause + self._options.warn_after / 2:
+                    # This thread was late itself, so it is not the loop's code that is to blame.
+                    log.warning("process stood still", seconds=round(overdue, 3))
+                else:
+                    self._tell(loop, thread, overdue)
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, overdue: float) -> None:
+        frame = sys._current_frames().get(thread)  # noqa: SLF001 - the documented way, despite its name
+        task = asyncio.current_task(loop)
+        stack = _describe(frame)
+        log.warning(
+            "event loop stands still: a blocking call runs on it, move it to a thread",
+            seconds=round(overdue, 3),
+            task=None if task is None else task.get_name(),
+            where=stack[-1] if stack else None,
+            stack=stack,
+        )
+
+
+def _describe(frame: FrameType | None) -> list[str]:
+    """The innermost frames, the outermost of them first; reads no source files."""
+    frames = traceback.StackSummary.extract(traceback.walk_stack(frame), limit=_FRAMES, lookup_lines=False)
+    return [f"{entry.filename}:{entry.lineno} {entry.name}" for entry in reversed(frames)]

@@ -1,0 +1,80 @@
+"""Series of caches, which controller-runtime does not show: is the watch alive, and what does the cache cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prometheus_client import CollectorRegistry
+
+_LABELS = ("resource", "selection")
+
+
+class CacheSeries:
+    """Informers by resource and selection ("" for all objects)."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.events = Counter(
+            "trainer_kube_watch_events_total", "Watch events received, bookmarks included.", _LABELS, registry=registry
+        )
+        self.restarts = Counter(
+            "trainer_kube_watch_restarts_total",
+            "Watches that ended, by reason: closed in order, silent, error, or too old resource version.",
+            (*_LABELS, "reason"),
+            registry=registry,
+        )
+        self.lists = Counter(
+            "trainer_kube_lists_total",
+            "Complete lists read; only the first is no relist.",
+            _LABELS,
+            registry=registry,
+        )
+        self.event_age = Gauge(
+            "trainer_kube_watch_event_age_seconds",
+            "Time since the server was last heard of; above 90 the watch is dead.",
+            _LABELS,
+            registry=registry,
+        )
+        self.objects = Gauge("trainer_kube_cache_objects", "Objects in the cache.", _LABELS, registry=registry)
+        self.bytes = Gauge(
+            "trainer_kube_cache_bytes", "JSON bytes of the objects in the cache.", _LABELS, registry=registry
+        )
+
+    def for_informer(self, resource: str, selection: str) -> CacheMetrics:
+        """The series of one informer, present from now on."""
+        return CacheMetrics(self, resource, selection)
+
+    def remove(self, resource: str, selection: str) -> None:
+        """The informer has ended: its series go."""
+        for series in (self.events, self.lists, self.event_age, self.objects, self.bytes):
+            series.remove(resource, selection)
+        for reason in RESTART_REASONS:
+            self.restarts.remove(resource, selection, reason)
+
+
+class CacheMetrics:
+    """Series of one informer with their labels bound."""
+
+    def __init__(self, series: CacheSeries, resource: str, selection: str) -> None:
+        labels = (resource, selection)
+        self.events = series.events.labels(*labels)
+        self.restarts = {reason: series.restarts.labels(*labels, reason) for reason in RESTART_REASONS}
+        self.lists = series.lists.labels(*labels)
+        self._event_age = series.event_age.labels(*labels)
+        self._objects = series.objects.labels(*labels)
+        self._bytes = series.bytes.labels(*labels)
+
+    def observe(
+        self, *, event_age: Callable[[], float], objects: Callable[[], float], size: Callable[[], float]
+    ) -> None:
+        """Have the gauges ask when they are read."""
+        self._event_age.set_function(event_age)
+        self._objects.set_function(objects)
+        self._bytes.set_function(size)
+
+
+RESTART_REASONS = ("closed", "silent", "error", "gone")

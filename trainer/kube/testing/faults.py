@@ -1,0 +1,252 @@
+"""What a test makes go wrong between one client and the server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Unpack
+
+import anyio
+
+from trainer.kube.errors import TransportError
+from trainer.kube.testing.chaos import Chaos
+from trainer.kube.testing.fault import Fault, Hold, Match
+from trainer.kube.testing.watches import Delivery, End, StreamingLists, TornEventError, Watch, bookmark, half_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from trainer.kube.errors import KubeError
+    from trainer.kube.resource import Resource
+    from trainer.kube.testing.requests import RecordedRequest
+    from trainer.kube.testing.storage import Storage
+
+
+class Faults:
+    """A script of failures for one client of a fake; nothing goes wrong until a method says so.
+
+    Everything is deterministic: faults meet requests in the order in which they arrive, and nothing depends on time.
+
+        client.faults.fail(statuses.too_many_requests(), verb="list", times=3)
+        client.faults.hold_watches()
+        await reconcile(key)                      # the cache does not yet show what this wrote
+        client.faults.release_watches(1)
+    """
+
+    def __init__(self, storage: Storage, *, compact: Callable[[], None]) -> None:
+        self.streaming_lists = StreamingLists.SERVED
+        """How the server treats WatchList requests from now on. Default: as a server of today."""
+        self.injected: Counter[str] = Counter()
+        """What `chaos` has done so far: how often, by name."""
+        self._storage = storage
+        self._compact = compact
+        self._script: list[Fault] = []
+        self._watches: dict[Watch, None] = {}
+        self._delivery = Delivery()
+        self._chaos: Chaos | None = None
+        self._refuses = False
+        self._partition: anyio.Event | None = None
+
+    def fail(self, error: Exception, *, times: int | None = 1, skip: int = 0, **match: Unpack[Match]) -> Fault:
+        """Answer matching requests with an error instead of carrying them out.
+
+        Args:
+            error: from `statuses` or `trainer.kube.errors`; a `TransportError` means that there is no answer.
+            times: how many requests; None for all until `Fault.end`.
+            skip: let so many pass first.
+            match: which requests; default: all.
+        """
+        return self._add(Fault(match, error, answers=False, times=times, skip=skip))
+
+    def lose_answer(self, *, times: int | None = 1, skip: int = 0, **match: Unpack[Match]) -> Fault:
+        """Carry out matching requests, but break the connection before the answer; see `fail`."""
+        error = TransportError("the server closed the connection before it answered")
+        return self._add(Fault(match, error, answers=True, times=times, skip=skip))
+
+    def hold(self, *, answers: bool = False, **match: Unpack[Match]) -> Hold:
+        """Make matching requests wait for `Hold.release`: before they are carried out, or their answers after it."""
+        hold = Hold(match, answers=answers)
+        self._script.append(hold)
+        return hold
+
+    def refuse_connections(self) -> None:
+        """Be down: break all watches and answer no request until `accept_connections`."""
+        self._refuses = True
+        self.drop_watches(TransportError("connection reset"))
+
+    def accept_connections(self) -> None:
+        """Be up again."""
+        self._refuses = False
+
+    def partition(self) -> None:
+        """Be out of reach without a word: requests get no answer until `heal`, and open watches never say more."""
+        if self._partition is None:
+            self._partition = anyio.Event()
+        self.silence_watches()
+
+    def heal(self) -> None:
+        """End the partition; the requests that still wait are carried out now, as delayed packets are."""
+        if self._partition is not None:
+            self._partition.set()
+            self._partition = None
+
+    def drop_watches(
+        self, error: KubeError | None = None, *, resource: Resource | None = None, torn: bool = False
+    ) -> int:
+        """End the open watches after the events that are due; returns how many.
+
+        Args:
+            error: an `ApiError` comes as an ERROR event, a `TransportError` as a broken connection. Default: a clean
+                end, as after the timeout of a watch.
+            resource: only those of this resource.
+            torn: break the connections in the middle of an event instead.
+        """
+        watches = self._open(resource)
+        for watch in watches:
+            fragment = half_of(bookmark(watch.collection.resource, self._storage.version))
+            watch.order(End(TornEventError(fragment) if torn else error))
+        return len(watches)
+
+    def silence_watches(self, resource: Resource | None = None) -> int:
+        """Let the open watches hear nothing any more, not even their end; returns how many."""
+        watches = self._open(resource)
+        for watch in watches:
+            watch.silence()
+        return len(watches)
+
+    def send_bookmarks(self, resource: Resource | None = None) -> int:
+        """Send a bookmark to the open watches after the events that are due; returns to how many."""
+        watches = self._open(resource)
+        for watch in watches:
+            version = self._delivery.horizons.get(watch.collection, self._storage.version)
+            watch.order(bookmark(watch.collection.resource, version))
+        return len(watches)
+
+    def hold_watches(self, resource: Resource | None = None) -> None:
+        """Keep all changes from now on from the watches, of one resource or of all; lists still show everything."""
+        collections = self._storage.collections if resource is None else [self._storage.collection(resource)]
+        for collection in collections:
+            self._delivery.horizons.setdefault(collection, self._storage.version)
+
+    def release_watches(self, count: int | None = None) -> int:
+        """Let the next held changes reach the watches, in the order of the server.
+
+        Args:
+            count: so many changes of those that an open watch is to be told, and keep holding the rest. Default: all,
+                and stop holding.
+
+        Returns:
+            How many such changes are still held.
+        """
+        horizons = self._delivery.horizons
+        held = sorted({version for watch in self._watches for version in watch.held()})
+        if count is None:
+            horizons.clear()
+            held.clear()
+        elif count > 0 and held:
+            reached = held[min(count, len(held)) - 1]
+            for collection in horizons:
+                horizons[collection] = max(reached, horizons[collection])
+            del held[:count]
+        for watch in self._watches:
+            watch.wake()
+        return len(held)
+
+    def duplicate_events(self, count: int = 1) -> None:
+        """Send each of the next events of any watch twice."""
+        self._delivery.duplicates += count
+
+    def reorder_events(self, random: Random | None) -> None:
+        """Shuffle initial events, and changes that a watch is told at once, but never those of one object.
+
+        A real server sends changes in order, and clients rely on it when they watch on from the last version. So a
+        watch that the server ends ends behind such a batch; one that the client leaves within it may miss the rest.
+
+        Args:
+            random: where the order comes from; None for the order of the server again.
+        """
+        self._delivery.shuffling = random
+
+    def chaos(self, random: Random, rate: float = 0.05) -> None:
+        """Let requests and watch events go wrong at random until `calm`; `injected` counts what happened.
+
+        Requests fail with 429, 500, 503, 504, 410 (lists) or a broken connection, writes also after they were carried
+        out; watches end, break, are torn, expire, fall silent or repeat an event; the history is compacted. A silent
+        watch stays silent, so something must move the clock for its client to notice.
+
+        Args:
+            random: a generator of the test's own, made with a seed that a failure can be repeated with.
+            rate: probability for each request and each event.
+        """
+        self._chaos = self._delivery.fate = Chaos(random, rate, self.injected, compact=self._compact)
+
+    def calm(self) -> None:
+        """End the chaos; watches that fell silent stay so."""
+        self._chaos = self._delivery.fate = None
+
+    def release(self) -> None:
+        """Let everything go that is held: requests, answers and watches."""
+        for fault in self._script:
+            if isinstance(fault, Hold):
+                fault.release()
+        self.release_watches()
+
+    def clear(self) -> None:
+        """Take back everything that still applies."""
+        self.release()
+        self._script.clear()
+        self.heal()
+        self.accept_connections()
+        self.calm()
+        self.reorder_events(None)
+        self._delivery.duplicates = 0
+        self.streaming_lists = StreamingLists.SERVED
+
+    async def before_request(self, request: RecordedRequest) -> None:
+        """Let a request through, in time, or raise what it fails with."""
+        if self._partition is not None:
+            await self._partition.wait()
+        if self._refuses:
+            raise TransportError("connection refused: nothing listens there")
+        await self._strike(request, answers=False)
+        if self._chaos is not None and (error := self._chaos.failure(request)) is not None:
+            raise error
+
+    async def after_request(self, request: RecordedRequest) -> None:
+        """Let the answer to a request through, in time, or raise what the client gets instead."""
+        await self._strike(request, answers=True)
+        if self._chaos is not None and (error := self._chaos.lost_answer(request)) is not None:
+            raise error
+
+    @contextmanager
+    def watching(self, watch: Watch) -> Iterator[None]:
+        """Have the watch within reach of the script while it is open."""
+        self._watches[watch] = None
+        watch.collection.listeners[watch.wake] = None
+        try:
+            yield
+        finally:
+            del self._watches[watch]
+            del watch.collection.listeners[watch.wake]
+
+    @property
+    def delivery(self) -> Delivery:
+        """How events come through at present."""
+        return self._delivery
+
+    async def _strike(self, request: RecordedRequest, *, answers: bool) -> None:
+        self._script = [fault for fault in self._script if not fault.is_over]
+        for fault in tuple(self._script):
+            if fault.answers == answers and fault.takes(request):
+                await fault.strike()
+
+    def _add(self, fault: Fault) -> Fault:
+        self._script.append(fault)
+        return fault
+
+    def _open(self, resource: Resource | None) -> list[Watch]:
+        if resource is None:
+            return list(self._watches)
+        collection = self._storage.collection(resource)
+        return [watch for watch in self._watches if watch.collection is collection]

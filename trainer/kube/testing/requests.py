@@ -1,0 +1,35 @@
+"""What a fake remembers of each request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
+
+WRITES = frozenset({"create", "update", "patch", "apply", "delete", "deletecollection"})
+"""Verbs of the requests that change something."""
+
+READS = frozenset({"get", "list", "watch", "log"})
+"""Verbs of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """A request that a fake has received."""
+
+    verb: str
+    """get, list, watch, create, update, patch, apply, delete, deletecollection or log."""
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    body: Any = None
+    """Object or patch as it was sent; the options of a list, watch, deletion or log."""
+    field_manager: str = ""
+    selection: Selection | None = None
+    """Of a list, a watch or a deletion of many; None for all others."""
+    time: float = 0.0
+    """When it arrived, by the monotonic time of the fake's clock."""
