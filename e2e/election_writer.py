@@ -1,0 +1,55 @@
+"""A program of the tests: writes its own ConfigMap again and again while it is the leader, and prints each version.
+
+`python election_writer.py KUBECONFIG NAMESPACE NAME`
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import anyio
+
+from trainer.kube.connection import ConnectionOptions, connect
+from trainer.kube.leader_election import LeaderElectionOptions
+from trainer.kube.manager import Manager, ManagerOptions
+from trainer.kube.objects import resource_version_of
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.signals import run_until_signal
+
+LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD = 3, 2.0, 0.5
+PAUSE = 0.1
+"""Seconds between writes, in which a test can stop this process without stopping it within a write."""
+
+
+async def write_for_ever(manager: Manager, namespace: str, name: str) -> None:
+    """Write through the manager's fence, as fast as a busy controller would."""
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
+    for number in itertools.count():
+        written = await manager.client.apply(
+            CONFIG_MAPS, {**body, "data": {"number": str(number)}}, field_manager=name, force=True
+        )
+        print("wrote", resource_version_of(written), flush=True)  # noqa: T201 - what the tests read
+        await anyio.sleep(PAUSE)
+
+
+async def main(kubeconfig: str, namespace: str, name: str) -> int:
+    """Run until a signal."""
+    election = LeaderElectionOptions(
+        "writer",
+        namespace,
+        identity=name,
+        lease_duration=LEASE_DURATION,
+        renew_deadline=RENEW_DEADLINE,
+        retry_period=RETRY_PERIOD,
+    )
+    async with connect(ConnectionOptions(kubeconfig=Path(kubeconfig))) as client:
+        manager = Manager(client, options=ManagerOptions(leader_election=election))
+        manager.add(lambda: write_for_ever(manager, namespace, name), name="writer")
+        await manager.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_until_signal(lambda: main(*sys.argv[1:4])))

@@ -1,0 +1,152 @@
+"""Two processes and one lease: the survivor takes over in time, and never do both write."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from e2e.cluster import BIN, train_job
+from e2e.election_writer import LEASE_DURATION, RETRY_PERIOD
+from e2e.processes import Process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.cluster import Cluster
+
+PROGRAM = Path(__file__).with_name("election_writer.py")
+SLACK = 3.0
+"""Seconds that a busy machine may add."""
+
+
+class Writer:
+    """One of the competing processes."""
+
+    def __init__(self, cluster: Cluster, name: str, directory: Path) -> None:
+        self.cluster, self.name = cluster, name
+        command = [sys.executable, str(PROGRAM), str(cluster.kubeconfig), cluster.namespace, name]
+        self.process = Process(command, directory / f"{name}.log")
+
+    def versions(self) -> list[int]:
+        """Resource versions of all its writes, also of one that it could not tell of any more."""
+        told = [int(version) for version in re.findall(r"^wrote (\d+)$", self.process.output(), re.MULTILINE)]
+        stored = self.cluster.get("configmap", self.name)
+        return told if stored is None else [*told, int(stored["metadata"]["resourceVersion"])]
+
+    def wait_for_writes(self, count: int) -> None:
+        """Wait until it has written so often, and now pauses before its next write."""
+        self.process.wait_for_output("wrote ")
+        known = self.process.output().count("wrote ")
+        while self.process.output().count("wrote ") < known + count:
+            time.sleep(0.002)
+
+
+@pytest.fixture
+def writers(cluster: Cluster, tmp_path: Path) -> Iterator[tuple[Writer, Writer]]:
+    """The leader, which writes, and a candidate, which waits."""
+    first, second = (Writer(cluster, name, tmp_path) for name in ("first", "second"))
+    try:
+        first.process.start(ready="wrote ")
+        second.process.start(ready="found leader")
+        yield first, second
+    finally:
+        for writer in (first, second):
+            writer.process.stop()
+
+
+def test_killed_leader_is_replaced(writers: tuple[Writer, Writer]) -> None:
+    """Within lease duration and retry period after SIGKILL the other writes, and only after the last write."""
+    first, second = writers
+    first.wait_for_writes(5)
+    first.process.send(signal.SIGKILL)
+    killed = time.monotonic()
+    second.process.wait_for_output("wrote ")
+    assert time.monotonic() - killed < LEASE_DURATION + RETRY_PERIOD + SLACK
+    second.wait_for_writes(5)
+    assert max(first.versions()) < min(second.versions())
+
+
+def test_stopped_leader_hands_over(writers: tuple[Writer, Writer]) -> None:
+    """SIGTERM releases the lease, and the other need not wait for it to expire."""
+    first, second = writers
+    first.process.send(signal.SIGTERM)
+    assert first.process.wait() == 128 + signal.SIGTERM
+    assert "released lease" in first.process.output()
+    second.process.wait_for_output("wrote ")
+    second.wait_for_writes(2)
+    assert max(first.versions()) < min(second.versions())
+    lease = first.cluster.get("lease", "writer")
+    assert lease is not None
+    assert lease["spec"]["holderIdentity"] == "second"
+    assert lease["spec"]["leaseTransitions"] == 1
+
+
+def test_frozen_leader_does_not_write_when_it_thaws(writers: tuple[Writer, Writer]) -> None:
+    """A process that did not run while its lease expired is refused by its own fence, and ends with the reason."""
+    first, second = writers
+    first.wait_for_writes(3)
+    first.process.send(signal.SIGSTOP)
+    try:
+        second.process.wait_for_output("wrote ")
+        second.wait_for_writes(3)
+    finally:
+        first.process.send(signal.SIGCONT)
+    assert first.process.wait() == 1
+    assert "LeadershipLostError" in first.process.output()
+    second.wait_for_writes(3)
+    assert max(first.versions()) < min(second.versions())
+
+
+@contextmanager
+def managers(cluster: Cluster, directory: Path) -> Iterator[tuple[Process, Process]]:
+    """Two controller managers for the namespace of the test, of which the first leads."""
+    configuration = directory / "manager.yaml"
+    election = {
+        "leaderElect": True,
+        "resourceNamespace": cluster.namespace,
+        "leaseDurationSeconds": LEASE_DURATION,
+        "renewDeadlineSeconds": 2,
+        "retryPeriodSeconds": RETRY_PERIOD,
+    }
+    configuration.write_text(yaml.safe_dump({"namespace": cluster.namespace, "leaderElection": election}))
+    command = [str(BIN / "trainer"), "manager", "--kubeconfig", str(cluster.kubeconfig), "--config", str(configuration)]
+    first, second = (Process(command, directory / f"manager-{number}.log") for number in (1, 2))
+    try:
+        first.start(ready="started controller")
+        second.start(ready="found leader")
+        yield first, second
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_second_manager_takes_over(session_cluster: Cluster, cluster: Cluster, tmp_path: Path) -> None:
+    """A TrainJob that is submitted while the leader dies is trained by the other, which was ready before it led.
+
+    When that one loses the lease it says so in one line and ends with an error, for its pod to be restarted.
+    """
+    session_cluster.manager.send(signal.SIGTERM)
+    assert session_cluster.manager.wait() == 0
+    try:
+        with managers(cluster, tmp_path) as (first, second):
+            assert "started manager" in second.output()
+            assert "started controller" not in second.output()
+            first.send(signal.SIGKILL)
+            cluster.apply(train_job("job", "print('trained')"))
+            cluster.wait_for_state("job", "Complete")
+            assert "became leader" in second.output()
+            theft = '{"spec": {"holderIdentity": "thief"}}'
+            cluster.kubectl("patch", "lease", "trainer.kubeflow.org", "--type=merge", "-p", theft)
+            assert second.wait() == 1
+            line = f"error: leader election lost: {cluster.namespace}/trainer.kubeflow.org has been taken by thief"
+            assert second.output().endswith(f"{line}\n")
+    finally:
+        session_cluster.manager.start(ready="started manager")
