@@ -36,8 +36,9 @@ class TeamInfo:
 
 async def main() -> int:
     kube.configure_logging()
-    async with kube.connect() as client:
-        manager = kube.Manager(client, options=kube.ManagerOptions(http_bind=("127.0.0.1", 8080)))
+    metrics = kube.Metrics()
+    async with kube.connect(metrics=metrics) as client:
+        manager = kube.Manager(client, metrics=metrics, options=kube.ManagerOptions(http_bind=("127.0.0.1", 8080)))
         TeamInfo(manager)
         await manager.run()
     return 0

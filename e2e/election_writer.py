@@ -11,12 +11,12 @@ from pathlib import Path
 
 import anyio
 
-from trainer.kube.connection import ConnectionOptions, connect
-from trainer.kube.leader_election import LeaderElectionOptions
-from trainer.kube.manager import Manager, ManagerOptions
+from trainer.kube.election.leader_election import LeaderElectionOptions
+from trainer.kube.manager.manager import Manager, ManagerOptions
+from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import resource_version_of
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.kube.signals import run_until_signal
+from trainer.kube.rest.connection import ConnectionOptions, connect
 
 LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD = 3, 2.0, 0.5
 PAUSE = 0.1

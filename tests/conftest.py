@@ -29,7 +29,7 @@ def no_blocking_calls() -> Iterator[None]:
     with blockbuster_ctx(_ON_THE_EVENT_LOOP) as detector:
         for function in detector.functions.values():
             # Runs in a worker thread, with an event loop of its own.
-            function.can_block_in("trainer/kube/kubeconfig.py", {"_ask_auth_provider"})
+            function.can_block_in("trainer/kube/rest/kubeconfig.py", {"_ask_auth_provider"})
             # Starting a process takes no longer than handing the work to a thread.
             function.can_block_in("subprocess.py", {"__init__"})
         for name in ("os.stat", "io.BufferedReader.read", "io.TextIOWrapper.read"):

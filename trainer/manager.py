@@ -13,9 +13,9 @@ from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.reader import CacheReader
 from trainer.framework.registry import Registry
+from trainer.kube.election.leader_election import LeaderElectionOptions
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.leader_election import LeaderElectionOptions
-from trainer.kube.manager import Manager, ManagerOptions
+from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.plugins.jax import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.plainml import PlainML
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trainer.framework.reader import Reader
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
+    from trainer.kube.metrics import Metrics
 
 
 def _check_address(value: str) -> str:
@@ -126,7 +127,12 @@ def built_in_plugins(reader: Reader) -> Registry:
 
 
 def build_manager(
-    client: Client, configuration: ManagerConfiguration, *, namespace: str = "default", clock: Clock | None = None
+    client: Client,
+    configuration: ManagerConfiguration,
+    *,
+    namespace: str = "default",
+    clock: Clock | None = None,
+    metrics: Metrics | None = None,
 ) -> Manager:
     """A manager with all controllers registered, ready to run.
 
@@ -135,8 +141,9 @@ def build_manager(
         configuration: see there.
         namespace: where the manager itself lives; its lease is there if the configuration names no other.
         clock: default: that of the machine.
+        metrics: those of the client, so that one endpoint shows both; default: none but the manager's own.
     """
-    manager = Manager(client, clock=clock, options=configuration.options(namespace))
+    manager = Manager(client, clock=clock, options=configuration.options(namespace), metrics=metrics)
     reader = CacheReader()
     TrainJobController(
         manager,
@@ -148,7 +155,13 @@ def build_manager(
     return manager
 
 
-async def run_manager(client: Client, configuration: ManagerConfiguration, *, namespace: str = "default") -> None:
+async def run_manager(
+    client: Client,
+    configuration: ManagerConfiguration,
+    *,
+    namespace: str = "default",
+    metrics: Metrics | None = None,
+) -> None:
     """Run the controller manager until cancelled; arguments as for `build_manager`.
 
     Raises:
@@ -157,4 +170,4 @@ async def run_manager(client: Client, configuration: ManagerConfiguration, *, na
         ShutdownError: reconciles did not end within the grace period.
         OSError: the health endpoint's address is in use.
     """
-    await build_manager(client, configuration, namespace=namespace).run()
+    await build_manager(client, configuration, namespace=namespace, metrics=metrics).run()

@@ -14,7 +14,7 @@ from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.process import ProcessIdentity
 from trainer.cli.state import StateDirectory
 from trainer.cli.supervisor import RunRecord
-from trainer.kube.connection import ConnectionOptions
+from trainer.kube.rest.connection import ConnectionOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

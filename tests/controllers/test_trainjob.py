@@ -12,7 +12,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.reader import CacheReader
-from trainer.kube.cached_object import CachedObject
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
     ApiError,
@@ -23,7 +23,7 @@ from trainer.kube.errors import (
     ServiceUnavailableError,
     TransportError,
 )
-from trainer.kube.manager import Manager
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import key_of
 from trainer.kube.resource import EVENTS, JOBSETS, PODS
 from trainer.kube.testing import settle

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from trainer.framework.reader import CacheReader
-from trainer.kube.cached_object import CachedObject
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.own_writes import OwnWrites
+from trainer.kube.cache.store import Lister, Store
 from trainer.kube.objects import ObjectKey, name_of
-from trainer.kube.own_writes import OwnWrites
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.store import Lister, Store
 from trainer.kube.testing import ManualClock
 
 

@@ -24,11 +24,11 @@ from trainer.kube import (
     ObjectKey,
     TransportError,
 )
-from trainer.kube.credentials import TokenFile
-from trainer.kube.loop_lag import LoopLagOptions, LoopLagWatch
+from trainer.kube.cache.reflector import IDLE
+from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.objects import name_of
-from trainer.kube.reflector import IDLE
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
+from trainer.kube.rest.credentials import TokenFile
 from trainer.kube.testing import FakeClient, FakeServer, ManualClock, StreamingLists, eventually, settle, statuses
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient
 
 if TYPE_CHECKING:
-    from trainer.kube.cached_object import RawJson
+    from trainer.kube.client import RawJson
 
 EXPIRED = GoneError(410, "the provided continue parameter is too old", reason="Expired")
 

@@ -11,7 +11,7 @@ import typer
 from trainer.cli.background import BackgroundProcess
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.state import StateDirectory
-from trainer.kube.connection import ConnectionOptions
+from trainer.kube.rest.connection import ConnectionOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,9 +18,9 @@ from trainer.cli.manifests import example, install
 from trainer.cli.run import exit_code, follow_on_screen
 from trainer.cli.submit import submit
 from trainer.kube.clock import SystemClock
-from trainer.kube.connection import ConnectionOptions, connect
-from trainer.kube.logs import configure_logging
-from trainer.kube.signals import run_until_signal
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
     from trainer.cli.documents import Document

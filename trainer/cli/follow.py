@@ -14,9 +14,9 @@ from trainer.cli.job_state import JobState
 from trainer.cli.job_warnings import JobWarnings
 from trainer.cli.log_stream import ContainerLog
 from trainer.cli.nodes import JOBSET_NAME, StartedContainer, has_ended, is_first_node, started_containers
+from trainer.kube.cache.informer import Informer
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ApiError, KubeError
-from trainer.kube.informer import Informer
 from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
 from trainer.kube.resource import EVENTS, JOBS, PODS
 from trainer.kube.selection import Selection
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import TaskGroup
 
-    from trainer.kube.cached_object import CachedObject
+    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object

@@ -19,12 +19,12 @@ from trainer.cli.job_state import JobState
 from trainer.cli.manager import READY, manager_command
 from trainer.cli.manifests import install
 from trainer.cli.state import StateDirectory
-from trainer.kube.connection import ConnectionOptions, connect
 from trainer.kube.errors import KubeError
-from trainer.kube.logs import configure_logging
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import annotations_of, name_of
 from trainer.kube.resource import NODES
-from trainer.kube.signals import run_until_signal
+from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client

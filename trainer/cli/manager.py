@@ -10,9 +10,10 @@ import typer
 
 from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.errors import BadInputError, ExitCode
-from trainer.kube.connection import ConnectionOptions, connect
-from trainer.kube.logs import configure_logging
-from trainer.kube.signals import run_until_signal
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.metrics import Metrics
+from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.manager import ManagerConfiguration, run_manager
 
 READY = "started manager"
@@ -42,8 +43,9 @@ def manager(
     configure_logging()
 
     async def run() -> int:
-        async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context)) as client:
-            await run_manager(client, configuration, namespace=client.namespace)
+        metrics = Metrics()
+        async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context), metrics=metrics) as client:
+            await run_manager(client, configuration, namespace=client.namespace, metrics=metrics)
         return ExitCode.OK
 
     code = run_until_signal(run, second_kills=True)

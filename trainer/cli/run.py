@@ -14,10 +14,10 @@ from trainer.cli.errors import ExitCode
 from trainer.cli.follow import follow_jobs
 from trainer.cli.submit import submit
 from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.connection import connect
-from trainer.kube.logs import configure_logging
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import key_of, name_of
-from trainer.kube.signals import run_until_signal
+from trainer.kube.rest.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.kube.cached_object import CachedObject
-    from trainer.kube.informer import Informer
-    from trainer.kube.manager import Manager
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.selection import Selection
 
 _INDEX = "runtime"

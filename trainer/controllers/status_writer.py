@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import TrainJobStatus
     from trainer.kube.client import Client
-    from trainer.kube.events import EventKind, EventRecorder
+    from trainer.kube.events.recorder import EventKind, EventRecorder
     from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,8 @@ from trainer.framework.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.errors import BuildError, ForeignObjectError
 from trainer.framework.status import Creation, Observation, is_finished, next_status
 from trainer.kube.clock import timestamp
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.errors import (
     ApiError,
     ConflictError,
@@ -25,16 +26,15 @@ from trainer.kube.errors import (
     TerminalError,
     TooManyRequestsError,
 )
-from trainer.kube.events import EventRecorder
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of, uid_of
-from trainer.kube.predicates import generation_changed
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from trainer.framework.component import Component
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.reader import CacheReader
-    from trainer.kube.manager import Manager
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
 
 _TRANSIENT = (ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)

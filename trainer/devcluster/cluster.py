@@ -20,13 +20,13 @@ from trainer.devcluster import apiserver, controllers, kubelet
 from trainer.devcluster.apiserver.data_directory import write_private
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.connection import ConnectionOptions, connect
 from trainer.kube.errors import KubeError
-from trainer.kube.logs import configure_logging
-from trainer.kube.manager import Manager
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.manager import Manager
+from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import is_condition_true, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
-from trainer.kube.signals import run_until_signal
+from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -9,9 +9,9 @@ from trainer.kube.selectors import LabelSelector
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from trainer.kube.cache.store import Lister
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
-    from trainer.kube.store import Lister
 
 
 class Reader(Protocol):

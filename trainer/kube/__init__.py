@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from trainer.kube.cache import Cache
-from trainer.kube.cached_object import CachedObject, ObjectMeta, OwnerReference
+from trainer.kube.cache.cache import Cache
+from trainer.kube.cache.cached_object import CachedObject, ObjectMeta, OwnerReference
+from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.registration import Handler, Registration
+from trainer.kube.cache.store import Lister
 from trainer.kube.client import (
     Client,
     DeleteOptions,
@@ -17,8 +20,9 @@ from trainer.kube.client import (
     WatchOptions,
 )
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.connection import ConnectionOptions, connect
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Reconcile, Result
+from trainer.kube.election.leader_election import LeaderElectionOptions
 from trainer.kube.errors import (
     ApiError,
     CacheSyncError,
@@ -28,23 +32,19 @@ from trainer.kube.errors import (
     TerminalError,
     TransportError,
 )
-from trainer.kube.events import EventRecorder, EventSender
-from trainer.kube.http import HttpClient
-from trainer.kube.informer import Informer
-from trainer.kube.leader_election import LeaderElectionOptions
-from trainer.kube.logs import configure_logging
-from trainer.kube.manager import Manager, ManagerOptions
+from trainer.kube.events.recorder import EventRecorder, EventSender
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.manager import Manager, ManagerOptions
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, ObjectKey
-from trainer.kube.reconcile import Reconcile, Result
-from trainer.kube.registration import Handler, Registration
+from trainer.kube.queue.workqueue import WorkQueue
 from trainer.kube.resource import Resource
+from trainer.kube.rest.connection import ConnectionOptions, connect
+from trainer.kube.rest.http import HttpClient
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.selectors import FieldSelector, LabelSelector
-from trainer.kube.signals import run_until_signal
-from trainer.kube.store import Lister
-from trainer.kube.supervisor import Group
-from trainer.kube.workqueue import WorkQueue
 
 __all__ = [
     "EVERYTHING",

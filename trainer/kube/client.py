@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from trainer.kube.cached_object import RawJson
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
+
+RawJson: TypeAlias = bytes | bytearray | memoryview | msgspec.Raw
+"""Encoded JSON, which may be part of a larger buffer."""
 
 _object = msgspec.json.Decoder(dict[str, Any])
 

@@ -14,7 +14,7 @@ from trainer.kube.errors import GoneError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
-    from trainer.kube.cached_object import RawJson
+    from trainer.kube.client import RawJson
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from trainer.kube.cache import Cache
-from trainer.kube.cached_object import CachedObject
+from trainer.kube.cache.cache import Cache
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.own_writes import OwnWrites
+from trainer.kube.cache.store import Lister, Store
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.managed_client import ManagedClient
-from trainer.kube.own_writes import OwnWrites
-from trainer.kube.store import Lister, Store
+from trainer.kube.manager.managed_client import ManagedClient
 from trainer.kube.testing import WRITES, FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:

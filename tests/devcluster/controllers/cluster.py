@@ -11,18 +11,18 @@ import anyio.to_thread
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.devcluster.cluster import install_definition, jobset_definition
 from trainer.devcluster.controllers import ControllerOptions, register_all
-from trainer.kube.connection import ConnectionOptions, connect
-from trainer.kube.manager import Manager
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.resource import NAMESPACES, PODS
+from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from trainer.kube.http import HttpClient
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+    from trainer.kube.rest.http import HttpClient
 
 NAMESPACE = "n"
 PATIENCE = 20.0

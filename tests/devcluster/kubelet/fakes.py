@@ -16,7 +16,7 @@ from trainer.devcluster.kubelet.pod_names import HostsFiles
 from trainer.devcluster.kubelet.pod_worker import PodWorker
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.events import EventRecorder
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import Object, name_of, uid_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from trainer.devcluster.kubelet.network.pod_network import PodNetwork
-    from trainer.kube.events import Occurrence
+    from trainer.kube.events.recorder import Occurrence
     from trainer.kube.resource import Resource
 
 

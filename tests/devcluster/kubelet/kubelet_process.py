@@ -13,7 +13,7 @@ import anyio
 
 from tests.devcluster.kubelet.fakes import make_pod, mounting, shell
 from trainer.devcluster.kubelet import KubeletOptions, PodNetworkMode, register
-from trainer.kube.manager import Manager
+from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import PODS
 from trainer.kube.testing import FakeClient
 

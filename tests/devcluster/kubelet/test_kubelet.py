@@ -17,7 +17,7 @@ from tests.devcluster.kubelet.fakes import LIMIT, eventually, make_pod, processe
 from trainer.devcluster.kubelet import POD_NETWORK_ANNOTATION, KubeletOptions, PodNetworkMode, register
 from trainer.devcluster.kubelet.status_writer import StatusWriter
 from trainer.kube.client import DeleteOptions, PatchType
-from trainer.kube.manager import Manager
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import annotations_of, is_condition_true, uid_of
 from trainer.kube.resource import EVENTS, NODES, PODS
 from trainer.kube.testing import FakeClient

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.kube.objects import pod
+from trainer.kube.cache.informer import Informer
 from trainer.kube.client import WatchOptions
 from trainer.kube.errors import GoneError, KubeError, TransportError
-from trainer.kube.informer import Informer
 from trainer.kube.objects import name_of
 from trainer.kube.resource import PODS
 from trainer.kube.testing import FakeClient, ManualClock, eventually, settle

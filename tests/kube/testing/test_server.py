@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from tests.kube.objects import job, pod
+from trainer.kube.cache.informer import Informer
 from trainer.kube.client import DeleteOptions, ListOptions, LogOptions, PatchType, Propagation, WatchOptions
-from trainer.kube.credentials import FixedCredentials, Identity
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -24,10 +24,10 @@ from trainer.kube.errors import (
     UnauthorizedError,
     UnsupportedMediaTypeError,
 )
-from trainer.kube.http import HttpClient
-from trainer.kube.informer import Informer
 from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBS, JOBSETS, NAMESPACES, PODS
+from trainer.kube.rest.credentials import FixedCredentials, Identity
+from trainer.kube.rest.http import HttpClient
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.testing import FakeClient, FakeServer, ManualClock, eventually, no_stray_tasks, statuses
 

@@ -11,10 +11,10 @@ from trainer.devcluster.controllers.job import orphans, ttl
 from trainer.devcluster.controllers.jobset import controller as jobset
 from trainer.devcluster.controllers.options import ControllerOptions as ControllerOptions
 from trainer.devcluster.controllers.served_resources import RawClient
-from trainer.kube.events import EventRecorder
+from trainer.kube.events.recorder import EventRecorder
 
 if TYPE_CHECKING:
-    from trainer.kube.manager import Manager
+    from trainer.kube.manager.manager import Manager
 
 
 def register_all(manager: Manager, options: ControllerOptions | None = None) -> None:

@@ -8,20 +8,20 @@ import structlog
 
 from trainer.devcluster.controllers.served_resources import RawClient, served_resources
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import MethodNotAllowedError, NotFoundError
 from trainer.kube.objects import is_being_deleted
-from trainer.kube.reconcile import Result
 from trainer.kube.resource import NAMESPACES
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.options import ControllerOptions
+    from trainer.kube.cache.store import Lister
     from trainer.kube.client import Client
-    from trainer.kube.manager import Manager
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
-    from trainer.kube.store import Lister
 
 log = structlog.get_logger(__name__)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from trainer.devcluster.kubelet.shim.reports import Failed
     from trainer.devcluster.kubelet.termination import Termination
     from trainer.devcluster.kubelet.volumes import Volume
-    from trainer.kube.events import EventKind
+    from trainer.kube.events.recorder import EventKind
     from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)

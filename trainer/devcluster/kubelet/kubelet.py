@@ -17,8 +17,8 @@ from trainer.devcluster.kubelet.pod_host import PodHost
 from trainer.devcluster.kubelet.pod_names import HostsFiles
 from trainer.devcluster.kubelet.pod_worker import PodWorker
 from trainer.devcluster.kubelet.scheduler import Scheduler
-from trainer.kube.controller import Controller
-from trainer.kube.events import EventRecorder
+from trainer.kube.controller.controller import Controller
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import uid_of
 from trainer.kube.resource import PODS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trainer.devcluster.kubelet.network.pod_network import PodNetwork
     from trainer.devcluster.kubelet.node import Machine
     from trainer.devcluster.kubelet.options import KubeletOptions
-    from trainer.kube.manager import Manager
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
 
 log = structlog.get_logger(__name__)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trainer.devcluster.kubelet.pod_api import PodApi
     from trainer.devcluster.kubelet.pod_names import HostsFiles
     from trainer.kube.clock import Clock
-    from trainer.kube.events import EventRecorder
+    from trainer.kube.events.recorder import EventRecorder
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from trainer.devcluster.kubelet.pod_host import PodHost
     from trainer.devcluster.kubelet.sandbox import Sandbox
     from trainer.devcluster.kubelet.volumes import Volume
-    from trainer.kube.events import EventKind
+    from trainer.kube.events.recorder import EventKind
     from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)

@@ -13,9 +13,9 @@ import anyio
 from trainer.devcluster.kubelet.pod_spec import all_containers
 from trainer.devcluster.kubelet.pod_status import FINISHED
 from trainer.kube.clock import timestamp
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
-from trainer.kube.events import EventRecorder
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import find_condition, is_being_deleted, name_of, namespace_of, uid_of
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PODS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer.devcluster.kubelet.node import Machine
-    from trainer.kube.manager import Manager
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
 
 _GATED = ("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates")

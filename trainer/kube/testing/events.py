@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trainer.kube.event_correlator import Occurrence
+    from trainer.kube.events.correlator import Occurrence
 
 
 class RecordedEvents:

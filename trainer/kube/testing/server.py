@@ -11,19 +11,18 @@ from aiohttp import web
 
 from trainer.kube.client import PatchType
 from trainer.kube.errors import ApiError, TransportError
-from trainer.kube.http import APPLY_CONTENT_TYPE
+from trainer.kube.rest.http import APPLY_CONTENT_TYPE
+from trainer.kube.rest.transport import Endpoint
 from trainer.kube.testing import http_requests, statuses
 from trainer.kube.testing.endpoints import is_custom
 from trainer.kube.testing.watches import TornEventError, event_line
-from trainer.kube.transport import Endpoint
 
 if TYPE_CHECKING:
     from asyncio import Transport
     from collections.abc import Iterable
     from types import TracebackType
 
-    from trainer.kube.cached_object import RawJson
-    from trainer.kube.client import ObjectList
+    from trainer.kube.client import ObjectList, RawJson
     from trainer.kube.objects import Object
     from trainer.kube.testing.client import FakeClient
     from trainer.kube.testing.http_requests import Target

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from random import Random
 
-    from trainer.kube.cached_object import RawJson
+    from trainer.kube.client import RawJson
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection

@@ -8,7 +8,7 @@ import anyio
 from trainer.devcluster.controllers.garbage_collector import monitor
 from trainer.devcluster.controllers.options import ControllerOptions
 from trainer.kube.errors import NotFoundError, TransportError
-from trainer.kube.manager import Manager
+from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, Resource
 from trainer.kube.selection import Selection

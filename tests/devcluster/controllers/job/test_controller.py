@@ -13,7 +13,7 @@ from trainer.devcluster.controllers.job.controller import JobReconciler
 from trainer.devcluster.controllers.job.pods import completion_index, is_active, is_finished, is_tracked
 from trainer.devcluster.controllers.options import ControllerOptions
 from trainer.kube.errors import ForbiddenError, KubeError
-from trainer.kube.events import EventRecorder
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, is_condition_true, name_of
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.testing import WRITES

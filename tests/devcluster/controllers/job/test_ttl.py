@@ -5,8 +5,8 @@ import pytest
 from tests.devcluster.controllers.cached_server import lister_of
 from tests.devcluster.controllers.job.samples import NOW, ago, condition, make_job
 from trainer.devcluster.controllers.job.ttl import TtlReconciler
+from trainer.kube.controller.reconcile import Result
 from trainer.kube.objects import ObjectKey
-from trainer.kube.reconcile import Result
 from trainer.kube.resource import JOBS
 from trainer.kube.testing import FakeClient, ManualClock
 

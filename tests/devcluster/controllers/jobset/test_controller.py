@@ -18,7 +18,7 @@ from tests.devcluster.controllers.jobset.samples import (
 )
 from trainer.devcluster.controllers.jobset.controller import JobSetReconciler
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError
-from trainer.kube.events import EventRecorder
+from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
 from trainer.kube.resource import JOBS, JOBSETS, SERVICES
 from trainer.kube.testing.events import RecordedEvents

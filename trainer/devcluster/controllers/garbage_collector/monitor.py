@@ -10,16 +10,16 @@ import structlog
 from trainer.devcluster.controllers.garbage_collector.collector import GarbageCollector
 from trainer.devcluster.controllers.served_resources import RawClient, served_resources
 from trainer.kube.clock import move_on_after
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.options import ControllerOptions
-    from trainer.kube.cached_object import CachedObject
-    from trainer.kube.manager import Manager
-    from trainer.kube.registration import Registration
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.registration import Registration
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.resource import Resource
 
 log = structlog.get_logger(__name__)

@@ -12,23 +12,23 @@ from trainer.devcluster.controllers.job.pods import TRACKING_FINALIZER
 from trainer.devcluster.controllers.job.spec import is_managed_here
 from trainer.devcluster.controllers.job.state import JobState
 from trainer.devcluster.controllers.job.status import announcements
+from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.client import DeleteOptions, PatchType
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import ApiError, ForbiddenError, NotFoundError
 from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
-from trainer.kube.reconcile import Result
 from trainer.kube.resource import JOBS, PODS
-from trainer.kube.store import CONTROLLER_UID
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.job.plan import JobPlan
     from trainer.devcluster.controllers.options import ControllerOptions
+    from trainer.kube.cache.store import Lister
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
-    from trainer.kube.events import EventRecorder
-    from trainer.kube.manager import Manager
+    from trainer.kube.events.recorder import EventRecorder
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.store import Lister
 
 log = structlog.get_logger(__name__)
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from trainer.devcluster.controllers.job.controller import release
 from trainer.devcluster.controllers.job.pods import is_tracked
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import ObjectKey, controller_of, uid_of
 from trainer.kube.resource import JOBS, PODS
 
 if TYPE_CHECKING:
-    from trainer.kube.cached_object import CachedObject
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.store import Lister
     from trainer.kube.client import Client
-    from trainer.kube.manager import Manager
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer.kube.store import Lister
 
 
 class OrphanReconciler:

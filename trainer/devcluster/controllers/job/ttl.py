@@ -8,18 +8,18 @@ import structlog
 
 from trainer.devcluster.controllers.expiry import time_to_live
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import is_being_deleted, uid_of
-from trainer.kube.reconcile import Result
 from trainer.kube.resource import JOBS
 
 if TYPE_CHECKING:
+    from trainer.kube.cache.store import Lister
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
-    from trainer.kube.manager import Manager
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import ObjectKey
-    from trainer.kube.store import Lister
 
 log = structlog.get_logger(__name__)
 

@@ -8,23 +8,23 @@ import structlog
 
 from trainer.devcluster.controllers.jobset.names import CONTROLLER_NAME
 from trainer.devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
+from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.controller import Controller
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
 from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of, uid_of
-from trainer.kube.reconcile import Result
 from trainer.kube.resource import JOBS, JOBSETS, SERVICES
-from trainer.kube.store import CONTROLLER_UID
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.options import ControllerOptions
+    from trainer.kube.cache.store import Lister
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
-    from trainer.kube.events import EventRecorder
-    from trainer.kube.manager import Manager
+    from trainer.kube.events.recorder import EventRecorder
+    from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
-    from trainer.kube.store import Lister
 
 log = structlog.get_logger(__name__)
 

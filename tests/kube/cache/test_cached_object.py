@@ -1,0 +1,111 @@
+"""Objects as a cache keeps them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.kube.objects import owned_by, pod
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import ObjectKey, key_of, labels_of, name_of
+
+
+def compact(obj: Any, **options: bool) -> CachedObject:
+    return CachedObject.compact(msgspec.json.encode(obj), "v1", "Pod", **options)
+
+
+FULL = pod(
+    "a",
+    uid="u",
+    resourceVersion="7",
+    generation=3,
+    labels={"app": "x"},
+    annotations={"note": "kept"},
+    ownerReferences=[owned_by("Job", "other", controller=False), owned_by("Job", "j", uid="1")],
+    deletionTimestamp="2026-01-01T00:00:00Z",
+) | {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
+
+
+def test_it_answers_as_the_object_would() -> None:
+    """Fields, iteration, length and the accessors of `objects` are those of the decoded object."""
+    cached = compact(FULL)
+    assert cached == FULL
+    assert cached["spec"] == {"nodeName": "n"}
+    assert cached.get("missing") is None
+    assert len(cached) == len(FULL)
+    assert "status" in cached
+    assert (key_of(cached), labels_of(cached), name_of(cached)) == (ObjectKey("ns", "a"), {"app": "x"}, "a")
+    with pytest.raises(KeyError):
+        cached["missing"]
+
+
+def test_metadata_is_at_hand() -> None:
+    """What the machinery asks for needs no decoding."""
+    cached = compact(FULL)
+    assert cached.key == ObjectKey("ns", "a")
+    assert (cached.uid, cached.resource_version, cached.generation) == ("u", "7", 3)
+    assert cached.labels == {"app": "x"}
+    assert cached.controller is not None
+    assert (cached.controller.name, cached.controller.uid) == ("j", "1")
+    assert cached.meta.deletion_timestamp == "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        pytest.param(
+            {"metadata": {"name": "a", "managedFields": [{"manager": "m"}]}, "spec": {}},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {}},
+            id="item-of-a-list-with-managed-fields",
+        ),
+        pytest.param(
+            {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}},
+            id="metadata-alone",
+        ),
+        pytest.param(
+            {"metadata": {"name": "a", "labels": None, "ownerReferences": None, "namespace": None}},
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "a", "labels": None, "ownerReferences": None, "namespace": None},
+            },
+            id="nulls",
+        ),
+    ],
+)
+def test_compact_keeps_what_matters(obj: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Managed fields go, the kind is filled in, everything else stays, unknown metadata included."""
+    cached = compact(obj)
+    assert cached.decode() == expected
+    assert (cached.labels, cached.owner_references, cached.key) == ({}, (), ObjectKey("", "a"))
+
+
+def test_metadata_only_drops_the_rest() -> None:
+    """Of an answer to a write only what a metadata-only cache holds is kept."""
+    assert set(compact(FULL, metadata_only=True)) == {"apiVersion", "kind", "metadata"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        pytest.param(b'{"kind":"Table","metadata":{}}', "kind Table instead of Pod", id="other-kind"),
+        pytest.param(b'{"kind":"Pod"}', "no metadata", id="no-metadata"),
+        pytest.param(b'{"kind":"Pod","metadata":{"name":7}}', "Expected `str`", id="wrong-type"),
+        pytest.param(b'{"kind":"Pod","metada', "truncated", id="cut-off"),
+    ],
+)
+def test_what_is_no_such_object_is_refused(raw: bytes, message: str) -> None:
+    """Nonsense is an error that says what is wrong with it."""
+    with pytest.raises(ValueError, match=message):
+        CachedObject.compact(raw, "v1", "Pod")
+
+
+def test_readers_do_not_share_what_they_decode() -> None:
+    """Changing what was read changes nothing for others."""
+    cached = compact(FULL)
+    cached["spec"]["nodeName"] = "changed"
+    cached.decode()["spec"]["nodeName"] = "changed"
+    assert cached["spec"]["nodeName"] == "n"

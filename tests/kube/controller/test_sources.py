@@ -1,0 +1,168 @@
+"""Sources of keys."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from tests.kube.objects import job
+from trainer.kube.cache.informer import Informer
+from trainer.kube.controller.handlers import Enqueue, own_key
+from trainer.kube.controller.sources import Channel, Func, Kind
+from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import ObjectKey
+from trainer.kube.queue.workqueue import LOW_PRIORITY
+from trainer.kube.resource import JOBS
+from trainer.kube.testing import FakeClient, ManualClock, settle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.kube.conftest import Background
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.controller.sources import Source
+
+
+class Keys:
+    """Collects what is enqueued."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int]] = []
+
+    def __call__(self, key: ObjectKey, *, priority: int = 0) -> None:
+        self.calls.append((key.name, priority))
+
+
+@pytest.fixture
+def client(clock: ManualClock) -> FakeClient:
+    return FakeClient(job("a"), job("b"), clock=clock)
+
+
+@pytest.fixture
+def informer(client: FakeClient, clock: ManualClock) -> Informer:
+    return Informer(client, JOBS, clock=clock)
+
+
+def is_b(_: CachedObject | None, new: CachedObject | None) -> bool:
+    return new is not None and new.key.name == "b"
+
+
+@pytest.mark.parametrize("late", [pytest.param(False, id="before-the-informer"), pytest.param(True, id="after-it")])
+async def test_kind_enqueues_what_exists_and_then_what_changes(
+    informer: Informer, client: FakeClient, background: Background, late: bool
+) -> None:
+    """It has synced once everything that existed is enqueued, no matter when it starts."""
+    keys = Keys()
+    source = Kind(informer, own_key)
+    if late:
+        background(informer.run())
+        await informer.wait_for_sync()
+    background(source.run(keys))
+    if not late:
+        background(informer.run())
+    await source.wait_for_sync()
+    assert sorted(keys.calls) == [("a", LOW_PRIORITY), ("b", LOW_PRIORITY)]
+    await client.create(JOBS, job("c"))
+    await settle()
+    assert keys.calls[2:] == [("c", 0)]
+
+
+async def test_kind_asks_its_predicate(informer: Informer, background: Background) -> None:
+    """What the predicate drops is not enqueued, and does not keep the source from syncing."""
+    keys = Keys()
+    source = Kind(informer, own_key, is_b)
+    background(source.run(keys))
+    background(informer.run())
+    await source.wait_for_sync()
+    assert keys.calls == [("b", LOW_PRIORITY)]
+
+
+async def test_kind_ends_cleanly(informer: Informer, client: FakeClient, background: Background) -> None:
+    """A source that was cancelled enqueues nothing more."""
+    keys = Keys()
+    source = Kind(informer, own_key)
+    running = asyncio.create_task(source.run(keys))
+    background(informer.run())
+    await source.wait_for_sync()
+    running.cancel()
+    await asyncio.wait([running])
+    keys.calls.clear()
+    await client.create(JOBS, job("c"))
+    await settle()
+    assert keys.calls == []
+
+
+async def test_kind_waits_for_a_crd_that_is_installed_later(
+    informer: Informer, client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """Until then it names what is missing."""
+    for _ in range(3):
+        client.fail_next(NotFoundError(404, "the server could not find the requested resource"), resource=JOBS)
+    keys = Keys()
+    source = Kind(informer, own_key)
+    background(source.run(keys))
+    background(informer.run())
+    await settle()
+    assert source.problem == "jobs.batch is not served by the API server: install the Job CRD"
+    assert keys.calls == []
+    await clock.advance(30)
+    await source.wait_for_sync()
+    assert len(keys.calls) == 2
+
+
+async def test_channel_enqueues_a_stream_until_it_ends() -> None:
+    """Any async iterable of keys will do; what came before the start is not lost."""
+    send, receive = anyio.create_memory_object_stream[ObjectKey](1024)
+    keys = Keys()
+    with receive:
+        with send:
+            for name in "abc":
+                send.send_nowait(ObjectKey("ns", name))
+        await Channel(receive).run(keys)
+    assert keys.calls == [("a", 0), ("b", 0), ("c", 0)]
+
+
+async def test_channel_takes_generators() -> None:
+    """Which make keys of whatever a stream has."""
+
+    async def lines() -> AsyncIterator[str]:
+        for line in ("x", "y"):
+            yield line
+
+    keys = Keys()
+    await Channel(ObjectKey("ns", line) async for line in lines()).run(keys)
+    assert keys.calls == [("x", 0), ("y", 0)]
+
+
+async def test_func_enqueues_what_it_likes() -> None:
+    """With priorities of its choice."""
+
+    async def function(enqueue: Enqueue) -> None:
+        enqueue(ObjectKey("ns", "a"))
+        enqueue(ObjectKey("ns", "b"), priority=5)
+
+    keys = Keys()
+    await Func(function).run(keys)
+    assert keys.calls == [("a", 0), ("b", 5)]
+
+
+async def nothing(_: Enqueue) -> None:
+    """Function of a source without keys."""
+
+
+async def no_keys() -> AsyncIterator[ObjectKey]:
+    keys: tuple[ObjectKey, ...] = ()
+    for key in keys:
+        yield key
+
+
+@pytest.mark.parametrize(
+    "source", [pytest.param(Channel(no_keys()), id="channel"), pytest.param(Func(nothing), id="func")]
+)
+async def test_sources_without_initial_state_are_synced_at_once(source: Source) -> None:
+    """Workers need not wait for them."""
+    await source.wait_for_sync()
+    assert source.problem == ""

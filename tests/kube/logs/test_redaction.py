@@ -1,0 +1,107 @@
+"""Credentials in log events."""
+
+from __future__ import annotations
+
+import base64
+from enum import Enum
+
+import pytest
+
+from trainer.kube.logs.redaction import redact
+
+JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
+KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQ\n-----END EC PRIVATE KEY-----"
+
+
+class Kind(Enum):
+    A = 1
+
+
+class Request:
+    def __repr__(self) -> str:
+        return f"<Request Authorization: Bearer {JWT}>"
+
+
+def redacted(**values: object) -> dict[str, object]:
+    return dict(redact(None, "info", dict(values)))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "token",
+        "bearerToken",
+        "access_token",
+        "Authorization",
+        "proxy-authorization",
+        "password",
+        "Set-Cookie",
+        "api_key",
+        "private_key",
+        "client-key-data",
+        "client_secret",
+        "tokens",
+    ],
+)
+def test_keys_of_secrets(key: str) -> None:
+    """Whatever the value looks like, the key says that nobody may read it."""
+    assert redacted(**{key: "hunter2"}) == {key: "[redacted]"}
+    assert redacted(headers={key: ["hunter2"]}) == {"headers": {key: "[redacted]"}}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("secret", "my-secret", id="name-of-a-secret"),
+        pytest.param("tokens", 7, id="number"),
+        pytest.param("password", None, id="absent"),
+        pytest.param("reconcile_id", "5f0c", id="id"),
+        pytest.param("url", "https://10.0.0.1:6443/api/v1/pods?watch=true", id="url"),
+        pytest.param("event", "basic authentication is not supported", id="prose"),
+        pytest.param("key", "ns/name", id="object-key"),
+    ],
+)
+def test_what_people_need_stays(key: str, value: object) -> None:
+    """What is no credential is left as it is."""
+    assert redacted(**{key: value}) == {key: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(f"sent Authorization: Bearer {JWT}.", "sent Authorization: Bearer [redacted]", id="bearer"),
+        pytest.param("Basic " + base64.b64encode(b"user:password").decode(), "Basic [redacted]", id="basic"),
+        pytest.param(f"token {JWT!r} expired", "token '[redacted]' expired", id="jwt"),
+        pytest.param("via http://user:hunter2@proxy:80", "via http://user:[redacted]@proxy:80", id="url"),
+        pytest.param(f"read {KEY} from file", "read [redacted] EC PRIVATE KEY----- from file", id="pem"),
+        pytest.param(KEY[:40], "[redacted]", id="pem-cut"),
+    ],
+)
+def test_text_with_secrets(text: str, expected: str) -> None:
+    """Credentials are recognised by their form in the message, in tracebacks and in nested values."""
+    assert redacted(event=text) == {"event": expected}
+    assert redacted(sent=[{"x": (text,)}]) == {"sent": [{"x": [expected]}]}
+
+
+def test_contents_of_secret_objects() -> None:
+    """An object of kind Secret shows its name and which keys it has data for no more."""
+    secret = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "aHVzaA=="}, "stringData": {}}
+    expected = {"kind": "Secret", "metadata": {"name": "s"}, "data": "[redacted]", "stringData": {}}
+    assert redacted(obj=secret) == {"obj": expected}
+    config_map = {"kind": "ConfigMap", "data": {"k": "v"}}
+    assert redacted(obj=config_map) == {"obj": config_map}
+
+
+def test_other_objects_are_shown_as_their_representation() -> None:
+    """An object whose representation has a credential does not slip through."""
+    assert redacted(request=Request(), kind=Kind.A) == {
+        "request": "<Request Authorization: Bearer [redacted]>",
+        "kind": "<Kind.A: 1>",
+    }
+
+
+def test_nesting_is_limited() -> None:
+    """A value that contains itself ends somewhere."""
+    endless: dict[str, object] = {}
+    endless["self"] = endless
+    assert "[redacted]" in str(redacted(value=endless))

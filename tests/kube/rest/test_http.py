@@ -1,0 +1,661 @@
+"""HttpClient against a scripted server on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+import anyio.lowlevel
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from structlog.testing import capture_logs
+
+from tests.kube.objects import pod
+from trainer.kube.client import DeleteOptions, EventType, ListOptions, LogOptions, PatchType, Propagation, WatchOptions
+from trainer.kube.errors import (
+    ApiError,
+    ConflictError,
+    GoneError,
+    InternalError,
+    NotFoundError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+    TransportError,
+    UnauthorizedError,
+)
+from trainer.kube.objects import name_of
+from trainer.kube.resource import JOBSETS, NODES, PODS
+from trainer.kube.rest import http
+from trainer.kube.rest.credentials import FixedCredentials, Identity
+from trainer.kube.rest.http import HttpClient
+from trainer.kube.rest.retries import REQUESTED_RETRIES
+from trainer.kube.rest.transport import Endpoint
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.rest.credentials import Credentials
+    from trainer.kube.testing import ManualClock
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as the server saw it."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Any
+
+
+class ApiServer:
+    """Answers each request with the next scripted answer, the last one for ever."""
+
+    def __init__(self) -> None:
+        self.answers: list[Handler] = [json_answer({})]
+        self.seen: list[Seen] = []
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        self.seen.append(
+            Seen(
+                request.method,
+                request.path,
+                dict(request.query),
+                dict(request.headers),
+                json.loads(body) if body else None,
+            )
+        )
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return await answer(request)
+
+
+def json_answer(body: Any, status: int = 200, **headers: str) -> Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.json_response(
+            body, status=status, headers={name.replace("_", "-"): v for name, v in headers.items()}
+        )
+
+    return answer
+
+
+def text_answer(text: str, status: int = 200) -> Handler:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=text, status=status)
+
+    return answer
+
+
+def failure(code: int, reason: str, message: str = "no", **headers: str) -> Handler:
+    return json_answer({"kind": "Status", "code": code, "reason": reason, "message": message}, code, **headers)
+
+
+async def broken(request: web.Request) -> web.StreamResponse:
+    """Closes the connection instead of answering."""
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+def chunks_answer(*chunks: bytes, then: Callable[[web.Request], Awaitable[None]] | None = None) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        for chunk in chunks:
+            await response.write(chunk)
+        if then is not None:
+            await then(request)
+        return response
+
+    return answer
+
+
+async def abort(request: web.Request) -> None:
+    assert request.transport is not None
+    request.transport.abort()
+
+
+async def stay_silent(_: web.Request) -> None:
+    await anyio.sleep_forever()
+
+
+def event(kind: str, obj: Any) -> bytes:
+    return json.dumps({"type": kind, "object": obj}).encode() + b"\n"
+
+
+@pytest.fixture
+def api() -> ApiServer:
+    return ApiServer()
+
+
+Connect: TypeAlias = Callable[..., Awaitable[HttpClient]]
+
+
+@pytest.fixture
+async def connect_to(api: ApiServer, clock: ManualClock) -> AsyncIterator[Connect]:
+    """Opens clients of the server."""
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", api.handle)
+    server = TestServer(application)
+    await server.start_server()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(server.close)
+
+        async def connect(credentials: Credentials | None = None, path: str = "") -> HttpClient:
+            endpoint = Endpoint(f"http://127.0.0.1:{server.port}{path}")
+            credentials = credentials or FixedCredentials()
+            client = HttpClient(endpoint, credentials, user_agent="trainer/test", clock=clock)
+            return await stack.enter_async_context(client)
+
+        yield connect
+
+
+@pytest.fixture
+async def client(connect_to: Connect) -> HttpClient:
+    return await connect_to()
+
+
+JOBSET = {"metadata": {"name": "j", "namespace": "ns"}, "spec": {}}
+POD_PATH = "/api/v1/namespaces/ns/pods/p"
+JOBSET_PATH = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/j"
+
+
+@pytest.mark.parametrize(
+    ("call", "method", "path", "query", "content_type", "body"),
+    [
+        pytest.param(lambda c: c.get(PODS, "p", "ns"), "GET", POD_PATH, {}, None, None, id="get"),
+        pytest.param(lambda c: c.get(NODES, "n"), "GET", "/api/v1/nodes/n", {}, None, None, id="get-cluster-scoped"),
+        pytest.param(
+            lambda c: c.get(JOBSETS, "j", "ns", subresource="scale"),
+            "GET", f"{JOBSET_PATH}/scale", {}, None, None, id="get-subresource",
+        ),
+        pytest.param(
+            lambda c: c.create(PODS, pod("p"), field_manager="m"),
+            "POST", "/api/v1/namespaces/ns/pods", {"fieldManager": "m"}, "application/json", pod("p"), id="create",
+        ),
+        pytest.param(
+            lambda c: c.update(JOBSETS, JOBSET, subresource="status"),
+            "PUT", f"{JOBSET_PATH}/status", {}, "application/json", JOBSET, id="update-status",
+        ),
+        pytest.param(
+            lambda c: c.patch(PODS, "p", {"a": None}, "ns"),
+            "PATCH", POD_PATH, {}, "application/merge-patch+json", {"a": None}, id="merge-patch",
+        ),
+        pytest.param(
+            lambda c: c.patch(
+                PODS, "p", [{"op": "remove", "path": "/a"}], "ns", patch_type=PatchType.JSON, field_manager="m"
+            ),
+            "PATCH", POD_PATH, {"fieldManager": "m"}, "application/json-patch+json",
+            [{"op": "remove", "path": "/a"}], id="json-patch",
+        ),
+        pytest.param(
+            lambda c: c.patch(PODS, "p", {}, "ns", patch_type=PatchType.STRATEGIC),
+            "PATCH", POD_PATH, {}, "application/strategic-merge-patch+json", {}, id="strategic-patch",
+        ),
+        pytest.param(
+            lambda c: c.apply(JOBSETS, JOBSET, field_manager="m"),
+            "PATCH", JOBSET_PATH, {"fieldManager": "m"}, "application/apply-patch+yaml", JOBSET, id="apply",
+        ),
+        pytest.param(
+            lambda c: c.apply(JOBSETS, JOBSET, field_manager="m", force=True, subresource="status"),
+            "PATCH", f"{JOBSET_PATH}/status", {"fieldManager": "m", "force": "true"},
+            "application/apply-patch+yaml", JOBSET, id="apply-with-force",
+        ),
+        pytest.param(
+            lambda c: c.delete(PODS, "p", "ns"),
+            "DELETE", POD_PATH, {}, "application/json", {"apiVersion": "v1", "kind": "DeleteOptions"}, id="delete",
+        ),
+        pytest.param(
+            lambda c: c.delete(PODS, "p", "ns", DeleteOptions(Propagation.FOREGROUND, 0, "u")),
+            "DELETE", POD_PATH, {}, "application/json",
+            {
+                "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground",
+                "gracePeriodSeconds": 0, "preconditions": {"uid": "u"},
+            },
+            id="delete-with-options",
+        ),
+        pytest.param(
+            lambda c: c.delete_collection(PODS, Selection("ns", "a=b", "c=d")),
+            "DELETE", "/api/v1/namespaces/ns/pods", {"labelSelector": "a=b", "fieldSelector": "c=d"},
+            "application/json", {"apiVersion": "v1", "kind": "DeleteOptions"}, id="delete-collection",
+        ),
+        pytest.param(
+            lambda c: c.list_page(PODS, Selection(None, "a in (b,c)"), ListOptions("0", limit=500)),
+            "GET", "/api/v1/pods", {"labelSelector": "a in (b,c)", "resourceVersion": "0", "limit": "500"},
+            None, None, id="list-page",
+        ),
+        pytest.param(
+            lambda c: c.request("POST", "/apis/x", params={"dryRun": "All", "pretty": False, "none": None}, body={}),
+            "POST", "/apis/x", {"dryRun": "All", "pretty": "false"}, "application/json", {}, id="raw",
+        ),
+    ],
+)  # fmt: skip
+async def test_requests_on_the_wire(
+    client: HttpClient,
+    api: ApiServer,
+    call: Callable[[HttpClient], Awaitable[Any]],
+    method: str,
+    path: str,
+    query: dict[str, str],
+    content_type: str | None,
+    body: Any,
+) -> None:
+    """Every operation becomes the request that the API documents."""
+    await call(client)
+    [seen] = api.seen
+    assert (seen.method, seen.path, seen.query, seen.body) == (method, path, query, body)
+    assert seen.headers.get("Content-Type") == content_type
+    assert seen.headers["User-Agent"] == "trainer/test"
+    assert seen.headers["Accept"] == "application/json"
+    assert "Authorization" not in seen.headers
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        pytest.param(lambda c: c.get(PODS, "", "ns"), "needs a name", id="no-name"),
+        pytest.param(lambda c: c.get(PODS, "p"), "pods are namespaced", id="no-namespace"),
+        pytest.param(lambda c: c.create(PODS, {"metadata": {"name": "p"}}), "pods are namespaced", id="create"),
+        pytest.param(lambda c: c.delete_collection(PODS), "pods are namespaced", id="delete-collection"),
+    ],
+)
+async def test_incomplete_requests_are_not_sent(
+    client: HttpClient, api: ApiServer, call: Callable[[HttpClient], Awaitable[Any]], message: str
+) -> None:
+    """A missing name or namespace would address something else, such as the whole collection."""
+    with pytest.raises(ValueError, match=message):
+        await call(client)
+    assert api.seen == []
+
+
+async def test_base_url_with_a_path(connect_to: Connect, api: ApiServer) -> None:
+    """Gateways serve clusters below a path."""
+    client = await connect_to(path="/k8s/clusters/c-1/")
+    await client.get(NODES, "n")
+    assert api.seen[0].path == "/k8s/clusters/c-1/api/v1/nodes/n"
+
+
+async def test_items_of_lists_get_their_kind(client: HttpClient, api: ApiServer) -> None:
+    """The server leaves apiVersion and kind out of the items of built-in lists."""
+    api.answers = [json_answer({"items": [{"metadata": {"name": "a"}}], "metadata": {"resourceVersion": "7"}})]
+    listed = await client.list(PODS)
+    assert listed.items == [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}]
+    assert listed.resource_version == "7"
+
+
+async def test_list_follows_continue_tokens(client: HttpClient, api: ApiServer) -> None:
+    """Pages are put together; `items: null` is an empty page."""
+    api.answers = [
+        json_answer({"items": [{"metadata": {"name": "a"}}], "metadata": {"resourceVersion": "7", "continue": "t"}}),
+        json_answer({"items": None, "metadata": {"resourceVersion": "7"}}),
+    ]
+    listed = await client.list(PODS, Selection("ns"))
+    assert [name_of(item) for item in listed.items] == ["a"]
+    assert [seen.query for seen in api.seen] == [{"limit": "500"}, {"limit": "500", "continue": "t"}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        pytest.param(failure(404, "NotFound", 'pods "p" not found'), NotFoundError, 'pods "p" not found', id="status"),
+        pytest.param(failure(409, "Conflict"), ConflictError, "no", id="conflict"),
+        pytest.param(failure(410, "Expired"), GoneError, "no", id="expired"),
+        pytest.param(failure(500, "InternalError"), InternalError, "no", id="internal"),
+        pytest.param(text_answer("404 page not found\n", 404), NotFoundError, "404 page not found", id="text"),
+        pytest.param(text_answer("", 502), ApiError, "answered with HTTP status 502", id="empty"),
+        pytest.param(text_answer("", 401), UnauthorizedError, "does not accept the credentials", id="unauthorized"),
+        pytest.param(json_answer({}, 302, Location="/login"), ApiError, "HTTP status 302", id="redirect"),
+        pytest.param(text_answer("<html>"), TransportError, "not from a Kubernetes API server", id="not-json"),
+        pytest.param(text_answer("[]"), TransportError, "not from a Kubernetes API server", id="not-an-object"),
+    ],
+)
+async def test_failures_are_typed(
+    client: HttpClient, api: ApiServer, answer: Handler, error: type[Exception], message: str
+) -> None:
+    """Every failing answer becomes the documented error with the server's message."""
+    api.answers = [answer]
+    with pytest.raises(error, match=message):
+        await client.get(PODS, "p", "ns")
+    assert len(api.seen) == 1
+
+
+async def test_unreachable_server(unused_tcp_port: int) -> None:
+    """No server is a transport error that names the address."""
+    endpoint = Endpoint(f"http://127.0.0.1:{unused_tcp_port}")
+    async with HttpClient(endpoint, FixedCredentials(), user_agent="trainer/test") as client:
+        with pytest.raises(TransportError, match=f"GET http://127.0.0.1:{unused_tcp_port}/api/v1/nodes/n"):
+            await client.get(NODES, "n")
+
+
+async def retried(call: Awaitable[Any], clock: ManualClock) -> tuple[Any, list[float]]:
+    """The outcome of a request and the pauses between its attempts."""
+    task = asyncio.ensure_future(call)
+    pauses = []
+    with anyio.fail_after(10):
+        while not task.done():
+            if clock.sleeping:
+                pauses.append(clock.sleeping[0])
+                await clock.advance(clock.sleeping[0])
+            await anyio.lowlevel.checkpoint()
+    return task.exception() or task.result(), pauses
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "pause"),
+    [
+        pytest.param(lambda c: c.get(NODES, "n"), broken, (0.1, 0.15), id="get-broken-connection"),
+        pytest.param(lambda c: c.get(NODES, "n"), failure(503, "ServiceUnavailable"), (0.1, 0.15), id="get-503"),
+        pytest.param(
+            lambda c: c.get(NODES, "n"), failure(429, "TooManyRequests", Retry_After="7"), (7, 7), id="get-retry-after"
+        ),
+        pytest.param(
+            lambda c: c.create(NODES, {}), failure(429, "TooManyRequests", Retry_After="2"), (2, 2), id="create-429"
+        ),
+        pytest.param(
+            lambda c: c.create(NODES, {}),
+            json_answer({"reason": "ServiceUnavailable", "details": {"retryAfterSeconds": 3}}, 503),
+            (3, 3),
+            id="create-503-details",
+        ),
+        pytest.param(
+            lambda c: c.get(NODES, "n"), failure(429, "TooManyRequests", Retry_After="3600"), (60, 60), id="bounded"
+        ),
+    ],
+)
+async def test_what_the_client_retries(
+    client: HttpClient,
+    api: ApiServer,
+    clock: ManualClock,
+    call: Callable[[HttpClient], Awaitable[Any]],
+    answer: Handler,
+    pause: tuple[float, float],
+) -> None:
+    """Broken GETs, and whatever the server puts off, are sent again after the right pause."""
+    api.answers = [answer, json_answer({"kind": "Node"})]
+    outcome, pauses = await retried(call(client), clock)
+    assert outcome == {"kind": "Node"}
+    assert len(pauses) == 1
+    assert pause[0] <= pauses[0] <= pause[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "error"),
+    [
+        pytest.param(lambda c: c.create(NODES, {}), broken, TransportError, id="create-broken-connection"),
+        pytest.param(
+            lambda c: c.create(NODES, {}), failure(503, "ServiceUnavailable"), ServiceUnavailableError, id="create-503"
+        ),
+        pytest.param(lambda c: c.get(NODES, "n"), failure(500, "InternalError"), InternalError, id="get-500"),
+    ],
+)
+async def test_what_the_client_does_not_retry(
+    client: HttpClient,
+    api: ApiServer,
+    clock: ManualClock,
+    call: Callable[[HttpClient], Awaitable[Any]],
+    answer: Handler,
+    error: type[Exception],
+) -> None:
+    """A request that may have been carried out is not repeated."""
+    api.answers = [answer]
+    outcome, pauses = await retried(call(client), clock)
+    assert isinstance(outcome, error)
+    assert pauses == []
+
+
+async def test_retries_are_bounded(client: HttpClient, api: ApiServer, clock: ManualClock) -> None:
+    """A server that stays overloaded is not asked for ever."""
+    api.answers = [failure(429, "TooManyRequests", Retry_After="1")]
+    outcome, pauses = await retried(client.get(NODES, "n"), clock)
+    assert isinstance(outcome, TooManyRequestsError)
+    assert len(pauses) == REQUESTED_RETRIES
+
+
+def open_connections(client: HttpClient) -> int:
+    """Number of connections in use, as opposed to those that wait in the pools."""
+    sessions = (client._transport._requests, client._transport._streams)
+    return sum(len(session.connector._acquired) for session in sessions if session.connector is not None)
+
+
+class ScriptedCredentials:
+    """Credentials that are renewed from a list."""
+
+    description = "those of a script"
+
+    def __init__(self, *values: str) -> None:
+        self.values = [Identity(value) for value in values]
+
+    async def current(self) -> Identity:
+        return self.values[0]
+
+    async def renew(self, rejected: Identity) -> Identity | None:
+        assert rejected == self.values[0]
+        if len(self.values) == 1:
+            return None
+        self.values.pop(0)
+        return self.values[0]
+
+
+async def test_401_is_answered_with_renewed_credentials(connect_to: Connect, api: ApiServer) -> None:
+    """An expired token is replaced and the request repeated, body included."""
+    client = await connect_to(ScriptedCredentials("Bearer old", "Bearer new"))
+    api.answers = [failure(401, "Unauthorized"), json_answer({"kind": "Node"})]
+    assert await client.create(NODES, {"a": 1}) == {"kind": "Node"}
+    assert [seen.headers["Authorization"] for seen in api.seen] == ["Bearer old", "Bearer new"]
+    assert [seen.body for seen in api.seen] == [{"a": 1}, {"a": 1}]
+
+
+@pytest.mark.parametrize("values", [["Bearer a"], ["Bearer a", "Bearer b", "Bearer c"]], ids=["none", "also-rejected"])
+async def test_401_with_no_better_credentials_is_raised(connect_to: Connect, api: ApiServer, values: list[str]) -> None:
+    """There is one more attempt at most."""
+    client = await connect_to(ScriptedCredentials(*values))
+    api.answers = [failure(401, "Unauthorized", "Unauthorized")]
+    with pytest.raises(UnauthorizedError):
+        await client.get(NODES, "n")
+    assert len(api.seen) == min(len(values), 2)
+    assert open_connections(client) == 0
+
+
+async def test_warnings_of_the_server_are_logged(client: HttpClient, api: ApiServer) -> None:
+    """Deprecations and unknown fields reach the log."""
+    api.answers = [json_answer({}, Warning='299 - "unknown field \\"spec.x\\""')]
+    with capture_logs() as logs:
+        await client.create(NODES, {})
+    assert [entry["warning"] for entry in logs] == ['unknown field "spec.x"']
+
+
+BIG = pod("big", annotations={"text": "x" * 3_000_000})
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        pytest.param([event("ADDED", pod("a")), event("DELETED", pod("b"))], id="line-per-chunk"),
+        pytest.param([event("ADDED", pod("a")) + event("DELETED", pod("b"))], id="lines-in-one-chunk"),
+        pytest.param(
+            [event("ADDED", pod("a"))[:9], event("ADDED", pod("a"))[9:] + b"\n", event("DELETED", pod("b"))[:-1]],
+            id="cut-anywhere-and-no-last-newline",
+        ),
+    ],
+)
+async def test_watch_splits_lines_itself(client: HttpClient, api: ApiServer, chunks: list[bytes]) -> None:
+    """Events are found however the connection cuts them."""
+    api.answers = [chunks_answer(*chunks)]
+    async with client.watch(PODS, Selection("ns")) as events:
+        received = [(item.type, name_of(item.object)) async for item in events]
+    assert received == [(EventType.ADDED, "a"), (EventType.DELETED, "b")]
+
+
+async def test_watch_takes_large_objects(client: HttpClient, api: ApiServer) -> None:
+    """A line may be as long as an object may be large."""
+    api.answers = [chunks_answer(event("MODIFIED", BIG))]
+    async with client.watch(PODS) as events:
+        received = [item async for item in events]
+    assert received[0].object == BIG
+
+
+@pytest.mark.parametrize(
+    ("options", "extra"),
+    [
+        pytest.param(WatchOptions("5", 300), {"resourceVersion": "5", "timeoutSeconds": "300"}, id="plain"),
+        pytest.param(
+            WatchOptions("", 400, send_initial_events=True),
+            {"timeoutSeconds": "400", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"},
+            id="initial-events",
+        ),
+    ],
+)
+async def test_watch_query(client: HttpClient, api: ApiServer, options: WatchOptions, extra: dict[str, str]) -> None:
+    """Watches ask for bookmarks and an end; booleans are written in lower case."""
+    api.answers = [chunks_answer()]
+    async with client.watch(PODS, Selection("ns", "a=b"), options) as events:
+        assert [item async for item in events] == []
+    [seen] = api.seen
+    assert seen.path == "/api/v1/namespaces/ns/pods"
+    assert seen.query == {"watch": "true", "allowWatchBookmarks": "true", "labelSelector": "a=b"} | extra
+
+
+async def test_unknown_event_types_are_skipped(client: HttpClient, api: ApiServer) -> None:
+    """A newer server does not break the watch."""
+    api.answers = [chunks_answer(event("SURPRISE", {}), event("BOOKMARK", pod("")))]
+    with capture_logs() as logs:
+        async with client.watch(PODS) as events:
+            assert [item.type async for item in events] == [EventType.BOOKMARK]
+    assert logs[0]["type"] == "SURPRISE"
+
+
+async def watch_to_the_end(client: HttpClient) -> None:
+    async with client.watch(PODS) as events:
+        async for _ in events:
+            pass
+
+
+EXPIRED = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version: 1 (2)"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "message"),
+    [
+        pytest.param(chunks_answer(event("ERROR", EXPIRED)), GoneError, "too old", id="error-event"),
+        pytest.param(json_answer(EXPIRED, 410), GoneError, "too old", id="status"),
+        pytest.param(
+            chunks_answer(event("ADDED", pod("a")), then=abort), TransportError, "GET http", id="connection-lost"
+        ),
+        pytest.param(chunks_answer(event("ADDED", pod("a"))[:-9]), TransportError, "cut off, or not", id="cut-off"),
+    ],
+)
+async def test_watch_failures_are_typed(
+    client: HttpClient, api: ApiServer, answer: Handler, error: type[Exception], message: str
+) -> None:
+    """Whether the server refuses, reports an error in the stream or vanishes, the caller gets the typed error."""
+    api.answers = [answer]
+    with pytest.raises(error, match=message):
+        await watch_to_the_end(client)
+
+
+async def test_leaving_a_watch_closes_its_connection(client: HttpClient, api: ApiServer) -> None:
+    """The server notices at once when nobody watches any more, also after a cancellation."""
+    closed = anyio.Event()
+
+    async def until_closed(_: web.Request) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            closed.set()
+
+    async def watch() -> None:
+        async with client.watch(PODS) as events:
+            async for _ in events:
+                received.set()
+
+    received = anyio.Event()
+    api.answers = [chunks_answer(event("ADDED", pod("a")), then=until_closed)]
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await received.wait()
+            tasks.cancel_scope.cancel()
+        await closed.wait()
+    assert open_connections(client) == 0
+
+
+async def test_streams_do_not_take_connections_of_requests(client: HttpClient, api: ApiServer) -> None:
+    """However many watches are open, a request gets through."""
+    api.answers = [chunks_answer(event("ADDED", pod("a")), then=stay_silent)] * 120 + [json_answer({"kind": "Node"})]
+    async with AsyncExitStack() as stack:
+        with anyio.fail_after(20):
+            for _ in range(120):
+                await stack.enter_async_context(client.watch(PODS))
+            assert await client.get(NODES, "n") == {"kind": "Node"}
+
+
+async def test_logs_come_in_chunks_as_they_arrive(client: HttpClient, api: ApiServer) -> None:
+    """A follower sees output before the container ends."""
+    go_on = anyio.Event()
+
+    async def more(_: web.Request) -> None:
+        await go_on.wait()
+
+    api.answers = [chunks_answer(b"epoch 1\nepo", then=more)]
+    options = LogOptions("node", follow=True, timestamps=True, since_time="2026-01-01T00:00:00Z", tail_lines=5)
+    async with client.logs("p", "ns", options) as chunks:
+        assert await anext(chunks) == b"epoch 1\nepo"
+        go_on.set()
+        assert [chunk async for chunk in chunks] == []
+    [seen] = api.seen
+    assert seen.path == f"{POD_PATH}/log"
+    assert seen.query == {
+        "container": "node",
+        "follow": "true",
+        "timestamps": "true",
+        "sinceTime": "2026-01-01T00:00:00Z",
+        "tailLines": "5",
+    }
+
+
+async def test_silent_watch_is_given_up(client: HttpClient, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Silence beyond the time at which the server ends a watch means that the connection is dead."""
+    monkeypatch.setattr(http, "WATCH_IDLE_SLACK", 0.05)
+    api.answers = [chunks_answer(event("ADDED", pod("a")), then=stay_silent)]
+    async with client.watch(PODS, options=WatchOptions(timeout_seconds=0)) as events:
+        assert (await anext(events)).type is EventType.ADDED
+        with pytest.raises(TransportError, match="timed out"):
+            await anext(events)
+
+
+async def test_start_of_a_stream_is_retried(client: HttpClient, api: ApiServer, clock: ManualClock) -> None:
+    """A server that is not ready yet is asked again before the caller hears of it."""
+    api.answers = [failure(503, "ServiceUnavailable", Retry_After="1"), chunks_answer(event("ADDED", pod("a")))]
+    outcome, pauses = await retried(watch_to_the_end(client), clock)
+    assert outcome is None
+    assert pauses == [1]
+
+
+async def test_log_failures_are_typed(client: HttpClient, api: ApiServer) -> None:
+    """A pod without logs is an error, not an empty log."""
+    api.answers = [failure(404, "NotFound", 'pods "p" not found')]
+    with pytest.raises(NotFoundError):
+        async with client.logs("p", "ns"):
+            pass
+
+
+async def test_metadata_alone_can_be_asked_for(client: HttpClient, api: ApiServer) -> None:
+    """A selection of metadata only is negotiated in lists and in watches."""
+    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "a"}}
+    api.answers = [json_answer({"metadata": {"resourceVersion": "1"}, "items": [partial]}), chunks_answer()]
+    await client.list_page(PODS, Selection(metadata_only=True))
+    async with client.watch(PODS, Selection(metadata_only=True)):
+        pass
+    kinds = [request.headers["Accept"].split(";")[1] for request in api.seen]
+    assert kinds == ["as=PartialObjectMetadataList", "as=PartialObjectMetadata"]

@@ -1,0 +1,82 @@
+"""Decoding list answers piece by piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from trainer.kube.rest import page_decoder
+from trainer.kube.rest.page_decoder import decode_page
+
+METADATA = {"resourceVersion": "7", "continue": "c"}
+
+
+def built_in(items: list[Any]) -> dict[str, Any]:
+    return {
+        "kind": "PodList",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": "7", "continue": "c"},
+        "items": items,
+    }
+
+
+def custom(items: list[Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "x/v1",
+        "items": items,
+        "kind": "XList",
+        "metadata": {"continue": "c", "resourceVersion": "7"},
+    }
+
+
+def plain(number: int) -> dict[str, Any]:
+    return {"metadata": {"name": f"p{number}"}, "spec": {"text": 'quoted ","items":[ and },{"metadata":{ inside'}}
+
+
+def nested(number: int) -> dict[str, Any]:
+    """Arrays inside of the item begin as the items do."""
+    return {"metadata": {"name": f"p{number}"}, "spec": {"claims": [{"metadata": {"name": f"c{i}"}} for i in range(5)]}}
+
+
+def deep(number: int) -> dict[str, Any]:
+    """An item so large that most cuts fall inside of it."""
+    return {"metadata": {"name": f"p{number}"}, "claims": [{"metadata": {"name": f"c{i}"}} for i in range(100)]}
+
+
+@pytest.mark.parametrize("envelope", [built_in, custom])
+@pytest.mark.parametrize("item", [plain, nested, deep])
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+@pytest.mark.parametrize("piece", [1, 50, 700, 1 << 20])
+async def test_pieces_make_up_the_whole(
+    monkeypatch: pytest.MonkeyPatch, envelope: Any, item: Any, count: int, piece: int
+) -> None:
+    """Wherever the body may be cut, the same items and the same metadata come out."""
+    monkeypatch.setattr(page_decoder, "PIECE_BYTES", piece)
+    items = [item(number) for number in range(count)]
+    page = await decode_page(msgspec.json.encode(envelope(items)))
+    assert [msgspec.json.decode(raw) for raw in page.items] == items
+    assert (page.resource_version, page.continue_token) == ("7", "c")
+
+
+async def test_white_space_is_no_obstacle() -> None:
+    """Pretty-printed answers are read as well."""
+    body = msgspec.json.format(msgspec.json.encode(built_in([plain(1), plain(2)])))
+    page = await decode_page(body)
+    assert len(page.items) == 2
+    assert page.resource_version == "7"
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"items":[{"a":1}', b'{"items":[{"a":1},', b'{"items":{}}', b"[]"])
+async def test_what_is_no_list_is_refused(body: bytes) -> None:
+    """A broken or foreign answer is an error, never an empty list."""
+    with pytest.raises(msgspec.DecodeError):
+        await decode_page(body)
+
+
+@pytest.mark.parametrize("items", [None, []], ids=["null", "empty"])
+async def test_no_items(items: list[Any] | None) -> None:
+    """An empty collection has no items, as null or as an empty array."""
+    page = await decode_page(msgspec.json.encode({"metadata": {"resourceVersion": "7"}, "items": items}))
+    assert page.items == []

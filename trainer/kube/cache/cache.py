@@ -1,0 +1,151 @@
+"""Cache: all informers of one process, each resource and selection once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from trainer.kube.cache.informer import RESYNC, Informer
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.metrics.caches import CacheSeries
+from trainer.kube.selection import EVERYTHING, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from anyio.abc import TaskGroup
+
+    from trainer.kube.client import Client
+    from trainer.kube.metrics import Metrics
+    from trainer.kube.metrics.caches import CacheMetrics
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
+
+log = structlog.get_logger(__name__)
+
+
+class Cache:
+    """Starts informers, waits for them, and shows them what this process writes itself.
+
+    Selections make a cache small, predicates of controllers do not. The metadata of a resource alone (see
+    `Selection.metadata_only`) is a cache of its own beside that of whole objects.
+
+    Args:
+        client: reads from the API server.
+        clock: for pauses and ages; default: that of the machine.
+        metrics: where the series of `CacheSeries` go; default: nowhere.
+        transforms: changes to the objects of a resource before they are stored, to drop what nobody reads.
+        resync_period: seconds, see `informer.RESYNC`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock | None = None,
+        metrics: Metrics | None = None,
+        transforms: Mapping[Resource, Callable[[Object], Object]] | None = None,
+        resync_period: float = RESYNC,
+    ) -> None:
+        self._client = client
+        self._clock = clock or SystemClock()
+        self._series = None if metrics is None else metrics.series(CacheSeries)
+        self._transforms = dict(transforms or {})
+        self._resync_period = resync_period
+        self._informers: dict[tuple[Resource, Selection], Informer] = {}
+        self._scopes: dict[Informer, anyio.CancelScope] = {}
+        self._tasks: TaskGroup | None = None
+
+    @property
+    def informers(self) -> Sequence[Informer]:
+        """All informers, in the order in which they were asked for."""
+        return tuple(self._informers.values())
+
+    def informer(self, resource: Resource, selection: Selection = EVERYTHING) -> Informer:
+        """The informer of this selection: same arguments, same informer; starts at once when the cache runs.
+
+        Raises:
+            ValueError: a selector is malformed.
+        """
+        informer = self._informers.get((resource, selection))
+        if informer is None:
+            informer = self._informers[resource, selection] = Informer(
+                self._client,
+                resource,
+                selection,
+                clock=self._clock,
+                transform=self._transforms.get(resource),
+                resync_period=self._resync_period,
+                metrics=self._metrics(resource, selection),
+            )
+            self._start(informer)
+        return informer
+
+    def remove(self, resource: Resource, selection: Selection = EVERYTHING) -> None:
+        """Stop the informer of this selection and forget its objects; nothing happens when there is none.
+
+        Its handlers are told nothing more, not even that the objects are gone. Who asks for it again gets a new one.
+        """
+        informer = self._informers.pop((resource, selection), None)
+        if informer is None:
+            return
+        if self._series is not None:
+            self._series.remove(resource.qualified_name, str(selection))
+        scope = self._scopes.pop(informer, None)
+        if scope is not None:
+            scope.cancel()
+
+    async def run(self) -> None:
+        """Run all informers until cancelled; call it once.
+
+        Raises:
+            RuntimeError: it has been called before.
+        """
+        if self._tasks is not None:
+            raise RuntimeError("the cache has been started before")
+        async with anyio.create_task_group() as self._tasks:
+            for informer in self.informers:
+                self._start(informer)
+            await anyio.sleep_forever()
+
+    async def wait_for_sync(self) -> None:
+        """Wait until every informer has its first list and its handlers know it."""
+        for informer in self.informers:
+            await informer.wait_for_sync()
+
+    def wrote(self, resource: Resource, obj: Object) -> None:
+        """Let readers see the server's answer to a write of this process (see `own_writes`)."""
+        if obj.get("kind") != resource.kind:
+            return
+        for informer in self._of(resource):
+            informer.wrote(obj)
+
+    def known_uid(self, resource: Resource, key: ObjectKey) -> str:
+        """Uid of the object that readers see under the key; "" when they see none."""
+        known = (informer.lister.peek(key) for informer in self._of(resource))
+        return next((obj.uid for obj in known if obj is not None), "")
+
+    def deleted(self, resource: Resource, key: ObjectKey, uid: str, answer: Object | None) -> None:
+        """Let readers see that an object has been deleted, of which the server's answer tells what remains."""
+        for informer in self._of(resource):
+            informer.deleted(key, uid, answer)
+
+    def _metrics(self, resource: Resource, selection: Selection) -> CacheMetrics | None:
+        if self._series is None:
+            return None
+        return self._series.for_informer(resource.qualified_name, str(selection))
+
+    def _of(self, resource: Resource) -> list[Informer]:
+        return [informer for (other, _), informer in self._informers.items() if other == resource]
+
+    def _start(self, informer: Informer) -> None:
+        if self._tasks is not None:
+            scope = self._scopes[informer] = anyio.CancelScope()
+            self._tasks.start_soon(_run_within, scope, informer, name=f"informer {informer.resource.qualified_name}")
+
+
+async def _run_within(scope: anyio.CancelScope, informer: Informer) -> None:
+    with scope:
+        await informer.run()

@@ -1,0 +1,251 @@
+"""Informer: a local, indexed copy of one resource that tells its handlers what changes."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.own_writes import OwnWrites, version_of
+from trainer.kube.cache.reflector import IDLE, Reflector, explain
+from trainer.kube.cache.registration import Registration, added, deleted, updated
+from trainer.kube.cache.store import Lister, Store
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.objects import is_being_deleted
+from trainer.kube.pager import in_slices
+from trainer.kube.selection import EVERYTHING, Matcher, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.kube.cache.registration import Handler, Notification
+    from trainer.kube.cache.store import IndexFunction
+    from trainer.kube.client import Client, RawJson
+    from trainer.kube.errors import KubeError
+    from trainer.kube.metrics.caches import CacheMetrics
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
+
+RESYNC = 10 * 3600.0
+"""Seconds, give or take a tenth, after which handlers are told of every object again; as in controller-runtime."""
+
+SILENCE = 2 * IDLE
+"""Seconds without a word from the server after which a cache counts as out of date."""
+
+
+class Informer:
+    """Lists and watches the selected objects of one resource; share one per selection (see `Cache.informer`).
+
+    `metadata.managedFields` is dropped from every object. A further `transform` sees each object before it is stored,
+    may drop what nobody reads, and costs decoding and encoding it.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        *,
+        clock: Clock | None = None,
+        transform: Callable[[Object], Object] | None = None,
+        resync_period: float = RESYNC,
+        metrics: CacheMetrics | None = None,
+    ) -> None:
+        self.resource = resource
+        self.selection = selection
+        self.transform = transform
+        self._matcher = Matcher(selection)
+        self._clock = clock or SystemClock()
+        self._resync_period = resync_period
+        self._store = Store()
+        self._writes = OwnWrites(self._clock)
+        self._lister = Lister(self._store, self._writes)
+        self._registrations: list[Registration] = []
+        self._late = anyio.Event()
+        self._telling = anyio.Lock()
+        self._synced = anyio.Event()
+        self._started = False
+        self._reflector = Reflector(
+            client, resource, selection, self, clock=self._clock, convert=self._convert, metrics=metrics
+        )
+        if metrics is not None:
+            metrics.observe(
+                event_age=lambda: self.event_age, objects=lambda: len(self._store), size=lambda: self._store.size
+            )
+
+    @property
+    def lister(self) -> Lister:
+        """Read access to the local copy; empty before the first list."""
+        return self._lister
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the first list is stored and the handlers that were there have been told of it."""
+        return self._synced.is_set()
+
+    @property
+    def last_error(self) -> KubeError | None:
+        """Why the latest list or watch failed; None while all is well."""
+        return self._reflector.last_error
+
+    @property
+    def event_age(self) -> float:
+        """Seconds since the server was last heard of; bookmarks keep it below 90."""
+        return self._clock.monotonic() - self._reflector.last_heard
+
+    @property
+    def problem(self) -> str | None:
+        """Why the copy cannot be relied on, with the remedy where there is one; None while it can."""
+        name = self.resource.qualified_name
+        if self.has_synced and self.event_age <= SILENCE:
+            return None
+        if self.last_error is not None:
+            return explain(self.resource, self.last_error)
+        if self.has_synced:
+            return f"{name}: nothing was heard of the API server for {self.event_age:.0f} s"
+        return f"{name} was not listed in time"
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Let `Lister.by_index` find objects by the values that `function` returns for them.
+
+        Raises:
+            ValueError: the name is taken.
+            RuntimeError: the informer runs already.
+        """
+        if self._started:
+            raise RuntimeError(
+                f"index {name!r} must be added before the informer of {self.resource.qualified_name} starts"
+            )
+        self._store.add_index(name, function)
+
+    def add_handler(self, handler: Handler) -> Registration:
+        """Tell `handler` of changes from now on, and of the objects known by now as initial adds.
+
+        Returns:
+            Tells when the handler has been told of all initial objects, and ends it with `remove_handler`.
+        """
+        registration = Registration(handler, self.resource.qualified_name, is_late=self.has_synced)
+        self._registrations.append(registration)
+        self._late.set()
+        return registration
+
+    def remove_handler(self, registration: Registration) -> None:
+        """Tell this handler nothing more; unknown registrations are ignored."""
+        if registration in self._registrations:
+            self._registrations.remove(registration)
+
+    async def wait_for_sync(self) -> None:
+        """Wait until `has_synced`."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """List and watch until cancelled; call it once.
+
+        Raises:
+            RuntimeError: it has been called before.
+        """
+        if self._started:
+            raise RuntimeError(f"the informer of {self.resource.qualified_name} has been started before")
+        self._started = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._serve_late_handlers)
+            tasks.start_soon(self._resync)
+            await self._reflector.run()
+
+    def wrote(self, obj: Object) -> None:
+        """Show the server's answer to a write of this process to readers, until the watch shows it or newer."""
+        written = self._convert(msgspec.json.encode(obj))
+        self._writes.wrote(written, self._store.get(written.key), selected=self._matcher.matches(obj))
+
+    def deleted(self, key: ObjectKey, uid: str, answer: Object | None) -> None:
+        """Show readers what is left of an object that this process has deleted, until the watch shows it or newer."""
+        if answer is not None and is_being_deleted(answer):
+            self.wrote(answer)
+            return
+        known = self._lister.peek(key)
+        # What has taken the name meanwhile is another object.
+        if known is not None and known.uid == uid:
+            self._writes.deleted(known)
+
+    async def replace(self, objects: list[CachedObject], resource_version: str) -> None:
+        """Make the local copy equal to a complete list (for the reflector)."""
+        async with self._telling:
+            old = await self._store.replace(objects)
+            self._writes.replaced(resource_version, self._store.get)
+            async for key, obj in in_slices(old.items()):
+                if self._store.get(key) is None:
+                    self._tell(partial(deleted, obj, stale=True))
+            async for obj in in_slices(objects):
+                self._tell_change(old.get(obj.key), obj, stale=True)
+            for registration in self._registrations:
+                registration.told_initial()
+            self._synced.set()
+
+    def put(self, obj: CachedObject) -> None:
+        """Store a created or changed object (for the reflector)."""
+        if _is_older(obj, self._store.get(obj.key)):
+            return
+        old = self._store.put(obj)
+        self._writes.observe(obj, gone=False)
+        self._tell_change(old, obj, stale=False)
+
+    def remove(self, obj: CachedObject) -> None:
+        """Forget a deleted object (for the reflector)."""
+        if _is_older(obj, self._store.get(obj.key)):
+            return
+        old = self._store.remove(obj.key)
+        self._writes.observe(obj, gone=True)
+        if old is not None:
+            self._tell(partial(deleted, obj, stale=False))
+
+    def caught_up(self, resource_version: str) -> None:
+        """Everything up to this version is in the local copy (for the reflector)."""
+        self._writes.caught_up(resource_version)
+
+    def _convert(self, raw: RawJson) -> CachedObject:
+        obj = CachedObject.compact(
+            raw, self.resource.api_version, self.resource.kind, metadata_only=self.selection.metadata_only
+        )
+        return obj if self.transform is None else CachedObject.of(self.transform(obj.decode()))
+
+    def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool) -> None:
+        if old is not None and old.uid != new.uid:
+            self._tell(partial(deleted, old, stale=stale))
+            old = None
+        if old is None:
+            self._tell(partial(added, new, initial=not self.has_synced))
+        elif old.resource_version != new.resource_version:
+            self._tell(partial(updated, old, new))
+
+    def _tell(self, notification: Notification) -> None:
+        for registration in tuple(self._registrations):
+            registration.tell(notification)
+
+    async def _serve_late_handlers(self) -> None:
+        while True:
+            await self._late.wait()
+            self._late = anyio.Event()
+            for registration in tuple(self._registrations):
+                if registration.is_late:
+                    async with self._telling:
+                        await registration.catch_up(tuple(self._store))
+
+    async def _resync(self) -> None:
+        while True:
+            await self._clock.sleep(self._resync_period * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load
+            async with self._telling:
+                async for obj in in_slices(tuple(self._store)):
+                    if self._store.get(obj.key) is obj:
+                        self._tell(partial(updated, obj, obj))
+
+
+def _is_older(obj: CachedObject, stored: CachedObject | None) -> bool:
+    """Whether a watch that was opened anew repeats something that a later state has overtaken."""
+    if stored is None:
+        return False
+    version, stored_version = version_of(obj), version_of(stored)
+    return version is not None and stored_version is not None and version < stored_version

@@ -1,0 +1,162 @@
+"""Read your own writes: what this process has written shows in its cache at once.
+
+An informer lags behind the API server. A reconcile that decides from the bare cache would create an object twice, or
+count it twice, when it looks again before its own write has come back. `OwnWrites` lays the answers of the server over
+the store until the watch has shown them or something newer. What is in the store itself stays what the watch says, so
+handlers see the states of the server in its order.
+
+Resource versions of one resource are comparable numbers (Kubernetes 1.35, KEP-5504). An answer with another kind of
+version, as an aggregated API server may give, is not laid over.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import ObjectKey
+
+EXPIRY = 300.0
+"""Seconds after which the end of an object is forgotten that the watch never shows; all else ends with a bookmark."""
+
+REMEMBERED_DELETIONS = 4096
+"""So many latest deletions are known to answers that arrive after the watch has shown the end of their object."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    obj: CachedObject | None
+    """What to show; None: nothing, since the object is gone or no longer selected."""
+    uid: str
+    version: int
+    gone: bool
+    """Whether the object has ended, so that no answer about it brings it back."""
+    at: float
+
+
+class OwnWrites:
+    """Answers of the server to writes of this process that the store does not show yet."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._writes: dict[ObjectKey, _Write] = {}
+        self._deleted: OrderedDict[ObjectKey, int] = OrderedDict()
+        self._caught_up = 0
+
+    def __len__(self) -> int:
+        """Number of writes that the store does not show yet."""
+        return len(self._writes)
+
+    def wrote(self, obj: CachedObject, cached: CachedObject | None, *, selected: bool) -> None:
+        """Note the answer to a create, update, patch or apply.
+
+        Args:
+            obj: the answer.
+            cached: what the store has under its key.
+            selected: whether the object belongs into the store.
+        """
+        version = version_of(obj)
+        if version is None or self._is_shown(obj.key, version, cached):
+            return
+        present = self._writes.get(obj.key)
+        if present is not None and (present.version > version or (present.gone and present.uid == obj.uid)):
+            return
+        if not selected and cached is None:
+            self._writes.pop(obj.key, None)
+            return
+        self._writes[obj.key] = _Write(obj if selected else None, obj.uid, version, gone=False, at=self._now())
+
+    def deleted(self, obj: CachedObject) -> None:
+        """Note that the server has said that an object is gone; one that waits for its end has been `wrote`.
+
+        Args:
+            obj: its last state as readers know it.
+        """
+        self._writes[obj.key] = _Write(None, obj.uid, version_of(obj) or 0, gone=True, at=self._now())
+
+    def newest(self, key: ObjectKey, cached: CachedObject | None) -> CachedObject | None:
+        """What a reader of this key sees."""
+        write = self._writes.get(key)
+        if write is None:
+            return cached
+        if write.gone and self._now() - write.at > EXPIRY:
+            del self._writes[key]
+            return cached
+        return write.obj
+
+    def merge(self, cached: Iterable[CachedObject], belongs: Callable[[CachedObject], bool]) -> Sequence[CachedObject]:
+        """The stored objects with the writes laid over.
+
+        Args:
+            cached: objects of the store for which `belongs` is true.
+            belongs: tells the same of an object that was written.
+        """
+        if not self._writes:
+            return tuple(cached)
+        found = {obj.key: obj for obj in cached}
+        for key in tuple(self._writes):
+            newest = self.newest(key, found.get(key))
+            if newest is not None and belongs(newest):
+                found[key] = newest
+            else:
+                found.pop(key, None)
+        return tuple(found.values())
+
+    def observe(self, obj: CachedObject, *, gone: bool) -> None:
+        """The watch has shown this state, or the end, of an object."""
+        version = version_of(obj)
+        if gone:
+            self._remember_deletion(obj.key, version or 0)
+        write = self._writes.get(obj.key)
+        if write is None:
+            return
+        # A change of an object that is gone is one from before its end.
+        shown = gone if write.gone and write.uid == obj.uid else version is None or version >= write.version
+        if shown:
+            del self._writes[obj.key]
+
+    def caught_up(self, resource_version: str) -> None:
+        """The store shows everything up to this version of the whole collection (a list or a bookmark)."""
+        if not resource_version.isdecimal():
+            return
+        self._caught_up = int(resource_version)
+        for key, write in tuple(self._writes.items()):
+            if not write.gone and write.version <= self._caught_up:
+                del self._writes[key]
+
+    def replaced(self, resource_version: str, find: Callable[[ObjectKey], CachedObject | None]) -> None:
+        """The store has been replaced by a list of this version, in which `find` looks up objects."""
+        self.caught_up(resource_version)
+        for key, write in tuple(self._writes.items()):
+            listed = find(key)
+            if listed is not None:
+                self.observe(listed, gone=False)
+            elif write.gone and write.version <= self._caught_up:
+                del self._writes[key]
+
+    def _is_shown(self, key: ObjectKey, version: int, cached: CachedObject | None) -> bool:
+        if version <= max(self._caught_up, self._deleted.get(key, -1)):
+            return True
+        shown = None if cached is None else version_of(cached)
+        return shown is not None and shown >= version
+
+    def _remember_deletion(self, key: ObjectKey, version: int) -> None:
+        self._deleted[key] = version
+        self._deleted.move_to_end(key)
+        if len(self._deleted) > REMEMBERED_DELETIONS:
+            self._deleted.popitem(last=False)
+
+    def _now(self) -> float:
+        return self._clock.monotonic()
+
+
+def version_of(obj: CachedObject) -> int | None:
+    """The resource version as a number, or None when it is none."""
+    text = obj.resource_version
+    return int(text) if text.isdecimal() else None

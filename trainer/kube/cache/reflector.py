@@ -1,0 +1,329 @@
+"""The list/watch state machine that keeps a copy of one resource up to date.
+
+    Streaming --initial events end, same stream goes on--> Watching --ended or broke--> Watching, from the last version
+       |  ^                                                   |
+       |  +------------ 410 or 404: list again ---------------+
+       +--not supported--> Listing --list stored--> Watching     (and Listing takes the place of Streaming for good)
+
+`Reflector.step` takes one state, does its I/O through the `Client` protocol, tells the sink what it learned and returns
+the next state. It never raises because of the API server: failures are logged, remembered in `last_error` and followed
+by a pause. Sources: Kubernetes documentation, "API Concepts"; KEP-3157 (streaming lists); the intervals of client-go.
+
+A dead connection is noticed by silence: the server sends a bookmark about once a minute, so nothing for `IDLE` seconds
+ends the watch, which goes on from the last version at the cost of one request. TCP keepalive stands behind that.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import structlog
+
+from trainer.kube.backoff import Backoff
+from trainer.kube.cache.follower import Follower, Sink
+from trainer.kube.client import WatchOptions
+from trainer.kube.errors import (
+    ApiError,
+    BadRequestError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    ServerTimeoutError,
+    TransportError,
+)
+from trainer.kube.pager import collect
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.client import Client, RawJson, WatchEvent
+    from trainer.kube.clock import Clock
+    from trainer.kube.metrics.caches import CacheMetrics
+    from trainer.kube.objects import ObjectKey
+    from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
+
+log = structlog.get_logger(__name__)
+
+RETRY = Backoff(initial=0.8, maximum=30.0, jitter=1.0)
+"""As client-go: at the ceiling one client asks a failing server about once in 45 s."""
+
+RETRY_RESET = 120.0
+"""Seconds without a failure after which the next pause is the shortest again."""
+
+LONGEST_WAIT_FOR_DEFINITION = 10.0
+"""Seconds between attempts while the resource is not served, so that a CRD that is installed is noticed soon."""
+
+WATCH_SECONDS = (300, 600)
+"""The server ends each watch after a random time in this range, so that many clients do not reconnect together."""
+
+IDLE = 90.0
+"""Seconds of silence after which a watch is taken for dead: a bookmark is due each 60 s."""
+
+SHORT_WATCH = 1.0
+"""A watch that ends within so many seconds without an event counts as a failure: some proxies accept and drop it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """The next step reads everything as a stream (WatchList) not older than this version, and watches on."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The next step lists everything; "0" accepts a cached list, "" insists on the newest."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """The next step watches for changes after this resource version."""
+
+    resource_version: str
+
+
+State: TypeAlias = Streaming | Listing | Watching
+
+START = Streaming("")
+
+
+class Reflector:
+    """Mirrors the selected objects of one resource into a sink."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        selection: Selection,
+        sink: Sink,
+        *,
+        clock: Clock,
+        convert: Callable[[RawJson], CachedObject],
+        metrics: CacheMetrics | None = None,
+    ) -> None:
+        self._client = client
+        self._resource = resource
+        self._selection = selection
+        self._sink = sink
+        self._clock = clock
+        self._convert = convert
+        self._metrics = metrics
+        self._streams = True
+        self._failures = 0
+        self._failed_at = clock.monotonic()
+        self._log = log.bind(resource=resource.qualified_name)
+        self.last_error: KubeError | None = None
+        """Why the latest step failed; None after a success."""
+        self.last_heard = clock.monotonic()
+        """When the server last sent something, by the clock's monotonic time."""
+
+    async def run(self) -> None:
+        """Step until cancelled."""
+        state: State = START
+        while True:
+            state = await self.step(state)
+
+    async def step(self, state: State) -> State:
+        """Do what `state` says and return the state to go on with."""
+        match state:
+            case Streaming(resource_version):
+                return await self._stream(resource_version)
+            case Listing(resource_version):
+                return await self._list(resource_version)
+            case Watching(resource_version):
+                return await self._watch(resource_version)
+
+    async def _stream(self, resource_version: str) -> State:
+        if not self._streams:
+            return Listing(resource_version or "0")
+        follower = self._follower(initial={})
+        try:
+            await self._follow(follower, resource_version)
+        except (InvalidError, BadRequestError) as error:
+            self._log.info("cannot stream the initial list, listing in pages", reason=str(error))
+            self._streams = False
+            return Listing("0")
+        except KubeError as error:
+            if follower.resource_version:
+                return await self._after_failed_watch(follower.resource_version, error)
+            if resource_version and _is_unusable_version(error):
+                return Streaming("")
+            if isinstance(error, _SilentWatchError):
+                # Servers that do not know streaming lists ignore the parameter and never mark the end.
+                self._streams = False
+            await self._pause("could not stream the initial list", error)
+            return Streaming(resource_version)
+        if follower.resource_version:
+            return Watching(follower.resource_version)
+        await self._pause("could not stream the initial list", TransportError("it ended before its end was marked"))
+        return Listing(resource_version or "0")
+
+    async def _list(self, resource_version: str) -> State:
+        try:
+            collected = await collect(
+                self._client, self._resource, self._selection, self._convert, resource_version=resource_version
+            )
+        except KubeError as error:
+            if resource_version and _is_unusable_version(error):
+                return Listing("")
+            await self._pause("could not list", error)
+            return Listing(resource_version)
+        except ValueError as error:
+            await self._pause("could not read the list", TransportError(str(error)))
+            return Listing(resource_version)
+        await self._replaced(collected.items, collected.resource_version)
+        return Watching(collected.resource_version)
+
+    async def _watch(self, resource_version: str) -> State:
+        follower = self._follower(version=resource_version)
+        try:
+            await self._follow(follower, resource_version)
+        except KubeError as error:
+            return await self._after_failed_watch(follower.resource_version, error)
+        return Watching(follower.resource_version)
+
+    async def _after_failed_watch(self, resource_version: str, error: KubeError) -> State:
+        if isinstance(error, _SilentWatchError):
+            self._log.info("watch went silent, watching anew", seconds=IDLE)
+            self._count_restart("silent")
+            return Watching(resource_version)
+        if isinstance(error, GoneError):
+            self._count_restart("gone")
+            # Relisting is the remedy, so it waits only if it has already failed to be one.
+            await self._pause("resource version is too old, listing again", error, skip_first=True)
+            return Streaming(resource_version)
+        self._count_restart("error")
+        await self._pause("watch broke", error)
+        if isinstance(error, NotFoundError):
+            # The definition was deleted, and all objects with it; no watch event will tell.
+            return Streaming("")
+        return Watching(resource_version)
+
+    async def _follow(self, follower: Follower, resource_version: str) -> None:
+        """Read one watch to its end; raises what broke it."""
+        options = WatchOptions(
+            resource_version=resource_version,
+            timeout_seconds=random.randint(*WATCH_SECONDS),  # noqa: S311 - spreads load, hides nothing
+            idle_timeout=IDLE + SHORT_WATCH,
+            send_initial_events=follower.expects_initial_events,
+        )
+        started = follower.heard_at = self._clock.monotonic()
+        silent = False
+
+        async def end_when_silent(scope: anyio.CancelScope) -> None:
+            nonlocal silent
+            while (left := follower.heard_at + IDLE - self._clock.monotonic()) > 0:
+                await self._clock.sleep(left)
+            silent = True
+            scope.cancel()
+
+        failure: KubeError | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end_when_silent, tasks.cancel_scope)
+            try:
+                async with self._client.watch(self._resource, self._selection, options) as events:
+                    self._heard(follower)
+                    await self._read(events, follower)
+            except KubeError as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if silent:
+            raise _SilentWatchError(f"nothing was heard for {IDLE:.0f} s")
+        if failure is not None:
+            raise failure
+        if not follower.events and self._clock.monotonic() - started < SHORT_WATCH:
+            raise TransportError(f"the watch ended within {SHORT_WATCH:.0f} s without an event")
+        self._count_restart("closed")
+
+    async def _read(self, events: AsyncIterator[WatchEvent], follower: Follower) -> None:
+        async for event in events:
+            self._heard(follower)
+            await follower.accept(event)
+
+    def _heard(self, follower: Follower) -> None:
+        """The server has accepted the watch or sent an event."""
+        self.last_heard = follower.heard_at = self._clock.monotonic()
+        # Until the initial events have ended there is nothing that one could rely on.
+        if self.last_error is not None and follower.resource_version:
+            self._succeeded()
+
+    def _follower(self, *, version: str = "", initial: dict[ObjectKey, CachedObject] | None = None) -> Follower:
+        return Follower(
+            self._sink,
+            self._convert,
+            replaced=self._replaced,
+            logger=self._log,
+            metrics=self._metrics,
+            version=version,
+            initial=initial,
+        )
+
+    async def _replaced(self, objects: list[CachedObject], resource_version: str) -> None:
+        if self._metrics is not None:
+            self._metrics.lists.inc()
+        await self._sink.replace(objects, resource_version)
+        self.last_heard = self._clock.monotonic()
+        self._succeeded()
+
+    def _succeeded(self) -> None:
+        if self.last_error is not None:
+            self._log.info("listing and watching again")
+        self.last_error = None
+
+    def _count_restart(self, reason: str) -> None:
+        if self._metrics is not None:
+            self._metrics.restarts[reason].inc()
+
+    async def _pause(self, what: str, error: KubeError, *, skip_first: bool = False) -> None:
+        now = self._clock.monotonic()
+        if now - self._failed_at > RETRY_RESET:
+            self._failures = 0
+        is_repeated = self.last_error is not None and str(self.last_error) == str(error)
+        self.last_error = error
+        seconds = 0.0 if skip_first and not self._failures else RETRY.pause(self._failures)
+        if isinstance(error, NotFoundError):
+            seconds = min(seconds, LONGEST_WAIT_FOR_DEFINITION)
+        if isinstance(error, ApiError):
+            seconds = max(seconds, error.retry_after_seconds or 0.0)
+        self._failures += 1
+        self._failed_at = now + seconds
+        # What is wrong is said once, not with every attempt to find it mended.
+        write = self._log.debug if is_repeated else self._log.warning
+        write(what, error=explain(self._resource, error), retry_in_seconds=round(seconds, 1))
+        await self._clock.sleep(seconds)
+
+
+class _SilentWatchError(TransportError):
+    """Nothing was heard for so long that the connection is taken for dead."""
+
+
+def explain(resource: Resource, error: KubeError) -> str:
+    """One line about why a resource cannot be listed or watched, with the remedy where there is one."""
+    name = resource.qualified_name
+    if isinstance(error, NotFoundError):
+        return f"{name} is not served by the API server: install the {resource.kind} CRD"
+    if isinstance(error, ForbiddenError):
+        return f"{name}: {error}: grant list and watch on {name} in a Role or ClusterRole"
+    return f"{name} could not be listed or watched: {error}"
+
+
+def _is_unusable_version(error: KubeError) -> bool:
+    """Whether a quorum read would help: the version is compacted, or ahead of a server that was restored or lags."""
+    if isinstance(error, GoneError):
+        return True
+    if not isinstance(error, ServerTimeoutError):
+        return False
+    return _has_cause(error, "ResourceVersionTooLarge") or "Too large resource version" in error.message
+
+
+def _has_cause(error: ApiError, reason: str) -> bool:
+    return any(cause.get("reason") == reason for cause in error.causes)

@@ -1,0 +1,108 @@
+"""A handler of an informer, and how far it has been told what there is."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import anyio
+import structlog
+
+from trainer.kube.pager import in_slices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from trainer.kube.cache.cached_object import CachedObject
+
+log = structlog.get_logger(__name__)
+
+
+class Handler(Protocol):
+    """Is told of changes, after the store has them.
+
+    Methods run on the event loop between two watch events: they must not block, and usually add a key to a work queue.
+    An exception is logged and does not keep other handlers or later changes from being delivered. States in between may
+    be skipped; a name that was deleted and created again while no watch was open shows as a delete and an add.
+    """
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+        """The object is new; `initial` when it existed before the handler could see it."""
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
+        """The object has changed; both are the same object when the informer goes through all of them again."""
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:
+        """The object is gone; `stale` when the watch missed it, so that this is its last known, not its last state."""
+
+
+Notification: TypeAlias = "Callable[[Handler], None]"
+
+
+def added(obj: CachedObject, handler: Handler, *, initial: bool) -> None:
+    """Notification of a new object."""
+    handler.on_add(obj, initial=initial)
+
+
+def updated(old: CachedObject, new: CachedObject, handler: Handler) -> None:
+    """Notification of a changed object."""
+    handler.on_update(old, new)
+
+
+def deleted(obj: CachedObject, handler: Handler, *, stale: bool) -> None:
+    """Notification of an object that is gone."""
+    handler.on_delete(obj, stale=stale)
+
+
+class Registration:
+    """One handler of one informer, which `Informer.add_handler` returns."""
+
+    def __init__(self, handler: Handler, resource: str, *, is_late: bool) -> None:
+        self._handler = handler
+        self._resource = resource
+        self._synced = anyio.Event()
+        # What happens while a late handler is told what exists waits here.
+        self._waiting: list[Notification] | None = [] if is_late else None
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether the handler has been told of all objects that existed when it came, or when the informer started."""
+        return self._synced.is_set()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has still to be told what existed when it came."""
+        return self._waiting is not None
+
+    async def wait_for_sync(self) -> None:
+        """Wait until `has_synced`."""
+        await self._synced.wait()
+
+    def tell(self, notification: Notification) -> None:
+        """Call the handler, now or after what it must be told before."""
+        if self._waiting is not None:
+            self._waiting.append(notification)
+        else:
+            self._deliver(notification)
+
+    def told_initial(self) -> None:
+        """The first list has been told (for the informer)."""
+        if self._waiting is None:
+            self._synced.set()
+
+    async def catch_up(self, objects: Sequence[CachedObject]) -> None:
+        """Tell what exists, then what has happened meanwhile (for the informer)."""
+        # What is on the list already happened before.
+        self._waiting = []
+        async for obj in in_slices(objects):
+            self._deliver(partial(added, obj, initial=True))
+        waiting, self._waiting = self._waiting, None
+        for notification in waiting:
+            self._deliver(notification)
+        self._synced.set()
+
+    def _deliver(self, notification: Notification) -> None:
+        try:
+            notification(self._handler)
+        except Exception:
+            log.exception("handler failed", resource=self._resource, handler=type(self._handler).__name__)

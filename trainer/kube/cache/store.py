@@ -1,0 +1,227 @@
+"""The in-memory copy of one resource: one writer, the informer, and any number of read-only listers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainer.kube.pager import in_slices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.own_writes import OwnWrites
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.selectors import LabelSelector
+
+Objects: TypeAlias = "list[Object]"
+"""`list` inside `Lister` is its method."""
+
+IndexFunction: TypeAlias = "Callable[[CachedObject], Iterable[str]]"
+"""The values under which an index finds the object."""
+
+CONTROLLER_UID = "controller-uid"
+"""Index that every store has: uid of the controller owner reference."""
+
+
+def controller_uids(obj: CachedObject) -> tuple[str, ...]:
+    """Index function of `CONTROLLER_UID`."""
+    for owner in obj.meta.owner_references or ():
+        if owner.controller:
+            return (owner.uid,)
+    return ()
+
+
+class _Index:
+    """Keys of objects by the values of one index function."""
+
+    def __init__(self, function: IndexFunction) -> None:
+        self.function = function
+        self._keys: dict[str, dict[ObjectKey, None]] = {}
+
+    def keys(self, value: str) -> Iterable[ObjectKey]:
+        return self._keys.get(value, ())
+
+    def move(self, key: ObjectKey, old: CachedObject | None, new: CachedObject | None) -> None:
+        before = () if old is None else tuple(self.function(old))
+        after = () if new is None else tuple(self.function(new))
+        if before == after:
+            return
+        for value in before:
+            keys = self._keys.get(value)
+            if keys is not None:
+                keys.pop(key, None)
+                if not keys:
+                    del self._keys[value]
+        for value in after:
+            self._keys.setdefault(value, {})[key] = None
+
+
+def _namespace(obj: CachedObject) -> tuple[str, ...]:
+    return (obj.key.namespace,)
+
+
+class _Contents:
+    """Objects and their indexes, which change together."""
+
+    def __init__(self, functions: dict[str, IndexFunction]) -> None:
+        self.objects: dict[ObjectKey, CachedObject] = {}
+        self.namespaces = _Index(_namespace)
+        self.indexes = {name: _Index(function) for name, function in functions.items()}
+        self.size = 0
+
+    def put(self, key: ObjectKey, obj: CachedObject) -> CachedObject | None:
+        old = self.objects.get(key)
+        self.objects[key] = obj
+        self.size += len(obj.raw) - (0 if old is None else len(old.raw))
+        self._move(key, old, obj)
+        return old
+
+    def remove(self, key: ObjectKey) -> CachedObject | None:
+        old = self.objects.pop(key, None)
+        if old is not None:
+            self.size -= len(old.raw)
+            self._move(key, old, None)
+        return old
+
+    def _move(self, key: ObjectKey, old: CachedObject | None, new: CachedObject | None) -> None:
+        if new is None or old is None:
+            self.namespaces.move(key, old, new)
+        for index in self.indexes.values():
+            index.move(key, old, new)
+
+
+class Store:
+    """The writing side; keep it private to the informer and hand out a `Lister`."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, IndexFunction] = {CONTROLLER_UID: controller_uids}
+        self._contents = _Contents(self._functions)
+
+    def __len__(self) -> int:
+        """Number of objects."""
+        return len(self._contents.objects)
+
+    def __iter__(self) -> Iterator[CachedObject]:
+        """The objects at this moment."""
+        return iter(tuple(self._contents.objects.values()))
+
+    @property
+    def size(self) -> int:
+        """Bytes of JSON of all objects."""
+        return self._contents.size
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Find objects by a further set of values; objects that are already stored are indexed at once.
+
+        Raises:
+            ValueError: the name is taken.
+        """
+        if name in self._functions:
+            raise ValueError(f"index {name!r} exists already")
+        self._functions[name] = function
+        index = self._contents.indexes[name] = _Index(function)
+        for key, obj in self._contents.objects.items():
+            index.move(key, None, obj)
+
+    def put(self, obj: CachedObject) -> CachedObject | None:
+        """Store the object and return what it replaces."""
+        return self._contents.put(obj.key, obj)
+
+    def remove(self, key: ObjectKey) -> CachedObject | None:
+        """Forget the object and return it, or None when it was not stored."""
+        return self._contents.remove(key)
+
+    async def replace(self, objects: Iterable[CachedObject]) -> dict[ObjectKey, CachedObject]:
+        """Make these the stored objects, at one instant for readers; other tasks get turns before it.
+
+        Returns:
+            What was stored before.
+        """
+        contents = _Contents(self._functions)
+        async for obj in in_slices(objects):
+            contents.put(obj.key, obj)
+        old, self._contents = self._contents, contents
+        return old.objects
+
+    def get(self, key: ObjectKey) -> CachedObject | None:
+        """The stored object."""
+        return self._contents.objects.get(key)
+
+    def in_namespace(self, namespace: str | None) -> Iterable[CachedObject]:
+        """Objects of one namespace, or all of them."""
+        objects = self._contents.objects
+        if namespace is None:
+            return objects.values()
+        return (objects[key] for key in self._contents.namespaces.keys(namespace))
+
+    def by_index(self, index: str, value: str) -> Iterable[CachedObject]:
+        """Objects that the index function of `index` gives `value`.
+
+        Raises:
+            KeyError: there is no such index.
+        """
+        self.index_function(index)
+        return (self._contents.objects[key] for key in self._contents.indexes[index].keys(value))
+
+    def index_function(self, index: str) -> IndexFunction:
+        """The function of an index.
+
+        Raises:
+            KeyError: there is no such index.
+        """
+        if index not in self._functions:
+            known = ", ".join(self._functions)
+            raise KeyError(f"no index {index!r}: add it to the informer before it starts; known: {known}")
+        return self._functions[index]
+
+
+class Lister:
+    """Read-only handle on a store, in which this process's own writes show at once (see `own_writes`).
+
+    Objects are decoded for each reader and belong to it; `peek`, `keys` and `keys_by_index` do not decode.
+    """
+
+    def __init__(self, store: Store, writes: OwnWrites) -> None:
+        self._store = store
+        self._writes = writes
+
+    def get(self, key: ObjectKey) -> Object | None:
+        """The object with this namespace and name as last seen, or None."""
+        obj = self.peek(key)
+        return None if obj is None else obj.decode()
+
+    def peek(self, key: ObjectKey) -> CachedObject | None:
+        """The object as the cache keeps it: cheap, with decoded metadata."""
+        return self._writes.newest(key, self._store.get(key))
+
+    def list(self, namespace: str | None = None, selector: LabelSelector | None = None) -> Objects:
+        """Objects of one namespace (None: of all) whose labels match, in no particular order."""
+        found = self._writes.merge(
+            self._store.in_namespace(namespace), lambda obj: namespace is None or obj.key.namespace == namespace
+        )
+        return [obj.decode() for obj in found if selector is None or selector.matches(obj.labels)]
+
+    def by_index(self, index: str, value: str) -> Objects:
+        """Objects under `value` in an index added with `Informer.add_index`, or in `CONTROLLER_UID`.
+
+        Raises:
+            KeyError: there is no such index.
+        """
+        return [obj.decode() for obj in self._under(index, value)]
+
+    def keys_by_index(self, index: str, value: str) -> set[ObjectKey]:
+        """Namespace and name of what `by_index` gives; cheap, so that a map function may ask for it.
+
+        Raises:
+            KeyError: there is no such index.
+        """
+        return {obj.key for obj in self._under(index, value)}
+
+    def keys(self) -> set[ObjectKey]:
+        """Namespace and name of every object."""
+        return {obj.key for obj in self._writes.merge(self._store.in_namespace(None), lambda _: True)}
+
+    def _under(self, index: str, value: str) -> Sequence[CachedObject]:
+        function = self._store.index_function(index)
+        return self._writes.merge(self._store.by_index(index, value), lambda obj: value in function(obj))

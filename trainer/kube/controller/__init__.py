@@ -1,0 +1,1 @@
+"""From changes of objects to calls of a reconcile function."""

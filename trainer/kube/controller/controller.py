@@ -1,0 +1,235 @@
+"""Controller: turns changes of objects into keys, and keys into calls of one reconcile function.
+
+    Controller("widget", manager, reconcile).reconciles(WIDGETS, predicate=generation_changed).owns(PODS)
+
+The chain declares what is watched; there is no builder beside it. The name is given and not made up from the kind,
+since metrics, logs and dashboards go by it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import anyio
+import structlog
+
+from trainer.kube.clock import move_on_after
+from trainer.kube.controller.handlers import own_key, owner_key
+from trainer.kube.controller.sources import Kind
+from trainer.kube.controller.time_limit import TimeLimit
+from trainer.kube.controller.worker import Worker
+from trainer.kube.errors import CacheSyncError
+from trainer.kube.manager.runnable_group import sole_failure
+from trainer.kube.metrics.controllers import ControllerSeries
+from trainer.kube.metrics.queues import QueueSeries
+from trainer.kube.queue.workqueue import RETRY, WorkQueue
+from trainer.kube.selection import EVERYTHING, Selection
+
+if TYPE_CHECKING:
+    from trainer.kube.backoff import Backoff
+    from trainer.kube.controller.handlers import MapFunction
+    from trainer.kube.controller.predicates import Predicate
+    from trainer.kube.controller.reconcile import Reconcile
+    from trainer.kube.controller.sources import Source
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import ObjectKey
+    from trainer.kube.resource import Resource
+
+log = structlog.get_logger(__name__)
+
+CACHE_SYNC_TIMEOUT = 120.0
+"""As controller-runtime: long enough for large lists, short enough for somebody to see why nothing happens."""
+
+
+class Controller:
+    """Calls `reconcile` for each key that a source yields, never twice at once for the same key.
+
+    Constructing it registers it with the manager, which runs it once all informers have synced. What becomes of the
+    outcome of a reconcile, and what its log events carry, is told in `worker`. Changes of objects pass the backlog of
+    the initial list, which comes with `workqueue.LOW_PRIORITY`.
+
+    Args:
+        name: unique in the manager; label of metrics and log events.
+        manager: provides informers, clock and metrics, and runs the controller.
+        reconcile: see `Reconcile`; it may rely on the informers of this manager having synced.
+        max_concurrent_reconciles: number of workers. Default: 1, since a reconcile that waits keeps only its own key.
+        reconcile_timeout: seconds after which a reconcile is cancelled and counted as failed. Default: None, never.
+        cache_sync_timeout: seconds until all sources must have synced. Default: 120.
+        retry: pauses after failures of one key. Default: 5 ms, doubled each time up to 1000 s.
+        needs_leader_election: run only in the process that leads. Default: True; False where it writes nothing.
+
+    Raises:
+        ValueError: the manager has a controller of this name, or there would be no worker.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        manager: Manager,
+        reconcile: Reconcile,
+        *,
+        max_concurrent_reconciles: int = 1,
+        reconcile_timeout: float | None = None,
+        cache_sync_timeout: float = CACHE_SYNC_TIMEOUT,
+        retry: Backoff = RETRY,
+        needs_leader_election: bool = True,
+    ) -> None:
+        if max_concurrent_reconciles < 1:
+            raise ValueError(f"controller {name!r}: max_concurrent_reconciles must be at least 1")
+        self.name = name
+        self.needs_leader_election = needs_leader_election
+        self._manager = manager
+        self._reconcile = reconcile
+        self._workers = max_concurrent_reconciles
+        self._time_limit = None if reconcile_timeout is None else TimeLimit(manager.clock, reconcile_timeout)
+        self._cache_sync_timeout = cache_sync_timeout
+        self._for: Resource | None = None
+        self._sources: list[Source] = []
+        self._is_fed_by_hand = False
+        self._is_started = False
+        self._syncing = anyio.CancelScope()
+        manager.register(self)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(
+            name, clock=manager.clock, retry=retry, metrics=manager.metrics.series(QueueSeries).for_queue(name)
+        )
+        self._metrics = manager.metrics.series(ControllerSeries).for_controller(name)
+        self._metrics.max_concurrent_reconciles.set(max_concurrent_reconciles)
+
+    def reconciles(
+        self, resource: Resource, *, selection: Selection = EVERYTHING, predicate: Predicate | None = None
+    ) -> Self:
+        """Reconcile the objects of this resource; changes for which `predicate` is false are ignored.
+
+        Raises:
+            ValueError: the controller reconciles something already.
+        """
+        if self._for is not None:
+            raise ValueError(f"controller {self.name!r} already reconciles {self._for.qualified_name}")
+        self._for = resource
+        return self.watches(resource, own_key, selection=selection, predicate=predicate)
+
+    def owns(
+        self,
+        resource: Resource,
+        *,
+        selection: Selection = EVERYTHING,
+        predicate: Predicate | None = None,
+        any_owner: bool = False,
+    ) -> Self:
+        """Reconcile the controller owner of each changed object, if it is of the resource given to `reconciles`.
+
+        Before and after the change, so that an owner also learns that it has lost an object. With `any_owner` the
+        owners that are not its controller as well.
+
+        Raises:
+            ValueError: `reconciles` has not been called.
+        """
+        if self._for is None:
+            raise ValueError(f"controller {self.name!r}: call reconciles() before owns()")
+        map_function = owner_key(self._for, any_owner=any_owner)
+        return self.watches(resource, map_function, selection=selection, predicate=predicate)
+
+    def watches(
+        self,
+        resource: Resource,
+        map_function: MapFunction,
+        *,
+        selection: Selection = EVERYTHING,
+        predicate: Predicate | None = None,
+    ) -> Self:
+        """Reconcile the keys that `map_function` gives for each changed object, before and after the change.
+
+        `Selection(metadata_only=True)` saves most of the memory where nobody reads more than metadata.
+        """
+        return self.watches_source(Kind(self._manager.informer(resource, selection), map_function, predicate))
+
+    def watches_source(self, source: Source) -> Self:
+        """Reconcile the keys of a source that is no Kubernetes resource, such as a `Channel`.
+
+        Raises:
+            RuntimeError: the controller runs already.
+        """
+        if self._is_started:
+            raise RuntimeError(f"controller {self.name!r} runs already: declare what it watches before")
+        self._sources.append(source)
+        return self
+
+    def watches_nothing(self) -> Self:
+        """Reconcile only what `enqueue` is called with; without this a controller that has no source is refused."""
+        self._is_fed_by_hand = True
+        return self
+
+    def enqueue(self, key: ObjectKey, *, after: float = 0, priority: int = 0) -> None:
+        """Reconcile a key soon, or after so many seconds; ignored once the controller stops."""
+        self._queue.add_after(key, after, priority)
+
+    def stop(self) -> None:
+        """Hand out no more keys; `run` returns once the reconciles that run have ended."""
+        self._queue.shut_down_now()
+        self._syncing.cancel()
+
+    async def run(self) -> None:
+        """Run the sources, wait until they have synced, then reconcile until stopped or cancelled.
+
+        Called by the manager. A reconcile that runs when this is cancelled is cancelled too, and not a failure.
+
+        Raises:
+            CacheSyncError: a source did not sync in time; the message names it.
+            ValueError: the controller watches nothing.
+            RuntimeError: it has been called before.
+            Exception: what a source has raised.
+        """
+        if self._is_started:
+            raise RuntimeError(f"controller {self.name!r} has been started before")
+        if not self._sources and not self._is_fed_by_hand:
+            raise ValueError(
+                f"controller {self.name!r} watches nothing: call reconciles(), watches() or one of the like"
+            )
+        self._is_started = True
+        try:
+            await self._run()
+        except ExceptionGroup as group:
+            failure = sole_failure(group)
+            if failure is group:
+                raise
+            raise failure from group
+
+    async def _run(self) -> None:
+        worker = self._make_worker()
+        async with anyio.create_task_group() as tasks:
+            for source in self._sources:
+                tasks.start_soon(source.run, self._enqueue, name=f"controller {self.name} source")
+            if self._time_limit is not None:
+                tasks.start_soon(self._time_limit.run, name=f"controller {self.name} time limit")
+            with self._syncing:
+                await self._wait_for_sync()
+            log.info("started controller", controller=self.name, workers=self._workers)
+            async with anyio.create_task_group() as workers:
+                for number in range(self._workers):
+                    workers.start_soon(worker.run, name=f"controller {self.name} worker {number}")
+            tasks.cancel_scope.cancel()
+        log.info("stopped controller", controller=self.name)
+
+    async def _wait_for_sync(self) -> None:
+        late: Source | None = None
+        async with move_on_after(self._manager.clock, self._cache_sync_timeout) as limit:
+            for late in self._sources:
+                await late.wait_for_sync()
+        if limit.cancelled_caught and late is not None:
+            raise CacheSyncError(f"controller {self.name!r} waited {self._cache_sync_timeout:g} s: {late.problem}")
+
+    def _make_worker(self) -> Worker:
+        identity = {"controller": self.name}
+        if self._for is not None:
+            identity |= {"controller_group": self._for.group, "controller_kind": self._for.kind}
+        return Worker(
+            self._reconcile,
+            self._queue,
+            clock=self._manager.clock,
+            metrics=self._metrics,
+            identity=identity,
+            time_limit=self._time_limit,
+        )
+
+    def _enqueue(self, key: ObjectKey, *, priority: int = 0) -> None:
+        self._queue.add(key, priority)

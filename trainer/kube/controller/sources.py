@@ -1,0 +1,115 @@
+"""Sources: where the keys of a controller come from.
+
+The controller runs its sources, waits until each has synced, and then starts its workers. A source that raises stops
+the manager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from trainer.kube.controller.handlers import EnqueueMapped
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Awaitable, Callable
+
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.cache.registration import Registration
+    from trainer.kube.controller.handlers import Enqueue, MapFunction
+    from trainer.kube.controller.predicates import Predicate
+    from trainer.kube.objects import ObjectKey
+
+
+class Source(Protocol):
+    """Enqueues keys for one controller."""
+
+    async def run(self, enqueue: Enqueue) -> None:
+        """Enqueue keys until cancelled, or until there will be no more; called once."""
+
+    async def wait_for_sync(self) -> None:
+        """Wait until the keys of all that existed when the source started are enqueued."""
+
+    @property
+    def problem(self) -> str:
+        """What keeps `wait_for_sync` from returning, with the remedy; read only while it does not return."""
+
+
+class Kind:
+    """The objects of one informer, through a map function.
+
+    While the API server does not serve the kind, as before its CRD is installed, the informer keeps asking for it.
+    """
+
+    def __init__(self, informer: Informer, map_function: MapFunction, predicate: Predicate | None = None) -> None:
+        self._informer = informer
+        self._map = map_function
+        self._predicate = predicate
+        self._registration: Registration | None = None
+        self._started = anyio.Event()
+
+    async def run(self, enqueue: Enqueue) -> None:
+        """Enqueue what the informer has and what changes, until cancelled."""
+        registration = self._informer.add_handler(EnqueueMapped(enqueue, self._map, self._predicate))
+        self._registration = registration
+        self._started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._informer.remove_handler(registration)
+
+    async def wait_for_sync(self) -> None:
+        """Wait until all objects that the informer had or has listed first are mapped, not merely cached."""
+        await self._started.wait()
+        assert self._registration is not None
+        await self._registration.wait_for_sync()
+
+    @property
+    def problem(self) -> str:
+        """Why the informer has not synced."""
+        return self._informer.problem or f"the handler of {self._informer.resource.qualified_name} has not caught up"
+
+
+class Channel:
+    """The keys of a stream that others feed: the receiving end of an anyio memory object stream, or any async iterable.
+
+    A generator expression makes keys of anything else: `Channel(ObjectKey("ns", line) async for line in lines)`. There
+    is no buffer between the stream and the queue, which takes keys without waiting and holds each once; what must be
+    kept until the controller starts, the stream buffers (`anyio.create_memory_object_stream(1024)`).
+    """
+
+    def __init__(self, keys: AsyncIterable[ObjectKey]) -> None:
+        self._keys = keys
+
+    async def run(self, enqueue: Enqueue) -> None:
+        """Enqueue every key of the stream until it ends."""
+        async for key in self._keys:
+            enqueue(key)
+
+    async def wait_for_sync(self) -> None:
+        """Return at once: a stream has no initial state."""
+
+    @property
+    def problem(self) -> str:
+        """None that could keep it from syncing."""
+        return ""
+
+
+class Func:
+    """An async function that enqueues what it likes until it is cancelled or returns."""
+
+    def __init__(self, function: Callable[[Enqueue], Awaitable[None]]) -> None:
+        self._function = function
+
+    async def run(self, enqueue: Enqueue) -> None:
+        """Call the function."""
+        await self._function(enqueue)
+
+    async def wait_for_sync(self) -> None:
+        """Return at once: what the function does has no known end."""
+
+    @property
+    def problem(self) -> str:
+        """None that could keep it from syncing."""
+        return ""

@@ -1,0 +1,1 @@
+"""One leader among several processes, and no write without leadership."""

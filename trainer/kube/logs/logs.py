@@ -1,0 +1,106 @@
+"""Logging of our processes: structlog to stderr, JSON for machines and colours for people.
+
+Our events and those of libraries (aiohttp, asyncio, Python's own warnings) go one way: they carry what is bound in the
+context, such as controller and reconcile_id, an exception is one field, and credentials are redacted. JSON never makes
+the event loop wait for the reader of stderr; text for people does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.kube.logs.line_writer import LineWriter
+from trainer.kube.logs.redaction import redact
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import TextIO
+
+    from structlog.typing import Processor
+
+log = structlog.get_logger(__name__)
+
+LEVELS = ("debug", "info", "warning", "error")
+FLUSH_TIMEOUT = 2.0
+"""Seconds that the end of the process may wait for the reader of stderr."""
+
+
+def configure_logging(*, json: bool | None = None, level: str = "info") -> None:
+    """Send the log events of this process, those of libraries included, to stderr.
+
+    Args:
+        json: one JSON object per line; default: when stderr is not a terminal. Otherwise text, with colours if it is
+            one (and NO_COLOR is not set).
+        level: least severe level to write, one of `LEVELS`; libraries never go below info, since some log bodies.
+
+    Raises:
+        ValueError: unknown level.
+    """
+    if level not in LEVELS:
+        raise ValueError(f"log level {level!r} is not one of {', '.join(LEVELS)}")
+    severity = logging.getLevelNamesMapping()[level.upper()]
+    as_json = not sys.stderr.isatty() if json is None else json
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(severity),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(_stream() if as_json else sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.StackInfoRenderer(),
+                structlog.processors.format_exc_info,
+                redact,
+                _renderer(as_json=as_json),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(max(severity, logging.INFO))
+    logging.getLogger("trainer").setLevel(severity)
+    logging.captureWarnings(capture=True)
+    if as_json:
+        sys.excepthook = _log_crash
+
+
+def _renderer(*, as_json: bool) -> Processor:
+    if as_json:
+        return structlog.processors.JSONRenderer()
+    colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    # Rich tracebacks show local variables, among them tokens.
+    return structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)
+
+
+def _stream() -> LineWriter | TextIO:
+    try:
+        writer = LineWriter(sys.stderr.fileno())
+    except OSError:
+        # A test has put something else in its place.
+        return sys.stderr
+    atexit.register(writer.close, FLUSH_TIMEOUT)
+    return writer
+
+
+def _log_crash(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """What Python does with an exception that nobody catches, which would be many lines."""
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, traceback)
+        return
+    log.critical("crashed", exc_info=(kind, error, traceback))

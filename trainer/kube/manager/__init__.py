@@ -1,0 +1,1 @@
+"""What runs in a controller process: started, watched and stopped in order."""

@@ -1,0 +1,258 @@
+"""Manager: owns everything that runs in a controller process, starts and stops it in order, and ends it when one fails.
+
+There is no warm-up group as in controller-runtime: the caches of a process that waits for leadership are synced, which
+is what takes long, and its controllers read all there is from them when they start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+import structlog
+
+from trainer.kube.cache.cache import Cache
+from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.election.leader_election import LeaderElector
+from trainer.kube.errors import CacheSyncError, KubeError
+from trainer.kube.events.sender import EventSender
+from trainer.kube.manager.health import HealthChecks, HealthServer
+from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
+from trainer.kube.manager.managed_client import ManagedClient
+from trainer.kube.manager.runnable_group import Runnable
+from trainer.kube.manager.supervisor import Group, Supervisor
+from trainer.kube.metrics import Metrics
+from trainer.kube.metrics.exposition import Exposition
+from trainer.kube.selection import EVERYTHING, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.client import Client
+    from trainer.kube.election.leader_election import LeaderElectionOptions
+    from trainer.kube.manager.health import Check
+    from trainer.kube.manager.runnable_group import Run
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+__all__ = ["Group", "Manager", "ManagerOptions"]
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerOptions:
+    """How a manager runs."""
+
+    cache_sync_timeout: float = 120.0
+    """Seconds until all informers must have their first list, else `run` raises `CacheSyncError`. Default: 120."""
+    graceful_shutdown_timeout: float | None = 30.0
+    """Seconds that everything has to end when the manager stops; None or less than 0: for ever, 0: no time.
+
+    Default: 30, as in controller-runtime. The container needs a longer terminationGracePeriodSeconds: releasing the
+    lease and writing the last events comes after it."""
+    http_bind: tuple[str, int] | None = None
+    """Host and port for /healthz, /readyz and /metrics. Default: None, no server."""
+    leader_election: LeaderElectionOptions | None = None
+    """The lease without which nothing is written. Default: None, this process is the only one."""
+    loop_lag: LoopLagOptions | None = field(default_factory=LoopLagOptions)
+    """How the event loop is watched; None: not at all. Default: see `LoopLagOptions`."""
+    transforms: Mapping[Resource, Callable[[Object], Object]] = field(default_factory=dict)
+    """Changes to the objects of a resource before they are cached, to drop what nobody reads. Default: none."""
+
+
+class Registrable(Protocol):
+    """What a manager asks of a controller."""
+
+    name: str
+    needs_leader_election: bool
+
+    async def run(self) -> None:
+        """Work until stopped or cancelled."""
+
+    def stop(self) -> None:
+        """Begin no new work, and return from `run` once the present work is done."""
+
+
+class Manager:
+    """Runs controllers on shared informers; build it, register everything, then `run` it once.
+
+    Attributes:
+        client: for controllers: writes only while this process is the leader, and the cache shows what it wrote.
+        api_reader: the client that the manager was given; for reads past the cache, and writes without leadership.
+        cache: all informers.
+        events: takes the events of `EventRecorder`s, and writes them also when this process does not lead.
+        metrics: what /metrics shows.
+        clock: the time of everything that the manager runs.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        clock: Clock | None = None,
+        options: ManagerOptions | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.metrics = metrics or Metrics()
+        self.api_reader = client
+        self._options = options or ManagerOptions()
+        self.cache = Cache(client, clock=self.clock, metrics=self.metrics, transforms=self._options.transforms)
+        self.events = EventSender(client, clock=self.clock, metrics=self.metrics)
+        self._elector = self._make_elector()
+        self.client: Client = ManagedClient(client, fence=self._elector, writes=self.cache)
+        self._controllers: list[str] = []
+        self._started = anyio.Event()
+        self._supervisor = Supervisor(self.clock, self._options.graceful_shutdown_timeout)
+        self._live = HealthChecks("healthz", clock=self.clock)
+        self._ready = HealthChecks("readyz", clock=self.clock)
+        self._add_own_parts()
+
+    def informer(self, resource: Resource, selection: Selection = EVERYTHING) -> Informer:
+        """The informer of this selection: same arguments, same informer; starts at once when the manager runs."""
+        return self.cache.informer(resource, selection)
+
+    def register(self, controller: Registrable) -> None:
+        """Run this controller; `Controller` calls it. At once, if the controllers run already.
+
+        Raises:
+            ValueError: another controller has the name.
+            RuntimeError: the manager has been stopped.
+        """
+        if controller.name in self._controllers:
+            raise ValueError(f"there are two controllers named {controller.name!r}")
+        self._controllers.append(controller.name)
+        group = Group.LEADER_ELECTION if controller.needs_leader_election else Group.OTHERS
+        self.add(controller.run, name=f"controller {controller.name}", group=group, stop=controller.stop)
+
+    def add(
+        self,
+        runnable: Run,
+        *,
+        name: str,
+        group: Group = Group.LEADER_ELECTION,
+        stop: Callable[[], None] | None = None,
+        started: Run | None = None,
+    ) -> None:
+        """Run a task with those of its group; at once if they run already.
+
+        Args:
+            runnable: called once; it runs until cancelled. If it returns, nothing happens, if it raises, the manager
+                stops.
+            name: for logs and errors.
+            group: decides when it starts and stops. Default: `LEADER_ELECTION`, with the controllers.
+            stop: asks it to end by itself; then it is cancelled only after the grace period. Default: its own `stop`,
+                if it has one.
+            started: returns when it does its work, which the next group waits for. Default: nobody waits.
+
+        Raises:
+            RuntimeError: the manager has been stopped.
+        """
+        stop = stop or getattr(runnable, "stop", None)
+        self._supervisor.add(group, Runnable(name, runnable, stop, started))
+
+    def add_health_check(self, name: str, check: Check) -> None:
+        """Have /healthz fail, after which the kubelet restarts the container, when this check raises.
+
+        Raises:
+            ValueError: the name is taken, or unfit for a path.
+        """
+        self._live.add(name, check)
+
+    def add_ready_check(self, name: str, check: Check) -> None:
+        """Have /readyz fail, so that the pod gets no requests, when this check raises.
+
+        Raises:
+            ValueError: the name is taken, or unfit for a path.
+        """
+        self._ready.add(name, check)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the caches have synced and everything runs that needs no leadership."""
+        return self._started.is_set()
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process may write; always, where there is no leader election."""
+        return self._elector is None or self._elector.is_leader
+
+    async def wait_for_start(self) -> None:
+        """Wait until `is_ready`."""
+        await self._started.wait()
+
+    def stop(self) -> None:
+        """End `run` in order, as cancelling it does; called again, cancel what still runs."""
+        self._supervisor.stop()
+
+    async def run(self) -> None:
+        """Start everything group by group and run until cancelled or stopped, then stop it group by group.
+
+        Raises:
+            CacheSyncError: an informer did not sync in time.
+            LeadershipLostError: the lease is, or could soon be, somebody else's; the process must end.
+            ShutdownError: something did not end within the grace period.
+            Exception: the first failure of a controller or runnable, after all the others have been stopped.
+        """
+        await self._supervisor.run(self._start)
+
+    async def _start(self) -> None:
+        for group in Group:
+            if group is Group.LEASE and self._elector is not None:
+                self._announce()
+            await self._supervisor.start(group)
+        if self._elector is None:
+            self._announce()
+
+    def _announce(self) -> None:
+        self._started.set()
+        log.info("started manager", controllers=self._controllers, informers=len(self.cache.informers))
+
+    def _make_elector(self) -> LeaderElector | None:
+        if self._options.leader_election is None:
+            return None
+        return LeaderElector(
+            self.api_reader,
+            self._options.leader_election,
+            clock=self.clock,
+            metrics=self.metrics,
+            events=self.events,
+        )
+
+    def _add_own_parts(self) -> None:
+        self.add(self.events.run, name="events", group=Group.EVENTS, stop=self.events.stop)
+        if self._options.http_bind is not None:
+            host, port = self._options.http_bind
+            server = HealthServer(host, port, checks=(self._live, self._ready), metrics=Exposition(self.metrics))
+            self.add(server.run, name="health server", group=Group.HTTP_SERVERS, started=server.wait_for_start)
+        if self._options.loop_lag is not None:
+            watch = LoopLagWatch(self._options.loop_lag, metrics=self.metrics)
+            self.add(watch.run, name="event loop watch", group=Group.HTTP_SERVERS)
+            self.add_health_check("event-loop", watch.check)
+        if self._elector is not None:
+            self.add(self._elector.run, name="lease", group=Group.LEASE, started=self._elector.wait_for_leadership)
+            self.add_health_check("leader-election", self._elector.check)
+        self.add(self.cache.run, name="cache", group=Group.CACHES, started=self._wait_for_caches)
+        self.add_ready_check("manager", self._check_running)
+        self.add_ready_check("informers", self._check_informers)
+
+    async def _wait_for_caches(self) -> None:
+        async with move_on_after(self.clock, self._options.cache_sync_timeout):
+            await self.cache.wait_for_sync()
+        late = [informer for informer in self.cache.informers if not informer.has_synced]
+        if late:
+            raise CacheSyncError("; ".join(filter(None, (informer.problem for informer in late))))
+
+    async def _check_running(self) -> None:
+        if self._supervisor.is_stopping:
+            raise KubeError("the manager is stopping")
+        if not self.is_ready:
+            raise KubeError("the manager has not started yet")
+
+    async def _check_informers(self) -> None:
+        problems = [informer.problem for informer in self.cache.informers]
+        if any(problems):
+            raise KubeError("; ".join(filter(None, problems)))

@@ -1,0 +1,1 @@
+"""The work queue: which keys are to be looked at, and when."""

@@ -1,0 +1,1 @@
+"""HTTP to an API server: the client over it, connections, credentials, retries."""

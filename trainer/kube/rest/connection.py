@@ -1,0 +1,122 @@
+"""Finding an API server and the credentials for it: kubeconfig files, or the service account of the pod we run in."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+import trainer
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.rest import kubeconfig
+from trainer.kube.rest.credentials import Credentials, TokenFile
+from trainer.kube.rest.http import HttpClient
+from trainer.kube.rest.rate_limiter import RateLimiter
+from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.transport import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.clock import Clock
+    from trainer.kube.metrics import Metrics
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds token, ca.crt and namespace (Kubernetes documentation, "Accessing the API from a Pod")."""
+
+DEFAULT_KUBECONFIG = Path("~/.kube/config")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """Which API server to use, as whom, and how hard."""
+
+    kubeconfig: Path | None = None
+    """Default: $KUBECONFIG, else the service account of the pod that we run in, else ~/.kube/config."""
+    context: str | None = None
+    """Context in the kubeconfig. Default: its current-context."""
+    user_agent: str = f"trainer/{trainer.__version__}"
+    """The part before "/" is the field manager of requests that name none. Default: trainer/<version>."""
+    qps: float | None = None
+    """Requests per second, each attempt and each opened watch being one. Default: None, no limit, as in
+    controller-runtime: the server's priority and fairness knows better what it can take."""
+    burst: int | None = None
+    """Requests that may go at once before `qps` counts. Default: twice `qps`, the proportion of client-go."""
+    detailed_metrics: bool = False
+    """Also measure durations, sizes, retries and name look-ups of requests. Default: False, since these are some
+    60 series per verb."""
+
+
+@asynccontextmanager
+async def connect(
+    options: ConnectionOptions = ConnectionOptions(), *, clock: Clock | None = None, metrics: Metrics | None = None
+) -> AsyncIterator[HttpClient]:
+    """A client for the API server that the options or the environment name; no request is sent yet.
+
+    Args:
+        options: which server, as whom, and how hard.
+        clock: for retries, rate limit and expiries. Default: the machine's.
+        metrics: where the rest_client_* series go. Default: nowhere.
+
+    Raises:
+        ConfigurationError: no configuration, or one that cannot be used; one line that names the file and the remedy.
+    """
+    limiter = _rate_limiter(options, clock)
+    endpoint, credentials = await _configure(options, clock)
+    client = HttpClient(
+        endpoint,
+        credentials,
+        user_agent=options.user_agent,
+        clock=clock,
+        rate_limiter=limiter,
+        metrics=metrics,
+        detailed_metrics=options.detailed_metrics,
+    )
+    async with client:
+        yield client
+
+
+def _rate_limiter(options: ConnectionOptions, clock: Clock | None) -> RateLimiter | None:
+    if options.qps is None:
+        if options.burst is not None:
+            raise ConfigurationError("burst limits nothing without qps: set qps too, or leave burst out")
+        return None
+    burst = options.burst if options.burst is not None else max(round(2 * options.qps), 1)
+    try:
+        return RateLimiter(options.qps, burst, clock=clock)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+async def _configure(options: ConnectionOptions, clock: Clock | None) -> tuple[Endpoint, Credentials]:
+    if options.kubeconfig is not None:
+        return await kubeconfig.load([options.kubeconfig], options.context, clock=clock)
+    if files := [Path(name) for name in os.environ.get("KUBECONFIG", "").split(os.pathsep) if name]:
+        return await kubeconfig.load(files, options.context, clock=clock)
+    if os.environ.get("KUBERNETES_SERVICE_HOST") and options.context is None:
+        endpoint = await anyio.to_thread.run_sync(_service_account)
+        return endpoint, TokenFile(SERVICE_ACCOUNT / "token", clock=clock)
+    return await kubeconfig.load([DEFAULT_KUBECONFIG], options.context, clock=clock)
+
+
+def _service_account() -> Endpoint:
+    from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415 - slow
+    from kubernetes_asyncio.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - slow
+
+    ca = SERVICE_ACCOUNT / "ca.crt"
+    settings: Any = SimpleNamespace(host="", api_key={})
+    try:
+        loader = InClusterConfigLoader(str(SERVICE_ACCOUNT / "token"), str(ca), try_refresh_token=False)
+        loader.load_and_set(settings)
+        namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
+    except (ConfigException, OSError) as error:
+        raise ConfigurationError(
+            f"cannot use the pod's service account in {SERVICE_ACCOUNT}: {kubeconfig.one_line(error)}; "
+            "check automountServiceAccountToken, or name a kubeconfig"
+        ) from error
+    return Endpoint(settings.host, namespace, TlsOptions(ca=ca, origin=f"service account {SERVICE_ACCOUNT}"))

@@ -1,0 +1,190 @@
+"""Credentials: who a request says it is, and how that is renewed.
+
+Each source keeps what it has for as long as it is good, asks again before it expires, and once more when the server
+does not accept it. Whoever reads or runs something does it once for all requests that wait for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+import structlog
+
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import datetime
+    from pathlib import Path
+
+    from trainer.kube.rest.tls import ClientCertificate
+
+log = structlog.get_logger(__name__)
+
+TOKEN_FILE_SECONDS = 50.0
+"""A token file is read again after this time: each minute, ten seconds early, as in client-go. The kubelet replaces the
+file well before the old token expires."""
+
+EXPIRY_MARGIN = 10.0
+"""Seconds before its expiry at which an identity is renewed, so that it does not expire on the way to the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What one request shows the server."""
+
+    authorization: str | None = field(default=None, repr=False)
+    """Value of the Authorization header. Default: None, no header."""
+    certificate: ClientCertificate | None = field(default=None, repr=False)
+    """Client certificate from a plugin. Default: None; one from a file belongs to `tls.TlsOptions`."""
+    expiry: datetime | None = field(default=None, compare=False)
+    """When it ends. Default: None, unknown."""
+
+
+ANONYMOUS = Identity()
+
+
+class Credentials(Protocol):
+    """Source of identities."""
+
+    @property
+    def description(self) -> str:
+        """Where the credentials come from and what to do when they are refused, for messages; holds no secret."""
+
+    async def current(self) -> Identity:
+        """The identity for the next request.
+
+        Raises:
+            ConfigurationError: there is none.
+        """
+
+    async def renew(self, rejected: Identity) -> Identity | None:
+        """Another identity to try after the server has answered 401 to this one; None when there is no other."""
+
+
+class FixedCredentials:
+    """An identity that never changes."""
+
+    def __init__(
+        self,
+        authorization: str | None = None,
+        *,
+        description: str = "none, or those of the client certificate; check what the connection is made from",
+    ) -> None:
+        self._identity = Identity(authorization)
+        self.description = description
+
+    async def current(self) -> Identity:
+        """The identity given at construction."""
+        return self._identity
+
+    async def renew(self, rejected: Identity) -> Identity | None:  # noqa: ARG002
+        """There is nothing to renew."""
+        return None
+
+
+class TokenFile:
+    """Bearer token in a file that others replace, such as a projected service account token."""
+
+    def __init__(self, path: Path, *, clock: Clock | None = None) -> None:
+        self.description = f"the token in {path}; check that something keeps replacing it before it expires"
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._token: str | None = None
+        self._read_at = 0.0
+        self._lock = anyio.Lock()
+
+    async def current(self) -> Identity:
+        """The token as of at most `TOKEN_FILE_SECONDS` ago; while the file cannot be read, the last one.
+
+        Raises:
+            ConfigurationError: the file could never be read.
+        """
+        async with self._lock:
+            if self._token is None or self._clock.monotonic() - self._read_at >= TOKEN_FILE_SECONDS:
+                await self._read()
+            return self._identity()
+
+    async def renew(self, rejected: Identity) -> Identity | None:
+        """The token that the file holds now, if it is another."""
+        async with self._lock:
+            if rejected == self._identity():
+                await self._read()
+            identity = self._identity()
+        return identity if identity != rejected else None
+
+    def _identity(self) -> Identity:
+        return Identity(f"Bearer {self._token}")
+
+    async def _read(self) -> None:
+        try:
+            token = (await anyio.Path(self._path).read_text()).strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            if self._token is None:
+                raise ConfigurationError(
+                    f"cannot read the token file {self._path}: {reason}; restore it or correct the path"
+                ) from error
+            log.warning("could not read token file, keeping the old token", path=str(self._path), error=reason)
+        else:
+            if not token and self._token is None:
+                raise ConfigurationError(f"the token file {self._path} is empty; write a token into it")
+            self._token = token or self._token
+        self._read_at = self._clock.monotonic()
+
+
+class RenewableCredentials:
+    """An identity from an exec plugin or auth provider, which `load` runs again."""
+
+    def __init__(
+        self, load: Callable[[], Awaitable[Identity]], *, description: str, clock: Clock | None = None
+    ) -> None:
+        self.description = description
+        self._load = load
+        self._clock = clock or SystemClock()
+        self._identity: Identity | None = None
+        self._loaded_at = 0.0
+        self._lock = anyio.Lock()
+
+    async def current(self) -> Identity:
+        """The present identity, renewed when it is about to expire; one that has not expired survives a failure."""
+        async with self._lock:
+            identity = self._identity
+            if identity is None or self._seconds_left(identity) <= 0:
+                return await self._renew()
+            # Many plugins give what they have cached until it has expired: ask at most once per margin.
+            if self._seconds_left(identity) < EXPIRY_MARGIN and self._age() >= EXPIRY_MARGIN:
+                return await self._renew_early(identity)
+            return identity
+
+    async def renew(self, rejected: Identity) -> Identity | None:
+        """What the plugin says now, if it is another identity; requests that fail together run the plugin once."""
+        async with self._lock:
+            identity = self._identity
+            if identity is None or identity == rejected:
+                identity = await self._renew()
+        return identity if identity != rejected else None
+
+    async def _renew(self) -> Identity:
+        self._identity = await self._load()
+        self._loaded_at = self._clock.monotonic()
+        return self._identity
+
+    async def _renew_early(self, identity: Identity) -> Identity:
+        try:
+            return await self._renew()
+        except ConfigurationError as error:
+            self._loaded_at = self._clock.monotonic()
+            log.warning("could not renew credentials, keeping the old ones", error=str(error))
+            return identity
+
+    def _age(self) -> float:
+        return self._clock.monotonic() - self._loaded_at
+
+    def _seconds_left(self, identity: Identity) -> float:
+        if identity.expiry is None:
+            return float("inf")
+        return (identity.expiry - self._clock.now()).total_seconds()

@@ -1,0 +1,304 @@
+"""`HttpClient`: the client protocol over HTTP."""
+
+from __future__ import annotations
+
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import msgspec
+import structlog
+
+from trainer.kube.client import (
+    DEFAULT_DELETE,
+    DEFAULT_LIST,
+    DEFAULT_LOG,
+    DEFAULT_WATCH,
+    DeleteOptions,
+    ListOptions,
+    LogOptions,
+    ObjectList,
+    PatchType,
+    WatchEvent,
+    WatchOptions,
+)
+from trainer.kube.errors import TransportError
+from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.pager import list_all
+from trainer.kube.resource import PODS
+from trainer.kube.rest.page_decoder import decode_page
+from trainer.kube.rest.transport import Endpoint, Request, Transport
+from trainer.kube.rest.watch_stream import read_events
+from trainer.kube.selection import EVERYTHING, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from trainer.kube.clock import Clock
+    from trainer.kube.metrics import Metrics
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer.kube.rest.credentials import Credentials
+    from trainer.kube.rest.rate_limiter import RateLimiter
+
+log = structlog.get_logger(__name__)
+
+APPLY_CONTENT_TYPE = "application/apply-patch+yaml"
+
+WATCH_IDLE_SLACK = 15.0
+"""Seconds that a watch may stay silent beyond its timeout, at which the server ends it, before it is taken for dead."""
+
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+_T = TypeVar("_T")
+
+
+_object_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+class HttpClient:
+    """Requests to an API server; use it as an async context manager, or get one from `connection.connect`."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        credentials: Credentials,
+        *,
+        user_agent: str,
+        clock: Clock | None = None,
+        rate_limiter: RateLimiter | None = None,
+        metrics: Metrics | None = None,
+        detailed_metrics: bool = False,
+    ) -> None:
+        self.server = endpoint.server
+        self.namespace = endpoint.namespace
+        self._transport = Transport(
+            endpoint,
+            credentials,
+            user_agent=user_agent,
+            clock=clock,
+            rate_limiter=rate_limiter,
+            metrics=metrics,
+            detailed_metrics=detailed_metrics,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._transport.__aexit__(exc_type, exc, traceback)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int | bool | None] | None = None,
+        body: Object | Sequence[Object] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Object:
+        """Send any request to the server and return its JSON answer, {} if that is empty.
+
+        Args:
+            method: HTTP method.
+            path: begins with "/", without the path of the server's base URL.
+            params: query parameters; None and "" are left out.
+            body: sent as JSON.
+            headers: further headers; a Content-Type here replaces application/json.
+
+        Raises:
+            ApiError: the server refused.
+            TransportError: no answer, or one that is not JSON.
+        """
+        encoded = None if body is None else msgspec.json.encode(body)
+        answer = await self._transport.fetch(Request(method, path, params or {}, encoded, headers or {}))
+        if not answer:
+            return {}
+        return _decode(_object_decoder, answer, path)
+
+    async def get(
+        self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
+    ) -> Object:
+        """See `Client.get`."""
+        return await self.request("GET", _object_path(resource, name, namespace, subresource))
+
+    async def list_page(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
+    ) -> ObjectList:
+        """See `Client.list_page`."""
+        params = _selectors(selection) | {
+            "resourceVersion": options.resource_version,
+            "resourceVersionMatch": options.resource_version_match,
+            "limit": options.limit or None,
+            "continue": options.continue_token,
+        }
+        headers = {"Accept": _METADATA_LIST} if selection.metadata_only else {}
+        request = Request("GET", resource.path(selection.namespace), params, headers=headers)
+        body = await self._transport.fetch(request)
+        with _decoding(request.path):
+            page = await decode_page(body)
+        return ObjectList(page.items, page.resource_version, page.continue_token, resource.api_version, resource.kind)
+
+    async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
+        """See `Client.list`."""
+        return await list_all(self, resource, selection)
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """See `Client.watch`."""
+        params = _selectors(selection) | {
+            "watch": True,
+            "allowWatchBookmarks": True,
+            "resourceVersion": options.resource_version,
+            "timeoutSeconds": options.timeout_seconds,
+            "sendInitialEvents": options.send_initial_events or None,
+            "resourceVersionMatch": "NotOlderThan" if options.send_initial_events else None,
+        }
+        headers = {"Accept": _METADATA} if selection.metadata_only else {}
+        request = Request("GET", resource.path(selection.namespace), params, headers=headers)
+        idle_timeout = options.idle_timeout or options.timeout_seconds + WATCH_IDLE_SLACK
+        async with (
+            self._transport.stream(request, idle_timeout=idle_timeout) as chunks,
+            aclosing(read_events(chunks, request.path)) as events,
+        ):
+            yield events
+
+    async def create(
+        self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
+    ) -> Object:
+        """See `Client.create`."""
+        if subresource:
+            path = _object_path(resource, name_of(obj), namespace_of(obj), subresource)
+        else:
+            path = _collection_path(resource, namespace_of(obj))
+        return await self.request("POST", path, params={"fieldManager": field_manager}, body=obj)
+
+    async def update(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
+        """See `Client.update`."""
+        path = _object_path(resource, name_of(obj), namespace_of(obj), subresource)
+        return await self.request("PUT", path, body=obj)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Object | Sequence[Object],
+        namespace: str | None = None,
+        *,
+        patch_type: PatchType = PatchType.MERGE,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+    ) -> Object:
+        """See `Client.patch`."""
+        return await self.request(
+            "PATCH",
+            _object_path(resource, name, namespace, subresource),
+            params={"fieldManager": field_manager},
+            body=body,
+            headers={"Content-Type": patch_type.value},
+        )
+
+    async def apply(
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+    ) -> Object:
+        """See `Client.apply`."""
+        return await self.request(
+            "PATCH",
+            _object_path(resource, name_of(obj), namespace_of(obj), subresource),
+            params={"fieldManager": field_manager, "force": force or None},
+            body=obj,
+            headers={"Content-Type": APPLY_CONTENT_TYPE},
+        )
+
+    async def delete(
+        self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
+    ) -> Object | None:
+        """See `Client.delete`."""
+        path = _object_path(resource, name, namespace)
+        answer = await self.request("DELETE", path, body=_delete_options(options))
+        return answer if answer.get("kind") == resource.kind else None
+
+    async def delete_collection(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE
+    ) -> None:
+        """See `Client.delete_collection`."""
+        path = _collection_path(resource, selection.namespace)
+        await self.request("DELETE", path, params=_selectors(selection), body=_delete_options(options))
+
+    @asynccontextmanager
+    async def logs(
+        self, pod: str, namespace: str, options: LogOptions = DEFAULT_LOG
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """See `Client.logs`."""
+        params = {
+            "container": options.container,
+            "follow": options.follow or None,
+            "previous": options.previous or None,
+            "timestamps": options.timestamps or None,
+            "sinceTime": options.since_time,
+            "tailLines": options.tail_lines,
+        }
+        # The log is text, while a failure is still a JSON Status.
+        headers = {"Accept": "application/json, */*"}
+        request = Request("GET", _object_path(PODS, pod, namespace, "log"), params, headers=headers)
+        async with self._transport.stream(request) as chunks:
+            yield chunks
+
+
+def _object_path(resource: Resource, name: str, namespace: str | None, subresource: str | None = None) -> str:
+    if not name:
+        raise ValueError(f"a request for one of {resource.qualified_name} needs a name")
+    _check_namespace(resource, namespace)
+    return resource.path(namespace, name, subresource)
+
+
+def _collection_path(resource: Resource, namespace: str | None) -> str:
+    _check_namespace(resource, namespace)
+    return resource.path(namespace)
+
+
+def _check_namespace(resource: Resource, namespace: str | None) -> None:
+    if resource.namespaced and not namespace:
+        raise ValueError(f"{resource.qualified_name} are namespaced: the request needs a namespace")
+
+
+def _selectors(selection: Selection) -> dict[str, str | int | bool | None]:
+    return {"labelSelector": selection.label_selector, "fieldSelector": selection.field_selector}
+
+
+def _delete_options(options: DeleteOptions) -> Object:
+    body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if options.propagation is not None:
+        body["propagationPolicy"] = options.propagation.value
+    if options.grace_period_seconds is not None:
+        body["gracePeriodSeconds"] = options.grace_period_seconds
+    if options.uid is not None:
+        body["preconditions"] = {"uid": options.uid}
+    return body
+
+
+@contextmanager
+def _decoding(path: str) -> Iterator[None]:
+    try:
+        yield
+    except msgspec.DecodeError as error:
+        raise TransportError(
+            f"the answer to {path} is cut off, or not from a Kubernetes API server (check the URL): {error}"
+        ) from error
+
+
+def _decode(decoder: msgspec.json.Decoder[_T], body: bytes, path: str) -> _T:
+    with _decoding(path):
+        return decoder.decode(body)

@@ -1,0 +1,298 @@
+"""Kubeconfig files: the server and the credentials that a context names.
+
+kubernetes-asyncio finds, reads and merges the files and asks auth providers (OIDC, GCP). It blocks and takes half a
+second to import, so that happens in a worker thread, with an event loop of its own for the providers. What it leaves
+out or gets wrong is done here: the first file that names a current-context counts, paths are relative to the file that
+holds them, and what is not supported is refused instead of ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.rest.credentials import Credentials, FixedCredentials, Identity, RenewableCredentials, TokenFile
+from trainer.kube.rest.exec_plugin import ExecPlugin
+from trainer.kube.rest.proxy import proxy_for
+from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.transport import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.clock import Clock
+
+_LOADER = threading.Lock()
+"""The loader's register of temporary files is global."""
+
+_AUTH_PROVIDERS = ("oidc", "gcp")
+
+
+async def load(files: list[Path], context: str | None, *, clock: Clock | None = None) -> tuple[Endpoint, Credentials]:
+    """Read kubeconfig files, of which those that do not exist are skipped.
+
+    Args:
+        files: merged as kubectl does; the first value of a name counts.
+        context: the context to use; None for the current-context.
+        clock: for the expiry of credentials.
+
+    Raises:
+        ConfigurationError: one line that names the files, what is wrong and the remedy.
+    """
+    paths = [file.expanduser() for file in files]
+    entry = await anyio.to_thread.run_sync(_read, paths, context)
+    return entry.endpoint, _credentials(entry, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class _AuthProvider:
+    """A user whose credentials kubernetes-asyncio fetches and writes back to the file."""
+
+    paths: list[Path]
+    context: str
+
+    async def run(self) -> Identity:
+        return await anyio.to_thread.run_sync(_ask_auth_provider, self.paths, self.context, abandon_on_cancel=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What one context says."""
+
+    endpoint: Endpoint
+    login: ExecPlugin | _AuthProvider | Path | str | None
+    """Plugin, auth provider, token file, value of the Authorization header, or nothing but a client certificate."""
+    user: str
+    """User and file, for messages."""
+
+
+def _credentials(entry: _Entry, clock: Clock | None) -> Credentials:
+    login, user = entry.login, entry.user
+    match login:
+        case Path():
+            return TokenFile(login, clock=clock)
+        case ExecPlugin():
+            description = f"those that exec plugin {login.command} gave for {user}; log in with it again"
+            return RenewableCredentials(login.run, description=description, clock=clock)
+        case _AuthProvider():
+            description = f"those of the auth provider of {user}; log in again"
+            return RenewableCredentials(login.run, description=description, clock=clock)
+        case str():
+            return FixedCredentials(
+                login, description=f"the token or password of {user}; it may have expired: put a new one there"
+            )
+        case _ if entry.endpoint.tls is not None and entry.endpoint.tls.certificate is not None:
+            return FixedCredentials(description=f"the client certificate of {user}; put a new one there")
+        case _:
+            return FixedCredentials(description=f"none: {user} has no token, client certificate or exec plugin")
+
+
+def _read(paths: list[Path], context: str | None) -> _Entry:
+    with _one_clear_line(paths):
+        from kubernetes_asyncio.config.kube_config import KubeConfigMerger  # noqa: PLC0415 - slow
+
+        merger = KubeConfigMerger(os.pathsep.join(map(str, paths)))
+        config = getattr(merger.config, "value", None)
+        if not isinstance(config, dict):
+            raise ConfigurationError("it is not a YAML mapping")
+        name = context or _current_context(merger.config_files)
+        chosen = _stanza(config, "context", name)
+        cluster = _stanza(config, "cluster", chosen.required("cluster"))
+        user = _stanza(config, "user", chosen.required("user"))
+        return _Entry(
+            endpoint=_endpoint(chosen, cluster, user), login=_login(paths, name, cluster, user), user=user.origin
+        )
+
+
+@contextmanager
+def _one_clear_line(paths: list[Path]) -> Iterator[None]:
+    """Name the files; the library answers malformed ones with whatever its look-ups raise."""
+    names = os.pathsep.join(map(str, paths))
+    if not any(path.is_file() for path in paths):
+        raise ConfigurationError(
+            f"no kubeconfig: {names} does not exist; name one with --kubeconfig or $KUBECONFIG, or start a cluster"
+        )
+    try:
+        yield
+    except KeyError as error:
+        raise ConfigurationError(f"cannot use kubeconfig {names}: an entry lacks its field {error}") from error
+    except Exception as error:
+        raise ConfigurationError(f"cannot use kubeconfig {names}: {one_line(error)}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Stanza:
+    """`cluster`, `user` or `context` of a named entry."""
+
+    kind: str
+    name: str
+    file: Path
+    values: dict[str, Any]
+
+    @property
+    def origin(self) -> str:
+        return f"{self.kind} {self.name!r} in {self.file}"
+
+    def text(self, key: str) -> str | None:
+        """A field that is a string; None when it is absent or empty."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise ConfigurationError(f"{key} of {self.origin} must be a string, not {type(value).__name__}")
+        return value or None
+
+    def required(self, key: str) -> str:
+        value = self.text(key)
+        if value is None:
+            raise ConfigurationError(f"the {self.kind} {self.name!r} names no {key}")
+        return value
+
+    def pem(self, key: str) -> Path | bytes | None:
+        """A certificate or key: inline in `<key>-data`, else in the file that `<key>` names."""
+        data = self.text(f"{key}-data")
+        if data is None:
+            return self.path(key)
+        try:
+            # YAML block scalars leave line breaks in it.
+            return base64.b64decode("".join(data.split()), validate=True)
+        except ValueError as error:
+            raise ConfigurationError(f"{key}-data of {self.origin} is not base64") from error
+
+    def path(self, key: str) -> Path | None:
+        """A file, relative to the kubeconfig that names it; it must be there."""
+        name = self.text(key)
+        if name is None:
+            return None
+        path = self.file.absolute().parent / name
+        if not path.is_file():
+            raise ConfigurationError(f"{key} of {self.origin}: there is no file {path}; restore it or correct the path")
+        return path
+
+
+def _current_context(files: dict[str, dict[str, Any]]) -> str:
+    for config in files.values():
+        if name := config.get("current-context"):
+            return str(name)
+    raise ConfigurationError("it has no current-context; set one with `kubectl config use-context` or name a context")
+
+
+def _stanza(config: dict[str, Any], kind: str, name: str) -> _Stanza:
+    entries = config[f"{kind}s"]
+    for entry in entries:
+        if entry.value.get("name") != name:
+            continue
+        values = entry.value.get(kind)
+        if not isinstance(values, dict):
+            raise ConfigurationError(f"{kind} {name!r} is empty")
+        return _Stanza(kind, name, Path(entry.path), values)
+    known = ", ".join(repr(entry.value.get("name")) for entry in entries) or "none"
+    raise ConfigurationError(f"there is no {kind} {name!r}; it has: {known}")
+
+
+def _endpoint(context: _Stanza, cluster: _Stanza, user: _Stanza) -> Endpoint:
+    server = cluster.text("server")
+    if server is None:
+        raise ConfigurationError("the cluster has no server; set its URL")
+    parts = urlsplit(server)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigurationError(f"server {server!r} of {cluster.origin} is not a URL such as https://host:6443")
+    return Endpoint(
+        server=server.rstrip("/"),
+        namespace=context.text("namespace") or "default",
+        tls=_tls(cluster, user) if parts.scheme == "https" else None,
+        server_hostname=cluster.text("tls-server-name"),
+        proxy=proxy_for(server, cluster.text("proxy-url")),
+    )
+
+
+def _tls(cluster: _Stanza, user: _Stanza) -> TlsOptions:
+    return TlsOptions(
+        ca=cluster.pem("certificate-authority"),
+        certificate=user.pem("client-certificate"),
+        key=user.pem("client-key"),
+        verify=not cluster.values.get("insecure-skip-tls-verify"),
+        origin=f"{cluster.origin} and {user.origin}",
+    )
+
+
+def _login(
+    paths: list[Path], context: str, cluster: _Stanza, user: _Stanza
+) -> ExecPlugin | _AuthProvider | Path | str | None:
+    for unsupported in ("as", "as-uid", "as-groups", "as-user-extra"):
+        if user.values.get(unsupported):
+            raise ConfigurationError(f"impersonation ({unsupported} of {user.origin}) is not supported: remove it")
+    if token_file := user.path("tokenFile"):
+        return token_file
+    if token := user.text("token"):
+        return f"Bearer {token}"
+    if stanza := user.values.get("exec"):
+        directory = user.file.absolute().parent
+        return ExecPlugin.parse(stanza, directory=directory, origin=user.origin, cluster=_information(cluster))
+    if provider := user.values.get("auth-provider"):
+        name = provider.get("name") if isinstance(provider, dict) else None
+        if name not in _AUTH_PROVIDERS:
+            raise ConfigurationError(f"auth-provider {name!r} of {user.origin} is not supported: use an exec plugin")
+        return _AuthProvider(paths, context)
+    if name := user.text("username"):
+        password = user.text("password") or ""
+        return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+    return None
+
+
+def _information(cluster: _Stanza) -> dict[str, Any]:
+    """What a plugin that asks for it is told about the cluster (`spec.cluster` of an ExecCredential)."""
+    ca = cluster.pem("certificate-authority")
+    content = ca.read_bytes() if isinstance(ca, Path) else ca
+    extensions = cluster.values.get("extensions") or []
+    configs = [item.get("extension") for item in extensions if item.get("name") == "client.authentication.k8s.io/exec"]
+    known = {
+        "server": cluster.text("server"),
+        "tls-server-name": cluster.text("tls-server-name"),
+        "insecure-skip-tls-verify": cluster.values.get("insecure-skip-tls-verify"),
+        "certificate-authority-data": base64.b64encode(content).decode() if content else None,
+        "proxy-url": cluster.text("proxy-url"),
+        "config": configs[0] if configs else None,
+    }
+    return {name: value for name, value in known.items() if value}
+
+
+def _ask_auth_provider(paths: list[Path], context: str) -> Identity:
+    with _one_clear_line(paths), _LOADER:
+        return asyncio.run(_load_with_library(os.pathsep.join(map(str, paths)), context))
+
+
+async def _load_with_library(names: str, context: str) -> Identity:
+    from kubernetes_asyncio.config import kube_config  # noqa: PLC0415 - slow
+
+    merger = kube_config.KubeConfigMerger(names)
+    loader = kube_config.KubeConfigLoader(
+        config_dict=merger.config,
+        active_context=context,
+        config_base_path=None,
+        config_persister=lambda _: merger.save_changes(),
+    )
+    # In place of the library's Configuration, whose constructor changes global logging.
+    settings = SimpleNamespace(api_key={})
+    try:
+        await loader.load_and_set(settings)
+    finally:
+        # The loader writes inline certificates and keys to temporary files, and would keep them until the exit.
+        kube_config._cleanup_temp_files()  # noqa: SLF001
+    return Identity(settings.api_key.get("BearerToken"))
+
+
+def one_line(error: BaseException) -> str:
+    """The text of an error without line breaks; its class name when it has none."""
+    # The library names an entry by all that it holds, tokens included.
+    text = str(error).partition("/{")[0]
+    return " ".join(text.split()) or type(error).__name__
