@@ -5,36 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from e2e.waiting import until
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from subprocess import CompletedProcess
 
     from e2e.processes import Process
 
-T = TypeVar("T")
-
-POLL_SECONDS = 0.1
 BIN = Path(sys.executable).parent
 """Where `trainer` and `kubectl` of the environment under test are."""
 IMAGE = "python:3.11-slim"
 """Recorded and not pulled by the dev cluster; on another cluster every script of these tests runs in it."""
-
-
-def until(condition: Callable[[], T | None], what: str, *, timeout: float = 60) -> T:
-    """Poll until the condition is true, and return what it returned."""
-    deadline = time.monotonic() + timeout
-    while not (result := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout:.0f} s: {what}")
-        time.sleep(POLL_SECONDS)
-    return result
 
 
 @dataclass(slots=True)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.cluster import BIN, Cluster, until
+from e2e.cluster import BIN, Cluster
 from e2e.processes import Process
+from e2e.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from e2e.cluster import until
+from e2e.waiting import until
 
 
 @dataclass(slots=True)

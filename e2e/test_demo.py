@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from e2e.cluster import BIN, train_job, until
+from e2e.cluster import BIN, train_job
 from e2e.processes import Process, descendants, running
+from e2e.waiting import until
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SLEEP = "import time; print('started'); time.sleep(60)"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from e2e.cluster import train_job, until
+from e2e.cluster import train_job
+from e2e.waiting import until
 
 if TYPE_CHECKING:
     from e2e.cluster import Cluster

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.cluster import train_job, until
+from e2e.cluster import train_job
 from e2e.processes import with_argument
+from e2e.waiting import until
 
 if TYPE_CHECKING:
     from e2e.cluster import Cluster

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from e2e.cluster import BIN, train_job, until
+from e2e.cluster import BIN, train_job
 from e2e.processes import descendants, running
+from e2e.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded JSON, camelCase keys as on the wire.
 
-What an informer returns is shared: never change it."""
+What a lister or the client returns belongs to the caller."""
 
 
 class ObjectKey(NamedTuple):
