@@ -1,15 +1,16 @@
 # make demo                      train examples/jax-digits on this machine, no Kubernetes needed
 # make demo EXAMPLE=torch-digits the same with torchrun and DistributedDataParallel
 # make test                      all tests          make e2e     real processes, real kubectl, real training
-# make check                     lint, types, layers
+# make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
+BENCH ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
 
-.PHONY: demo example-exists test e2e check format clean
+.PHONY: demo example-exists test e2e bench check format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -24,6 +25,9 @@ test: $(VENV)/.dev
 
 e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
 	$(BIN)/pytest e2e
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks $(BENCH)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check
