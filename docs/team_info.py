@@ -21,11 +21,13 @@ class TeamInfo:
 
     async def reconcile(self, key: kube.ObjectKey) -> None:
         namespace = self.namespaces.get(key)
-        if namespace is None:
-            return  # what it owned is garbage-collected
-        data = {"team": labels_of(namespace)["team"]}
         present = self.config_maps.get(kube.ObjectKey(key.name, NAME))
-        if present is not None and present.get("data") == data:
+        if namespace is None:  # it is gone, or its label
+            if present is not None:
+                await self.client.delete(CONFIG_MAPS, NAME, key.name)
+            return
+        data = {"team": labels_of(namespace)["team"]}
+        if present is not None and (present.get("data") or {}).get("team") == data["team"]:
             return
         owners = [controller_reference(namespace)]
         metadata = {"name": NAME, "namespace": key.name, "labels": LABELS, "ownerReferences": owners}

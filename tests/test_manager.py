@@ -53,10 +53,12 @@ def test_configuration(tmp_path: Path) -> None:
     configuration = ManagerConfiguration.load(path)
     assert configuration == ManagerConfiguration(namespace="team", http_bind_address=":8081")
     assert configuration.max_concurrent_reconciles == 5
-    assert configuration.options().http_bind == ("0.0.0.0", 8081)
+    assert configuration.options().http_bind == ("", 8081)
     path.write_text("")
     assert ManagerConfiguration.load(path) == ManagerConfiguration()
     assert ManagerConfiguration().options().http_bind is None
+    path.write_text("httpBindAddress: '[::1]:8081'\n")
+    assert ManagerConfiguration.load(path).options().http_bind == ("::1", 8081)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +84,26 @@ def test_configuration(tmp_path: Path) -> None:
         ),
         pytest.param(
             "leaderElection: {renewDeadlineSeconds: 15}",
-            "leaderElection: renew_deadline (15.0 s) must be less than lease_duration (15 s)",
-            id="times",
+            "leaderElection.renewDeadlineSeconds: must be less than leaseDurationSeconds (15), got 15.0",
+            id="renew-deadline",
         ),
+        pytest.param(
+            "leaderElection: {retryPeriodSeconds: 9}",
+            "leaderElection.retryPeriodSeconds: must be less than renewDeadlineSeconds (10.0) divided by 1.2, got 9.0",
+            id="retry-period",
+        ),
+        pytest.param(
+            "leaderElection: {leaseDurationSeconds: 2147483648}",
+            "leaderElection.leaseDurationSeconds: must be at most 2147483647, got 2147483648",
+            id="lease-duration",
+        ),
+        pytest.param(
+            "gracefulShutdownTimeoutSeconds: .nan",
+            "gracefulShutdownTimeoutSeconds: must be a number, got nan",
+            id="not-a-number",
+        ),
+        pytest.param("httpBindAddress: 'a b:1'", "httpBindAddress: must be host:port, got 'a b:1'", id="host"),
+        pytest.param("httpBindAddress: '::1:1'", "httpBindAddress: must be host:port, got '::1:1'", id="ipv6"),
         pytest.param("- a", "must be a mapping of settings, not list", id="list"),
     ],
 )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+import math
+import re
+from typing import TYPE_CHECKING, Annotated
 
 import yaml
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from trainer.api.field_error import InvalidObjectError
 from trainer.api.model import ApiModel
@@ -13,7 +15,7 @@ from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.reader import CacheReader
 from trainer.framework.registry import Registry
-from trainer.kube.election.leader_election import LeaderElectionOptions
+from trainer.kube.election.leader_election import JITTER, LeaderElectionOptions
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.plugins.jax import Jax
@@ -30,10 +32,19 @@ if TYPE_CHECKING:
     from trainer.kube.metrics import Metrics
 
 
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]*):([0-9]{1,5})", re.ASCII)
+
+
 def _check_address(value: str) -> str:
-    _, separator, port = value.rpartition(":")
-    if not separator or not port.isdecimal() or int(port) > 65535:
+    match = _ADDRESS.fullmatch(value)
+    if match is None or int(match[2]) > 65535:
         raise ValueError(f"must be host:port, got {value!r}")
+    return value
+
+
+def _check_number(value: float) -> float:
+    if math.isnan(value):
+        raise ValueError(f"must be a number, got {value}")
     return value
 
 
@@ -48,17 +59,28 @@ class LeaderElectionConfiguration(ApiModel):
     Deployments are called, never both work in one namespace."""
     resource_namespace: Annotated[str, Field(min_length=1)] | None = None
     """Namespace of the Lease. Defaults to that of the service account, or of the kubeconfig's context."""
-    lease_duration_seconds: Annotated[int, Field(ge=1)] = 15
+    lease_duration_seconds: Annotated[int, Field(ge=1, le=2**31 - 1)] = 15
     """How long the others wait for a manager that no longer renews the lease. Defaults to 15."""
-    renew_deadline_seconds: Annotated[float, Field(gt=0)] = 10.0
+    renew_deadline_seconds: Annotated[float, Field(gt=0, validate_default=True)] = 10.0
     """A manager that could not renew the lease for this long exits; less than leaseDurationSeconds. Defaults to 10."""
-    retry_period_seconds: Annotated[float, Field(gt=0)] = 2.0
+    retry_period_seconds: Annotated[float, Field(gt=0, validate_default=True)] = 2.0
     """How often the lease is renewed; less than renewDeadlineSeconds divided by 1.2. Defaults to 2."""
 
-    @model_validator(mode="after")
-    def _check_times(self) -> Self:
-        self.options("default")
-        return self
+    @field_validator("renew_deadline_seconds")
+    @classmethod
+    def _check_renew_deadline(cls, value: float, info: ValidationInfo) -> float:
+        duration = info.data.get("lease_duration_seconds", math.inf)
+        if value >= duration:
+            raise ValueError(f"must be less than leaseDurationSeconds ({duration}), got {value}")
+        return value
+
+    @field_validator("retry_period_seconds")
+    @classmethod
+    def _check_retry_period(cls, value: float, info: ValidationInfo) -> float:
+        deadline = info.data.get("renew_deadline_seconds", math.inf)
+        if value * JITTER >= deadline:
+            raise ValueError(f"must be less than renewDeadlineSeconds ({deadline}) divided by {JITTER}, got {value}")
+        return value
 
     def options(self, namespace: str) -> LeaderElectionOptions:
         """The part that is for `trainer.kube`, with the namespace to use if none is configured."""
@@ -79,10 +101,11 @@ class ManagerConfiguration(ApiModel):
     max_concurrent_reconciles: Annotated[int, Field(ge=1)] = 5
     """How many TrainJobs are worked on at the same time. Defaults to 5."""
     http_bind_address: Annotated[str, AfterValidator(_check_address)] | None = None
-    """`host:port` for /healthz, /readyz and /metrics; all addresses when the host is empty. Defaults to no server."""
+    """`host:port` for /healthz, /readyz and /metrics; all addresses when the host is empty, and those of IPv6 in
+    brackets. Defaults to no server."""
     cache_sync_timeout_seconds: Annotated[float, Field(gt=0)] = 120.0
     """How long the first lists of all watched resources may take before the manager gives up. Defaults to 120."""
-    graceful_shutdown_timeout_seconds: float = 30.0
+    graceful_shutdown_timeout_seconds: Annotated[float, AfterValidator(_check_number)] = 30.0
     """How long reconciles that run may take to end when the manager is stopped; 0: no time, less: for ever. Defaults to
     30; terminationGracePeriodSeconds of the pod must be longer."""
     leader_election: LeaderElectionConfiguration = Field(default_factory=LeaderElectionConfiguration)
@@ -111,7 +134,7 @@ class ManagerConfiguration(ApiModel):
         bind = None
         if self.http_bind_address is not None:
             host, _, port = self.http_bind_address.rpartition(":")
-            bind = (host or "0.0.0.0", int(port))  # noqa: S104 probes and Prometheus come from outside of the pod
+            bind = (host.removeprefix("[").removesuffix("]"), int(port))
         election = self.leader_election
         return ManagerOptions(
             cache_sync_timeout=self.cache_sync_timeout_seconds,

@@ -20,8 +20,9 @@ EVENTS_PER_SECOND = 200.0
 
 
 async def _measure(trial: Trial) -> list[Measurement]:
-    objects = max(trial.size.objects // 10, 1)
     events = max(int(trial.size.seconds * EVENTS_PER_SECOND), 2)
+    # Each event is about another object: two about one that waits in a queue become one reconcile.
+    objects = events
     workload = await trial.serve("pods", objects)
     progress, nanoseconds = Progress(), list[int]()
 

@@ -47,6 +47,19 @@ def identity_of(process: subprocess.Popen[bytes]) -> ProcessIdentity:
     return identity
 
 
+def test_identity_of_a_child_that_has_ended() -> None:
+    """Until its parent has waited for it, a process that has ended has an identity for the parent, and runs no more."""
+    child = subprocess.Popen(["/bin/true"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+    identity = ProcessIdentity.of_child(child.pid)
+
+    assert identity.pid == child.pid
+    assert ProcessIdentity.of(child.pid) is None
+    assert not identity.is_running()
+    child.wait()
+
+
 def test_identity_of_this_process() -> None:
     """A running process is the one that was remembered, another start time is another process."""
     identity = ProcessIdentity.of(os.getpid())

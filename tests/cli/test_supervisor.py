@@ -27,9 +27,11 @@ async def wait_for_end(record: Path) -> RunRecord:
 
 
 async def start(directory: Path, program: str) -> RunRecord:
-    return await start_supervised(
-        [sys.executable, "-c", program], record=directory / "run.json", log=directory / "run.log"
-    )
+    return await start_command(directory, sys.executable, "-c", program)
+
+
+async def start_command(directory: Path, *command: str) -> RunRecord:
+    return await start_supervised(list(command), record=directory / "run.json", log=directory / "run.log")
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,17 @@ async def test_record_tells_how_it_ended(tmp_path: Path, program: str, status: i
 
     assert ended.exit_status == status
     assert (ended.process, ended.started) == (started.process, started.started)
+
+
+async def test_command_that_ends_at_once(tmp_path: Path) -> None:
+    """A command that has ended before anybody looks leaves the same record as one that runs for long."""
+    for _ in range(3):
+        started = await start_command(tmp_path, "/bin/sh", "-c", "exit 3")
+
+        ended = await wait_for_end(tmp_path / "run.json")
+
+        assert (ended.process, ended.exit_status) == (started.process, 3)
+        assert not ended.process.is_running()
 
 
 async def test_command_runs_detached(tmp_path: Path) -> None:

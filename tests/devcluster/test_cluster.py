@@ -17,7 +17,8 @@ from trainer.devcluster.kubelet import PodNetworkMode
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = ["env", "--default-signal=HUP", sys.executable, "-m", "trainer.devcluster", "--no-kubelet"]
+# Jobs that a script runs in the background ignore SIGINT, and their children with them.
+COMMAND = ["env", "--default-signal=HUP,INT", sys.executable, "-m", "trainer.devcluster", "--no-kubelet"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_life_of_the_process(number: signal.Signals, tmp_path: Path) -> None:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            assert line.startswith("cluster ready: https://127.0.0.1:")
+            assert line.startswith("cluster ready: https://127.0.0.1:"), (tmp_path / "stderr").read_text()
             assert line.endswith(f" kubeconfig={kubeconfig}\n")
             assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
             process.send_signal(number)

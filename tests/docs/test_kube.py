@@ -11,7 +11,7 @@ import anyio
 
 from trainer.kube import Manager
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
-from trainer.kube.testing import FakeClient, eventually
+from trainer.kube.testing import FakeClient, eventually, settle
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -50,7 +50,7 @@ async def test_the_test_that_the_page_shows() -> None:
 
 
 async def test_example_mends_and_follows() -> None:
-    """It writes the ConfigMap, mends it, follows the label, records events, and leaves other namespaces alone."""
+    """It writes the ConfigMap, mends it, follows the label to its end, records events, and leaves others alone."""
     client = FakeClient(namespace("a", team="blue"), namespace("b"))
     manager = Manager(client)
     load_example().TeamInfo(manager)
@@ -67,5 +67,12 @@ async def test_example_mends_and_follows() -> None:
         await client.patch(NAMESPACES, "a", {"metadata": {"labels": {"team": "red"}}})
         await eventually(lambda: team() == "red", within=5)
         await eventually(lambda: len(client.objects(EVENTS)) >= 2, within=5)
+        await client.patch(CONFIG_MAPS, "team-info", {"data": {"theirs": "stays"}}, "a")
+        await settle()
+        assert len(client.requests_of("apply")) == 3
+        await client.create(NAMESPACES, namespace("c", team="green"))
+        await eventually(lambda: client.find(CONFIG_MAPS, "team-info", "c") is not None, within=5)
+        await client.patch(NAMESPACES, "c", {"metadata": {"labels": {"team": None}}})
+        await eventually(lambda: client.find(CONFIG_MAPS, "team-info", "c") is None, within=5)
         tasks.cancel_scope.cancel()
     assert [obj["metadata"]["namespace"] for obj in client.objects(CONFIG_MAPS)] == ["a"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainer.kube import errors
-from trainer.kube.errors import ApiError, KubeError, error_from_status
+from trainer.kube.errors import ApiError, KubeError, causes_of, error_from_status
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,38 @@ def test_unknown_reasons_are_plain_api_errors() -> None:
     assert error.status_reason == "Teapot"
 
 
-@pytest.mark.parametrize("details", [None, "text", {}, {"causes": None, "retryAfterSeconds": "soon"}])
+@pytest.mark.parametrize(
+    "details",
+    [
+        None,
+        "text",
+        {},
+        {"causes": None, "retryAfterSeconds": "soon"},
+        {"retryAfterSeconds": -5},
+        {"retryAfterSeconds": 10**400},
+    ],
+)
 def test_broken_details_are_no_details(details: Any) -> None:
     """Whatever stands between us and the server may answer anything."""
     error = error_from_status(503, {"details": details})
     assert error.causes == []
     assert error.retry_after_seconds is None
+    assert not error.has_cause("x")
+
+
+def test_causes_are_unwrapped() -> None:
+    """Task groups around task groups hide nothing."""
+    first, second = ValueError(), OSError()
+    assert causes_of(first) == (first,)
+    assert causes_of(ExceptionGroup("", [ExceptionGroup("", [first]), second])) == (first, second)
+
+
+@pytest.mark.parametrize("value", [None, 7, ["a"], {}], ids=["null", "number", "array", "object"])
+def test_broken_status_has_neither_reason_nor_message(value: Any) -> None:
+    """What is no text is left out, so that the error can be told and handled all the same."""
+    error = error_from_status(503, {"reason": value, "message": value, "details": {"causes": [value]}})
+    assert isinstance(error, errors.ServiceUnavailableError)
+    assert str(error) == "the API server answered with HTTP status 503"
     assert not error.has_cause("x")
 
 

@@ -33,17 +33,26 @@ class ProcessIdentity:
     def of(cls, pid: int) -> ProcessIdentity | None:
         """The process that has this pid now; None when there is none or it is a zombie."""
         try:
-            stat = Path(f"/proc/{pid}/stat").read_text()
+            state, start_time = _stat(pid)
         except (FileNotFoundError, ProcessLookupError):
             return None
-        state, *fields = stat.rpartition(")")[2].split()
-        if state in {"Z", "X"}:
-            return None
-        return cls(pid, int(fields[18]), boot_id())
+        return None if state in {"Z", "X"} else cls(pid, start_time, boot_id())
+
+    @classmethod
+    def of_child(cls, pid: int) -> ProcessIdentity:
+        """A child of this process for which nobody has waited yet, whether or not it has ended."""
+        _, start_time = _stat(pid)
+        return cls(pid, start_time, boot_id())
 
     def is_running(self) -> bool:
         """Whether this very process still runs."""
         return ProcessIdentity.of(self.pid) == self
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """State and start time of a process (proc(5), fields 3 and 22); its name before them may have any character."""
+    state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return state, int(fields[18])
 
 
 @contextmanager

@@ -76,11 +76,7 @@ def _supervise(record: Path, log: Path, command: list[str], started_signal: int)
     except OSError as error:
         os.write(started_signal, f"{error}\n".encode())
         return
-    identity = ProcessIdentity.of(child.pid)
-    if identity is None:
-        os.write(started_signal, f"it ended at once; see {log}\n".encode())
-        return
-    run = RunRecord(identity, datetime.now(UTC))
+    run = RunRecord(ProcessIdentity.of_child(child.pid), datetime.now(UTC))
     run.write(record)
     os.close(started_signal)
     replace(run, exit_status=child.wait()).write(record)

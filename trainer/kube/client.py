@@ -1,4 +1,11 @@
-"""The client protocol: everything that the machinery and its users ask of an API server."""
+"""The client protocol: everything that the machinery and its users ask of an API server.
+
+It is the wire, and caches nothing: cached reads are a `Lister`'s. Of controller-runtime's client these are left out:
+dry runs, since a controller that only tries is a test's business; field validation, since the server's default is to
+warn and its warnings are logged; wrappers that add a field owner or a namespace, since each request names its own;
+retries on conflict and create-or-update, since server-side apply needs neither and a reconcile that met a conflict is
+repeated with what is there by then.
+"""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ class ApiError(KubeError):
     @property
     def causes(self) -> list[dict[str, Any]]:
         """`details.causes`: one entry per wrong field, with reason, message and field."""
-        causes: list[dict[str, Any]] = self._details.get("causes") or []
-        return causes
+        causes = self._details.get("causes")
+        return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ class ApiError(KubeError):
     def retry_after_seconds(self) -> float | None:
         """`details.retryAfterSeconds` or the Retry-After header, when the server asked for a pause."""
         seconds = self._details.get("retryAfterSeconds")
-        return float(seconds) if isinstance(seconds, int | float) else None
+        return float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None
 
     @property
     def _details(self) -> dict[str, Any]:
@@ -223,9 +223,21 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }  # fmt: skip
 
 
+def causes_of(error: BaseException) -> tuple[BaseException, ...]:
+    """What went wrong: the error itself, or the failures that task groups have bundled in it."""
+    if not isinstance(error, BaseExceptionGroup):
+        return (error,)
+    return tuple(cause for part in error.exceptions for cause in causes_of(part))
+
+
 def error_from_status(code: int, status: dict[str, Any]) -> ApiError:
     """The typed error for a Status body: by `reason`, else by HTTP code, else a plain `ApiError`."""
-    reason = status.get("reason") or ""
-    message = status.get("message") or f"the API server answered with HTTP status {code}"
+    reason, message = _text(status, "reason"), _text(status, "message")
+    message = message or f"the API server answered with HTTP status {code}"
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code) or ApiError
     return kind(code, message, reason=reason, status=status)
+
+
+def _text(status: dict[str, Any], field: str) -> str:
+    value = status.get(field)
+    return value if isinstance(value, str) else ""

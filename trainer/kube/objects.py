@@ -68,6 +68,12 @@ def is_being_deleted(obj: Mapping[str, Any]) -> bool:
     return bool(metadata_of(obj).get("deletionTimestamp"))
 
 
+def is_at_its_end(obj: Mapping[str, Any]) -> bool:
+    """Whether the deletion waits for nothing more, so that the server has removed the object with this very state."""
+    metadata = metadata_of(obj)
+    return is_being_deleted(obj) and not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
+
+
 def owner_references_of(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
     """`metadata.ownerReferences`; empty when absent."""
     return cast("list[dict[str, Any]]", metadata_of(obj).get("ownerReferences") or [])

@@ -43,6 +43,8 @@ class Collected(Generic[_T]):
 
     items: list[_T]
     resource_version: str
+    pages: int = 1
+    """In how many answers it came."""
 
 
 async def in_slices(items: Iterable[_T]) -> AsyncIterator[_T]:
@@ -63,9 +65,11 @@ async def collect(
     convert: Callable[[RawJson], _T],
     *,
     resource_version: str = "",
+    always_in_pages: bool = False,
 ) -> Collected[_T]:
     """Read all pages; `convert` has dealt with each object before the next page is fetched, which keeps memory low.
 
+    Pages are asked for when the list may be the newest or any; others only with `always_in_pages`.
     A continue token that expires on the way (410) leads to one unpaged request, since the rest of the snapshot is gone.
 
     Raises:
@@ -73,7 +77,8 @@ async def collect(
     """
     items: list[_T] = []
     # The limit would make the server read an exact version, which may be compacted, from its storage (API Concepts).
-    limit = PAGE_SIZE if resource_version in {"", "0"} else 0
+    limit = PAGE_SIZE if always_in_pages or resource_version in {"", "0"} else 0
+    pages = 0
     options = ListOptions(resource_version=resource_version, limit=limit)
     while True:
         try:
@@ -83,10 +88,11 @@ async def collect(
                 raise
             page = await source.list_page(resource, selection, ListOptions(resource_version=resource_version))
             items = []
+        pages += 1
         async for raw in in_slices(page.raw_items):
             items.append(convert(raw))
         if not page.continue_token:
-            return Collected(items, page.resource_version)
+            return Collected(items, page.resource_version, pages)
         options = ListOptions(limit=_next_limit(page), continue_token=page.continue_token)
 
 
@@ -107,4 +113,6 @@ def _unchanged(raw: RawJson) -> RawJson:
 
 def _next_limit(page: ObjectList) -> int:
     size = sum(len(memoryview(raw)) for raw in page.raw_items)
-    return max(1, min(PAGE_SIZE, PAGE_BYTES * len(page.raw_items) // max(size, 1)))
+    if size == 0:
+        return PAGE_SIZE
+    return max(1, min(PAGE_SIZE, PAGE_BYTES * len(page.raw_items) // size))

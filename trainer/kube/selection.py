@@ -62,4 +62,6 @@ def _field(obj: Mapping[str, Any], path: str) -> str:
     value: Any = obj
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, bool):
+        return str(value).lower()
     return "" if value is None else str(value)

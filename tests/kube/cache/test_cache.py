@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.kube.objects import job, pod
 from trainer.kube.cache.cache import Cache
+from trainer.kube.cache.informer import InformerRemovedError
+from trainer.kube.errors import ForbiddenError, GoneError, TransportError
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import ObjectKey
-from trainer.kube.resource import JOBS, PODS
+from trainer.kube.resource import JOBS, PODS, SECRETS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
@@ -59,8 +64,10 @@ async def test_own_writes_reach_every_informer_that_selects_them(cache: Cache) -
 async def test_answers_of_another_kind_are_no_objects_of_the_cache(cache: Cache) -> None:
     """A Scale or a Binding that answers a write to a subresource is not taken for the object."""
     lister = cache.informer(PODS).lister
-    cache.wrote(PODS, {"kind": "Scale", "metadata": {"name": "a", "namespace": "ns", "resourceVersion": "9"}})
+    with capture_logs() as logs:
+        cache.wrote(PODS, {"kind": "Scale", "metadata": {"name": "a", "namespace": "ns", "resourceVersion": "9"}})
     assert lister.list() == []
+    assert logs == []
 
 
 async def test_cache_runs_once(cache: Cache, background: Background) -> None:
@@ -106,6 +113,39 @@ async def test_informer_may_be_removed_before_it_runs(cache: Cache, client: Fake
     assert client.requests == []
 
 
+async def test_nobody_waits_for_a_removed_informer(cache: Cache, client: FakeClient, background: Background) -> None:
+    """Waiting for all goes on without it; who waits for it alone is told."""
+    client.fail_next(ForbiddenError(403, "no"), resource=PODS)
+    pods = cache.informer(PODS)
+    cache.informer(JOBS)
+    background(cache.run())
+    everything = background(cache.wait_for_sync())
+    await settle()
+    assert not everything.done()
+    cache.remove(PODS)
+    await everything
+    with pytest.raises(InformerRemovedError, match="the informer of pods was removed before it synced"):
+        await pods.wait_for_sync()
+
+
+@pytest.mark.parametrize("before_start", [True, False], ids=["started-with-the-cache", "started-later"])
+async def test_removed_informer_is_freed(
+    client: FakeClient, clock: ManualClock, background: Background, before_start: bool
+) -> None:
+    """Neither the cache nor its series keep the objects of an informer that nobody else keeps."""
+    cache = Cache(client, clock=clock, metrics=Metrics())
+    if before_start:
+        cache.informer(PODS)
+    background(cache.run())
+    await settle()
+    removed = weakref.ref(cache.informer(PODS))
+    await cache.wait_for_sync()
+    cache.remove(PODS)
+    await settle()
+    gc.collect()
+    assert removed() is None
+
+
 async def test_malformed_selector_is_refused(cache: Cache) -> None:
     """A selector that the server would refuse is refused at once."""
     with pytest.raises(ValueError, match="selector"):
@@ -134,3 +174,37 @@ async def test_series_tell_how_the_watch_is(client: FakeClient, clock: ManualClo
     assert sample("watch_event_age_seconds") == 89
     await clock.advance(1)
     assert sample("watch_restarts_total", reason="silent") == 1
+    client.add(pod("c"))
+    await settle()
+    client.end_watches()
+    await settle()
+    assert sample("watch_restarts_total", reason="closed") == 1
+    client.end_watches(GoneError(410, "too old"))
+    await clock.advance(1)
+    assert sample("watch_restarts_total", reason="gone") == 1
+    assert sample("lists_total") == 2
+    client.end_watches(TransportError("reset"))
+    await settle()
+    assert sample("watch_restarts_total", reason="error") == 1
+
+
+async def test_what_hinders_several_copies_is_said_once(
+    cache: Cache, client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """An unreachable server is one message that names the resources; what concerns one resource stands by itself."""
+    cache.informer(PODS)
+    cache.informer(JOBS)
+    cache.informer(SECRETS)
+    client.faults.fail(TransportError("connection refused"), resource=PODS, times=None)
+    client.faults.fail(TransportError("connection refused"), resource=JOBS, times=None)
+    client.faults.fail(statuses.not_served(), resource=SECRETS, times=None)
+    background(cache.run())
+    await settle()
+    assert cache.problem == (
+        "pods, jobs.batch could not be listed or watched: connection refused; "
+        "secrets is not served by the API server: install the Secret CRD"
+    )
+    client.faults.clear()
+    await clock.advance(10)
+    await cache.wait_for_sync()
+    assert cache.problem is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import json
 from typing import Any
 
 import msgspec
@@ -81,6 +83,66 @@ def test_compact_keeps_what_matters(obj: dict[str, Any], expected: dict[str, Any
     cached = compact(obj)
     assert cached.decode() == expected
     assert (cached.labels, cached.owner_references, cached.key) == ({}, (), ObjectKey("", "a"))
+
+
+MANAGED = [{"manager": "m", "fieldsV1": {"f:spec": {'k:{"name":"]}"}': {}}}}]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        pytest.param({"managedFields": MANAGED, "name": "a"}, id="first"),
+        pytest.param({"name": "a", "managedFields": MANAGED, "uid": "u"}, id="between"),
+        pytest.param({"name": "a", "managedFields": MANAGED}, id="last"),
+        pytest.param({"managedFields": MANAGED}, id="alone"),
+        pytest.param({"name": "a", "managedFields": []}, id="empty"),
+        pytest.param({"name": "a", "managedFields": None}, id="null"),
+        pytest.param({"name": "a"}, id="none"),
+    ],
+)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"text": "plain"}, id="plain"),
+        pytest.param({"text": 'a "managedFields":[] in text'}, id="in-a-text"),
+        pytest.param({"key": "managedFields"}, id="as-a-text"),
+        pytest.param({"metadata": {"managedFields": MANAGED}}, id="in-the-spec"),
+    ],
+)
+@pytest.mark.parametrize(
+    "types",
+    [
+        pytest.param({}, id="item-of-a-list"),
+        pytest.param({"kind": "Pod", "apiVersion": "v1"}, id="with-types"),
+        pytest.param({"apiVersion": "v1"}, id="without-kind"),
+        pytest.param({"kind": None}, id="null-kind"),
+    ],
+)
+@pytest.mark.parametrize("spec_first", [False, True], ids=["metadata-first", "spec-first"])
+@pytest.mark.parametrize("write", [msgspec.json.encode, lambda obj: json.dumps(obj, indent=1).encode()])
+def test_only_the_managed_fields_of_the_metadata_go(
+    metadata: dict[str, Any], spec: dict[str, Any], types: dict[str, Any], spec_first: bool, write: Any
+) -> None:
+    """However the object is written, each key is there once, and nothing but metadata.managedFields is missing."""
+    parts = [("metadata", metadata), ("spec", spec)]
+    cached = CachedObject.compact(write(types | dict(reversed(parts) if spec_first else parts)), "v1", "Pod")
+    kept = {name: value for name, value in metadata.items() if name != "managedFields"}
+    assert json.loads(cached.raw, object_pairs_hook=_unique) == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": kept,
+        "spec": spec,
+    }
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
+
+
+def test_the_garbage_collector_does_not_visit_it() -> None:
+    """A cache of many objects does not make collections longer by as many."""
+    assert not gc.is_tracked(compact(FULL))
 
 
 def test_metadata_only_drops_the_rest() -> None:

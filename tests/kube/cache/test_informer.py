@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+import anyio
+import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
 from tests.kube.objects import pod
+from trainer.kube import pager
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
 from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError, TransportError
@@ -17,7 +21,10 @@ from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, ManualClock, settle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.kube.conftest import Background
+    from trainer.kube.cache.registration import Registration
 
 
 class RecordingHandler:
@@ -146,6 +153,119 @@ async def test_changes_while_a_late_handler_is_told_come_after(informer: Informe
     assert late.calls == ["initial add a", "initial add b", "initial add c", "delete c"]
 
 
+async def test_handler_added_while_the_first_list_is_told_misses_nothing(
+    client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """It is told of all objects, those included that others have been told of before it came."""
+    informer = Informer(client, PODS, clock=clock)
+    late = RecordingHandler()
+
+    class Adding(RecordingHandler):
+        def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+            super().on_add(obj, initial=initial)
+            if obj.key.name == "b":
+                registrations.append(informer.add_handler(late))
+
+    registrations = [informer.add_handler(Adding())]
+    background(informer.run())
+    await informer.wait_for_sync()
+    await registrations[1].wait_for_sync()
+    assert sorted(late.calls) == ["initial add a", "initial add b", "initial add c"]
+
+
+@pytest.fixture
+def sliced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work on many objects gives way to other tasks after each one."""
+    monkeypatch.setattr(pager, "SLICE", -1.0)
+
+
+@pytest.mark.usefixtures("sliced")
+async def test_handler_that_comes_while_a_later_list_is_told(informer: Informer) -> None:
+    """It is told of what is on the list once, and of nothing that the list shows to be gone."""
+    late = RecordingHandler()
+
+    class Adding(RecordingHandler):
+        def on_delete(self, obj: CachedObject, *, stale: bool) -> None:
+            if not registrations:
+                registrations.append(informer.add_handler(late))
+
+    registrations: list[Registration] = []
+    await informer.add_handler(Adding()).wait_for_sync()
+    await informer.replace([CachedObject.of(pod(f"p{number}", resourceVersion="9")) for number in range(20)], "9")
+    await registrations[0].wait_for_sync()
+    assert late.calls == [f"initial add p{number}" for number in range(20)]
+
+
+@pytest.mark.usefixtures("sliced")
+async def test_resync_leaves_out_what_is_deleted_meanwhile(informer: Informer, clock: ManualClock) -> None:
+    """No update comes after the deletion of an object."""
+
+    class Deleting(RecordingHandler):
+        def on_update(self, old: CachedObject, new: CachedObject) -> None:
+            super().on_update(old, new)
+            informer.remove(CachedObject.of(pod("c", "other", resourceVersion="9")))
+
+    handler = Deleting()
+    await informer.add_handler(handler).wait_for_sync()
+    handler.take()
+    await clock.advance(11 * 3600)
+    assert handler.calls[:3] == ["resync ns/a", "delete c", "resync ns/b"]
+    assert "resync other/c" not in handler.calls
+
+
+@pytest.mark.usefixtures("sliced")
+async def test_replacement_gives_way_to_other_tasks(informer: Informer) -> None:
+    """Neither storing a long list nor telling of it holds up the event loop, and readers see all or nothing of it."""
+    sizes: list[int] = []
+
+    async def look() -> None:
+        while True:
+            sizes.append(len(informer.lister.keys()))
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(look)
+        await informer.replace([CachedObject.of(pod(f"p{number}", resourceVersion="9")) for number in range(50)], "9")
+        tasks.cancel_scope.cancel()
+    assert set(sizes) == {3, 50}
+    assert sizes.count(3) >= 50
+    assert sizes.count(50) >= 50
+
+
+async def test_handler_may_leave_while_it_is_told_what_is_known(informer: Informer) -> None:
+    """It is not told the rest."""
+
+    class Leaving(RecordingHandler):
+        def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+            super().on_add(obj, initial=initial)
+            informer.remove_handler(registration)
+
+    leaving = Leaving()
+    registration = informer.add_handler(leaving)
+    await settle()
+    assert leaving.calls == ["initial add a"]
+
+
+async def test_handler_removed_by_another_is_not_told_of_the_same_change(
+    informer: Informer, client: FakeClient
+) -> None:
+    """Once `remove_handler` has returned, the handler is never called."""
+    leaving = RecordingHandler()
+
+    class Removing(RecordingHandler):
+        def on_add(self, obj: CachedObject, *, initial: bool) -> None:
+            if not initial:
+                informer.remove_handler(registration)
+
+    informer.add_handler(Removing())
+    registration = informer.add_handler(leaving)
+    await registration.wait_for_sync()
+    leaving.take()
+    client.add(pod("d"))
+    await settle()
+    assert leaving.take() == []
+
+
 async def test_removed_handler_is_told_nothing_more(informer: Informer, client: FakeClient) -> None:
     """A handler that is gone costs nothing."""
     leaving = RecordingHandler()
@@ -169,6 +289,24 @@ async def test_resync_tells_of_every_object_again(
     assert {request.verb for request in client.requests[before:]} <= {"watch"}
 
 
+@pytest.mark.parametrize("period", [0, -1, 0.5])
+def test_resync_of_less_than_a_second_is_refused(client: FakeClient, period: float) -> None:
+    """It would do nothing else; who wants none says so."""
+    with pytest.raises(ValueError, match=r"resync_period of pods is .*: use at least 1 s, or math.inf for no resync"):
+        Informer(client, PODS, resync_period=period)
+
+
+async def test_resync_may_be_off(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """An infinite period is never over."""
+    informer, handler = Informer(client, PODS, clock=clock, resync_period=math.inf), RecordingHandler()
+    informer.add_handler(handler)
+    background(informer.run())
+    await informer.wait_for_sync()
+    handler.take()
+    await clock.advance(24 * 3600)
+    assert handler.take() == []
+
+
 async def test_repeated_and_overtaken_states_are_ignored(informer: Informer, handler: RecordingHandler) -> None:
     """A watch that is opened anew at an earlier version may repeat itself; the copy never goes back."""
     handler.take()
@@ -177,6 +315,9 @@ async def test_repeated_and_overtaken_states_are_ignored(informer: Informer, han
     informer.put(CachedObject.of(pod("a", resourceVersion="8", labels={"old": "state"})))
     informer.remove(CachedObject.of(pod("a", resourceVersion="7")))
     assert len(handler.take()) == 2
+    informer.put(CachedObject.of(pod("b", resourceVersion="9")))
+    informer.remove(CachedObject.of(pod("b", resourceVersion="9")))
+    assert handler.take()[-1] == "delete b"
     cached = informer.lister.peek(ObjectKey("ns", "a"))
     assert cached is not None
     assert cached.resource_version == "9"
@@ -199,6 +340,44 @@ async def test_transform_sees_objects_before_they_are_stored(
     informer.wrote(pod("written", labels={"x": "y"}, resourceVersion="99", uid="u"))
     assert len(informer.lister.list()) == 5
     assert not any("labels" in obj["metadata"] for obj in informer.lister.list())
+
+
+def _fail(_: Object) -> Object:
+    raise KeyError("spec")
+
+
+def _rename(obj: Object) -> Object:
+    return obj | {"metadata": obj["metadata"] | {"name": "renamed"}}
+
+
+@pytest.mark.parametrize(
+    ("transform", "reason"),
+    [
+        pytest.param(_fail, "the transform of ns/odd failed: KeyError('spec')", id="raises"),
+        pytest.param(_rename, "the transform of ns/odd must keep its namespace, name, uid and", id="renames"),
+    ],
+)
+async def test_failing_transform_harms_one_object(
+    client: FakeClient,
+    clock: ManualClock,
+    background: Background,
+    transform: Callable[[Object], Object],
+    reason: str,
+) -> None:
+    """Event and own write of that object are skipped with a warning, all others go on."""
+    informer = Informer(
+        client, PODS, clock=clock, transform=lambda obj: transform(obj) if name_of(obj) == "odd" else obj
+    )
+    background(informer.run())
+    await informer.wait_for_sync()
+    with capture_logs() as logs:
+        client.add(pod("odd"))
+        client.add(pod("d"))
+        await settle()
+        informer.wrote(pod("odd", resourceVersion="99"))
+    assert {name_of(obj) for obj in informer.lister.list()} == {"a", "b", "c", "d"}
+    assert [entry["event"] for entry in logs] == ["skipped watch event", "cannot show own write"]
+    assert all(entry["reason"].startswith(reason) for entry in logs)
 
 
 async def test_metadata_only_copy(client: FakeClient, clock: ManualClock, background: Background) -> None:

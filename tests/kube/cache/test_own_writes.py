@@ -48,7 +48,8 @@ def shown(informer: Informer) -> str | None:
     return None if obj is None else obj["value"]
 
 
-DELETION = "2026-01-01T00:00:00Z"
+DELETED: dict[str, Any] = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+WAITING: dict[str, Any] = DELETED | {"finalizers": ["example.com/wait"]}
 
 
 @pytest.mark.parametrize(
@@ -72,13 +73,27 @@ DELETION = "2026-01-01T00:00:00Z"
         pytest.param([("put", 3), ("deleted", None), ("put", 4)], None, id="gone-and-watch-behind"),
         pytest.param([("put", 3), ("deleted", None), ("remove", 6)], None, id="gone-and-shown"),
         pytest.param([("put", 3), ("deleted", None), ("wrote", state(8, uid="v", value="w"))], "w", id="made-anew"),
-        pytest.param(
-            [("put", 3), ("deleted", state(5, value="d", deletionTimestamp=DELETION))], "d", id="waits-for-finalizers"
-        ),
-        pytest.param(
-            [("put", 3), ("deleted", state(5, value="d", deletionTimestamp=DELETION)), ("put", 4)], "d", id="and-behind"
-        ),
+        pytest.param([("put", 3), ("deleted", state(5, value="d", **WAITING))], "d", id="waits-for-finalizers"),
+        pytest.param([("put", 3), ("deleted", state(5, value="d", **WAITING)), ("put", 4)], "d", id="and-behind"),
         pytest.param([("put", 3), ("deleted", state(5, value="d"))], None, id="answered-with-the-last-state"),
+        pytest.param(
+            [("put", 3), ("deleted", state(5, value="d", deletionGracePeriodSeconds=30, **DELETED))],
+            "d",
+            id="waits-for-its-grace-period",
+        ),
+        pytest.param(
+            [("put", 3), ("deleted", state(5, deletionGracePeriodSeconds=0, **DELETED))], None, id="waits-for-nothing"
+        ),
+        pytest.param(
+            [("put", 3), ("deleted", state(5, **WAITING)), ("wrote", state(6, **DELETED))],
+            None,
+            id="last-finalizer-goes",
+        ),
+        pytest.param(
+            [("put-other", 9), ("wrote", state(6, **DELETED))],
+            "9",
+            id="last-finalizer-goes-and-the-name-is-taken-again",
+        ),
         pytest.param([("deleted", None)], None, id="deleted-what-is-not-known"),
         pytest.param([("put", 3), ("deleted", None), ("list", 9)], None, id="deleted-and-listed"),
         pytest.param([("put", 3), ("deleted", None), ("remove", 4), ("put-other", 6)], "6", id="made-anew-by-others"),
@@ -86,17 +101,17 @@ DELETION = "2026-01-01T00:00:00Z"
             [("put-other", 6), ("deleted", None)], "6", id="answer-to-a-deletion-comes-after-the-name-is-taken-again"
         ),
         pytest.param(
-            [("wrote", state(6, uid="other", value="w")), ("deleted", state(5, deletionTimestamp=DELETION))],
+            [("wrote", state(6, uid="other", value="w")), ("deleted", state(5, **WAITING))],
             "w",
             id="and-so-does-one-with-the-object",
         ),
         pytest.param(
-            [("put", 6), ("deleted", state(5, value="d", deletionTimestamp=DELETION))],
+            [("put", 6), ("deleted", state(5, value="d", **WAITING))],
             "6",
             id="watch-has-shown-the-deletion-and-more",
         ),
         pytest.param(
-            [("put", 3), ("deleted", state(5, value="d", deletionTimestamp=DELETION)), ("deleted", None), ("put", 5)],
+            [("put", 3), ("deleted", state(5, value="d", **WAITING)), ("deleted", None), ("put", 5)],
             None,
             id="gone-after-waiting",
         ),

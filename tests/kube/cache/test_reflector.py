@@ -12,14 +12,16 @@ from structlog.testing import capture_logs
 from tests.kube.objects import pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.reflector import IDLE, WATCH_SECONDS, Listing, Reflector, State, Streaming, Watching
-from trainer.kube.client import DEFAULT_WATCH, EventType, ListOptions, WatchEvent, WatchOptions
+from trainer.kube.client import DEFAULT_WATCH, EventType, ListOptions, ObjectList, WatchEvent, WatchOptions
 from trainer.kube.errors import (
     ApiError,
     BadRequestError,
     ForbiddenError,
     GoneError,
+    InternalError,
     InvalidError,
     KubeError,
+    MethodNotAllowedError,
     NotFoundError,
     ServerTimeoutError,
     TooManyRequestsError,
@@ -27,7 +29,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -257,6 +259,17 @@ async def test_compacted_history_leads_to_a_fresh_list(
     assert (options.resource_version, options.send_initial_events) == ("2", True)
 
 
+async def test_410_after_a_broken_connection_is_answered_at_once(
+    reflector: Reflector, client: FakeClient, stepping: Stepping
+) -> None:
+    """The pause that the broken connection has cost is not paid again."""
+    client.fail_next(TransportError("connection reset"))
+    await stepping.start(Watching("2"))
+    await stepping.finish()
+    client.fail_next(TOO_OLD, verb="watch")
+    assert await reflector.step(Watching("2")) == Streaming("2")
+
+
 async def test_repeated_410_backs_off(
     reflector: Reflector, client: FakeClient, clock: ManualClock, stepping: Stepping
 ) -> None:
@@ -293,6 +306,19 @@ async def test_an_open_watch_clears_the_error(reflector: Reflector, client: Fake
     assert has_failed(reflector)
     await stepping.start(Watching("2"))
     assert reflector.last_error is None
+
+
+async def test_initial_events_clear_the_error_when_they_have_ended(
+    reflector: Reflector, client: FakeClient, stepping: Stepping
+) -> None:
+    """Until then there is nothing that one could rely on."""
+    client.fail_next(TransportError("refused"))
+    await stepping.start(Streaming(""))
+    await stepping.finish()
+    client.faults.streaming_lists = StreamingLists.IGNORED
+    await stepping.start(Streaming(""))
+    assert stepping.is_running
+    assert has_failed(reflector)
 
 
 async def test_silent_connection_is_given_up(
@@ -337,6 +363,7 @@ async def test_streaming_list_goes_on_as_the_watch(
     [
         pytest.param(InvalidError(422, "sendInitialEvents is forbidden for watch"), id="feature-off"),
         pytest.param(BadRequestError(400, "unknown parameter"), id="other-refusal"),
+        pytest.param(MethodNotAllowedError(405, "not like this"), id="method-not-allowed"),
     ],
 )
 async def test_server_without_streaming_lists_is_listed(
@@ -376,7 +403,7 @@ def bookmark(version: str, *, end: bool = False) -> WatchEvent:
     return WatchEvent.of(EventType.BOOKMARK, {"kind": "Pod", "metadata": {"resourceVersion": version} | annotations})
 
 
-ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETED
+ADDED, MODIFIED, DELETED, BOOKMARK = EventType.ADDED, EventType.MODIFIED, EventType.DELETED, EventType.BOOKMARK
 
 
 @pytest.mark.parametrize(
@@ -389,7 +416,6 @@ ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETE
                 watch_event(ADDED, "a", "3"),
                 watch_event(MODIFIED, "a", "8"),
                 watch_event(DELETED, "b", "9"),
-                bookmark("9"),
                 bookmark("9", end=True),
                 bookmark("12"),
             ],
@@ -410,6 +436,10 @@ ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETE
                 WatchEvent.of(ADDED, {"kind": "Table", "metadata": {"resourceVersion": "6"}}),
                 WatchEvent.of(ADDED, {"kind": "Pod"}),
                 WatchEvent.of(ADDED, pod("without-version")),
+                WatchEvent(BOOKMARK, b"null"),
+                WatchEvent(BOOKMARK, b'{"metadata":[]}'),
+                WatchEvent(BOOKMARK, b'{"metadata":{"resourceVersion":7}}'),
+                WatchEvent(BOOKMARK, b'{"metadata":{}}'),
                 watch_event(ADDED, "a", "7"),
             ],
             [("put", "a")],
@@ -420,9 +450,37 @@ ADDED, MODIFIED, DELETED = EventType.ADDED, EventType.MODIFIED, EventType.DELETE
             Streaming("4"),
             [watch_event(ADDED, "a", "3"), TransportError("reset")],
             [],
-            Streaming("4"),
+            Listing("4"),
             id="broken-before-the-end-of-the-initial-events",
         ),
+        pytest.param(
+            Streaming(""),
+            [watch_event(ADDED, "a", "3"), TransportError("reset")],
+            [],
+            Listing("0"),
+            id="broken-before-the-end-of-the-first-initial-events",
+        ),
+        pytest.param(
+            Streaming("4"), [TransportError("reset")], [], Streaming("4"), id="broken-before-the-initial-events"
+        ),
+        pytest.param(
+            Streaming("4"),
+            [watch_event(ADDED, "a", "3"), bookmark("9"), bookmark("9", end=True)],
+            [],
+            Listing("0"),
+            id="bookmark-before-the-end-of-the-initial-events",
+        ),
+        pytest.param(
+            Streaming(""),
+            [watch_event(ADDED, "a", "3"), bookmark("9", end=True), BadRequestError(400, "invalid version")],
+            [("replace", "a"), ("caught up", "9")],
+            Streaming(""),
+            id="version-refused-after-the-initial-events",
+        ),
+        pytest.param(Watching("4"), [InvalidError(422, "illegal version")], [], Streaming(""), id="version-refused"),
+        pytest.param(Watching("4"), [TOO_LARGE], [], Streaming(""), id="version-of-the-future"),
+        pytest.param(Watching("4"), [ServerTimeoutError(504, "slow")], [], Watching("4"), id="timeout"),
+        pytest.param(Watching("4"), [InternalError(500, "boom")], [], Watching("4"), id="internal-error"),
         pytest.param(
             Streaming("4"),
             [watch_event(ADDED, "a", "3")],
@@ -474,6 +532,47 @@ async def test_server_that_ignores_streaming_lists_is_listed(
     await clock.advance(IDLE)
     await stepping.finish()
     assert await reflector.step(Streaming("")) == Listing("0")
+
+
+async def test_bookmarks_of_a_server_that_ignores_streaming_lists_do_not_keep_it_waiting(
+    reflector: Reflector, sink: RecordingSink, client: FakeClient, clock: ManualClock, stepping: Stepping
+) -> None:
+    """A bookmark that does not mark the end shows at once that no mark will come; lists are read in pages for good."""
+    client.faults.streaming_lists = StreamingLists.IGNORED
+    await stepping.start(Streaming(""))
+    client.faults.send_bookmarks()
+    await settle()
+    assert stepping.state == Listing("0")
+    assert await reflector.step(Streaming("")) == Listing("0")
+    assert reflector.last_error is None
+
+
+class Lists:
+    """Answers lists in two pages, as far as it has no watch cache and a limit is set."""
+
+    def __init__(self, *, has_watch_cache: bool) -> None:
+        self._has_watch_cache = has_watch_cache
+        self.limits: list[int] = []
+
+    async def list_page(self, resource: Resource, selection: Selection, options: ListOptions) -> ObjectList:
+        self.limits.append(options.limit)
+        is_last = self._has_watch_cache or not options.limit or bool(options.continue_token)
+        return ObjectList([], "7", "" if is_last else "token")
+
+
+@pytest.mark.parametrize(
+    ("has_watch_cache", "limits"),
+    [pytest.param(True, [500, 0], id="watch-cache"), pytest.param(False, [500, 500, 500, 500], id="no-watch-cache")],
+)
+async def test_relist_is_paged_where_the_server_has_no_watch_cache(
+    clock: ManualClock, sink: RecordingSink, has_watch_cache: bool, limits: list[int]
+) -> None:
+    """A server that pages a list of any version is asked to page one of a certain version as well."""
+    lists = Lists(has_watch_cache=has_watch_cache)
+    reflector = Reflector(lists, PODS, EVERYTHING, sink, clock=clock, convert=convert)  # type: ignore[arg-type]
+    assert await reflector.step(Listing("0")) == Watching("7")
+    assert await reflector.step(Listing("7")) == Watching("7")
+    assert lists.limits == limits
 
 
 async def test_watch_that_ends_at_once_backs_off(

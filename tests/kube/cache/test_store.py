@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.kube.objects import owned_by, pod
 from trainer.kube.cache.cached_object import CachedObject
@@ -78,6 +79,17 @@ def test_index_follows_changes_and_removals(store: Store, lister: Lister) -> Non
     assert lister.by_index(CONTROLLER_UID, "1") == []
 
 
+def test_failing_index_function_harms_one_object(store: Store, lister: Lister) -> None:
+    """An object on which it raises is stored, found otherwise, and logged with its key."""
+    store.add_index("node", lambda obj: [obj["spec"]["nodeName"]] if obj.key.name == "new" else [])
+    with capture_logs() as logs:
+        store.put(CachedObject.of(pod("new", "one")))
+    assert (logs[0]["event"], logs[0]["index"], logs[0]["key"]) == ("index function failed", "node", "one/new")
+    store.put(CachedObject.of(pod("new", "one", labels={"app": "x"}) | {"spec": {"nodeName": "n"}}))
+    assert names(lister.by_index("node", "n")) == ["new"]
+    assert names(lister.list("one")) == ["a", "b", "new"]
+
+
 def test_unknown_index_is_an_error(store: Store, lister: Lister) -> None:
     """A misspelt index is told apart from an empty one."""
     with pytest.raises(KeyError, match="no index 'node'"):
@@ -88,6 +100,18 @@ def test_index_names_are_unique(store: Store, lister: Lister) -> None:
     """The second index of a name is refused."""
     with pytest.raises(ValueError, match="exists already"):
         store.add_index(CONTROLLER_UID, lambda _: [])
+
+
+def test_size_is_that_of_what_is_stored(store: Store) -> None:
+    """Bytes follow additions, changes and removals."""
+    small, large = CachedObject.of(pod("n")), CachedObject.of(pod("n", labels={"long": "label"}))
+    before = store.size
+    store.put(small)
+    assert store.size == before + len(small.raw)
+    store.put(large)
+    assert store.size == before + len(large.raw)
+    store.remove(large.key)
+    assert store.size == before
 
 
 async def test_replacement_is_seen_whole(store: Store, lister: Lister) -> None:

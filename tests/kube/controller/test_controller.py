@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -395,6 +395,21 @@ async def test_keys_come_from_other_sources_too(manager: Manager, background: Ba
     assert reconciler.keys == [A]
 
 
+async def test_keys_of_another_type_are_refused(manager: Manager, background: Background) -> None:
+    """What a type checker would find shows where the key was made, and does not end a worker."""
+    keys: list[Any] = ["ns/a"]
+
+    async def feed(enqueue: Enqueue) -> None:
+        for key in keys:
+            enqueue(key)
+
+    controller = Controller("test", manager, Reconciler()).watches_source(Func(feed))
+    with pytest.raises(TypeError, match="'test' takes keys of type ObjectKey, not 'ns/a'"):
+        controller.enqueue(keys[0])
+    with pytest.raises(TypeError, match="takes keys of type ObjectKey"):
+        await controller.run()
+
+
 async def test_metadata_is_enough_for_a_watch(manager: Manager, client: FakeClient, background: Background) -> None:
     """A watch of metadata alone maps objects as any other."""
     reconciler = Reconciler()
@@ -452,6 +467,21 @@ async def test_wrong_construction_is_refused(manager: Manager) -> None:
         Controller("test", manager, reconcile)
     with pytest.raises(ValueError, match="at least 1"):
         Controller("other", manager, reconcile, max_concurrent_reconciles=0)
+
+
+def test_wiring_needs_no_event_loop() -> None:
+    """A program may put its controllers together before it runs anything."""
+    keys: list[ObjectKey] = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        keys.append(key)
+        controller.stop()
+
+    manager = Manager(FakeClient())
+    controller = Controller("test", manager, reconcile, reconcile_timeout=5).watches_nothing()
+    controller.enqueue(A)
+    anyio.run(controller.run)
+    assert keys == [A]
 
 
 async def test_controller_runs_once(manager: Manager) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import TYPE_CHECKING
 
 import anyio
@@ -55,6 +57,16 @@ async def test_one_timer_serves_all(time_limit: TimeLimit, clock: ManualClock) -
         await clock.advance(10)
     await clock.advance(100)
     assert clock.sleeping == []
+
+
+async def test_what_has_ended_is_forgotten(time_limit: TimeLimit) -> None:
+    """A long limit for many short pieces of work keeps nothing of them."""
+    with time_limit.limit() as scope:
+        await settle()
+    ended = weakref.ref(scope)
+    del scope
+    gc.collect()
+    assert ended() is None
 
 
 async def test_failures_pass_unchanged(time_limit: TimeLimit, clock: ManualClock) -> None:

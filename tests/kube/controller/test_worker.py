@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import math
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 import structlog
 from structlog.testing import capture_logs
@@ -79,10 +83,15 @@ class Bench:
             identity={"controller": "test", "controller_group": "batch", "controller_kind": "Job"},
             time_limit=time_limit,
         )
-        self.task = self._background(worker.run())
+        self.scope = anyio.CancelScope()
+        self.task = self._background(self._run(worker))
         self.queue.add(A)
         await settle()
         return reconciler
+
+    async def _run(self, worker: Worker) -> None:
+        with self.scope:
+            await worker.run()
 
     def sample(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"controller_runtime_{name}", {"controller": "test"} | labels)
@@ -282,10 +291,19 @@ async def test_what_is_no_result_is_named(bench: Bench) -> None:
     assert str(logs[0]["exc_info"]) == "the reconcile returned dict instead of Result or None"
 
 
-async def test_lost_leadership_is_neither_retried_nor_a_failure(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(LeadershipLostError("write refused"), id="alone"),
+        pytest.param(
+            ExceptionGroup("", [TransportError("no answer"), LeadershipLostError("write refused")]), id="among-others"
+        ),
+    ],
+)
+async def test_lost_leadership_is_neither_retried_nor_a_failure(bench: Bench, error: Exception) -> None:
     """The process is about to end; the next leader reconciles the key."""
     with capture_logs() as logs:
-        reconciler = await bench.start(LeadershipLostError("write refused"))
+        reconciler = await bench.start(error)
     assert [entry["log_level"] for entry in logs] == ["info"]
     assert bench.results() == {}
     assert bench.sample("reconcile_errors_total") == 0
@@ -337,17 +355,111 @@ async def test_shutdown_is_no_failure(bench: Bench, timeout: float | None) -> No
     """A reconcile that is cancelled because everything stops is not logged, counted or retried."""
     with capture_logs() as logs:
         await bench.start(anyio.sleep_forever, timeout=timeout)
-        bench.task.cancel()
+        bench.scope.cancel()
         await asyncio.wait([bench.task])
-    assert bench.task.cancelled()
     assert logs == []
     assert bench.results() == {}
     assert bench.queue.failures(A) == 0
     assert len(bench.queue) == 0
 
 
-async def test_stray_cancellation_does_not_end_the_worker(bench: Bench) -> None:
-    """A reconcile that awaited something cancelled by others is retried like any failure."""
-    reconciler = await bench.start(asyncio.CancelledError())
+def cancel_this_task() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+async def raise_cancelled() -> None:
+    raise asyncio.CancelledError
+
+
+async def cancel_itself() -> None:
+    cancel_this_task()
+    await anyio.lowlevel.checkpoint()
+
+
+async def cancel_itself_and_fail() -> None:
+    cancel_this_task()
+    raise TransportError("no answer")
+
+
+async def cancel_itself_and_return() -> None:
+    cancel_this_task()
+
+
+@pytest.mark.parametrize("timeout", [pytest.param(None, id="no-timeout"), pytest.param(30.0, id="timeout")])
+@pytest.mark.parametrize(
+    ("reconcile", "rounds"),
+    [
+        pytest.param(raise_cancelled, 2, id="awaited-something-cancelled"),
+        pytest.param(cancel_itself, 2, id="itself"),
+        pytest.param(cancel_itself_and_fail, 2, id="itself-and-failed"),
+        pytest.param(cancel_itself_and_return, 1, id="itself-and-returned"),
+    ],
+)
+async def test_stray_cancellation_does_not_end_the_worker(
+    bench: Bench, reconcile: Callable[[], Awaitable[None]], rounds: int, timeout: float | None
+) -> None:
+    """A reconcile that cancels itself, or awaits something cancelled, is retried if that was its end; others go on."""
+    reconciler = await bench.start(reconcile, timeout=timeout)
     await bench.clock.advance(1)
+    assert reconciler.keys == [A] * rounds
+    bench.queue.add(B)
+    await settle()
+    assert reconciler.keys[rounds:] == [B]
+    bench.scope.cancel()
+    await asyncio.wait([bench.task])
+
+
+async def swallow_cancellation() -> None:
+    with suppress(asyncio.CancelledError):
+        await anyio.sleep_forever()
+
+
+async def fail_when_cancelled() -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        raise TransportError("no answer")
+
+
+@pytest.mark.parametrize(
+    ("reconcile", "result"),
+    [
+        pytest.param(swallow_cancellation, "success", id="result"),
+        pytest.param(fail_when_cancelled, "error", id="error"),
+    ],
+)
+async def test_timeout_counts_whatever_the_reconcile_makes_of_it(
+    bench: Bench, reconcile: Callable[[], Awaitable[None]], result: str
+) -> None:
+    """The deadline has fired: that is seen in the metrics even if the reconcile answers for itself."""
+    await bench.start(reconcile, timeout=30)
+    await bench.clock.advance(30)
+    assert bench.sample("reconcile_timeouts_total") == 1
+    assert bench.results() == {result: 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param({"requeue_after": timedelta(seconds=5)}, "requeue_after must be seconds, not", id="timedelta"),
+        pytest.param({"requeue_after": "5"}, "requeue_after must be seconds, not '5'", id="text"),
+        pytest.param({"requeue_after": math.nan}, "requeue_after must be seconds, not nan", id="no-number"),
+        pytest.param({"priority": "high"}, "priority must be an integer, not 'high'", id="priority"),
+    ],
+)
+async def test_wrong_result_is_a_failure_of_the_reconcile(
+    bench: Bench, arguments: dict[str, Any], message: str
+) -> None:
+    """What a type checker would find does not end the worker, and the log names the field."""
+
+    async def answer() -> Result:
+        return Result(**arguments)
+
+    with capture_logs() as logs:
+        reconciler = await bench.start(answer)
+        await bench.clock.advance(1)
+    assert message in str(logs[0]["exc_info"])
     assert reconciler.keys == [A, A]
+    assert bench.sample("reconcile_panics_total") == 1

@@ -12,10 +12,13 @@ from structlog.testing import capture_logs
 from trainer.kube.election.leader_election import LeaderElectionOptions, LeaderElector
 from trainer.kube.election.lease import LeaseRecord
 from trainer.kube.errors import (
+    ApiError,
     ConflictError,
     ForbiddenError,
+    InternalError,
     KubeError,
     LeadershipLostError,
+    ServerTimeoutError,
     TransportError,
 )
 from trainer.kube.metrics import Metrics
@@ -273,6 +276,70 @@ async def test_lease_is_kept_after_a_write_without_answer(
     assert LeaseRecord.of(stored(server)).holder == "a"
 
 
+@pytest.mark.parametrize(
+    ("error", "is_released"),
+    [
+        pytest.param(ServerTimeoutError(504, "the request timed out"), False, id="timeout"),
+        pytest.param(InternalError(500, "etcdserver: request timed out"), False, id="internal"),
+        pytest.param(ConflictError(409, "modified"), True, id="conflict"),
+    ],
+)
+async def test_lease_is_kept_after_a_write_of_unknown_outcome(
+    server: FakeClient, a: Candidate, background: Background, error: ApiError, is_released: bool
+) -> None:
+    """A server that failed on a write may still carry it out; one that refused it does not."""
+    running = background(a.run())
+    await a.elector.wait_for_leadership()
+    with pytest.raises(ApiError):
+        async with a.elector.writing():
+            raise error
+    running.cancel()
+    await settle()
+    assert LeaseRecord.of(stored(server)).holder == ("" if is_released else "a")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(None, id="null"),
+        pytest.param({}, id="empty"),
+        pytest.param("free", id="text"),
+        pytest.param({"holderIdentity": None, "leaseDurationSeconds": None, "leaseTransitions": None}, id="nulls"),
+        pytest.param({"holderIdentity": ["x"], "leaseDurationSeconds": "15", "leaseTransitions": "1"}, id="types"),
+        pytest.param({"holderIdentity": "x", "leaseDurationSeconds": "15", "leaseTransitions": "1"}, id="held"),
+        pytest.param({"holderIdentity": "x", "leaseDurationSeconds": -1}, id="negative"),
+        pytest.param({"holderIdentity": "x", "acquireTime": 7, "renewTime": {}}, id="times"),
+    ],
+)
+async def test_damaged_lease_is_mended(
+    server: FakeClient, a: Candidate, clock: ManualClock, background: Background, spec: Any
+) -> None:
+    """What is no record counts as absent: a holder keeps the lease for the usual time, then it is written anew."""
+    metadata = {"name": "lease", "namespace": "ns"}
+    server.add({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec})
+    held = LeaseRecord.of(stored(server)).holder == "x"
+    background(a.run())
+    await clock.advance(DURATION - 0.5)
+    assert a.leads() is not held
+    await clock.advance(1)
+    assert a.leads()
+    assert stored(server)["spec"]["holderIdentity"] == "a"
+    assert stored(server)["spec"]["leaseDurationSeconds"] == DURATION
+
+
+async def test_release_without_answer_is_told(a: Candidate, clock: ManualClock, background: Background) -> None:
+    """The log says why the next leader has to wait."""
+    running = background(a.run())
+    await a.elector.wait_for_leadership()
+    a.link.is_stuck = True
+    with capture_logs() as logs:
+        running.cancel()
+        await clock.advance(5)
+    [warning] = [entry for entry in logs if entry["log_level"] == "warning"]
+    assert warning["event"] == "could not release the lease, it will expire"
+    assert warning["error"] == "no answer within 5 s"
+
+
 async def test_stop_of_a_candidate_leaves_the_lease_alone(
     server: FakeClient, a: Candidate, b: Candidate, clock: ManualClock, background: Background
 ) -> None:
@@ -314,6 +381,26 @@ async def test_leader_steps_down_before_its_lease_expires(
         assert str(a.link.error) in str(a.lost)
     await pass_time(clock, DURATION + DEADLINE, a, b)
     assert b.leads()
+
+
+async def test_time_counts_from_the_request(
+    server: FakeClient, a: Candidate, clock: ManualClock, background: Background, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others may have seen the record as soon as it was sent, however late the answer arrives here."""
+
+    async def create_slowly(resource: Resource, obj: Object) -> Object:
+        answer = await server.create(resource, obj)
+        await clock.sleep(4)
+        return answer
+
+    monkeypatch.setattr(a.link, "create", create_slowly)
+    background(a.run())
+    await clock.advance(4)
+    a.link.is_stuck = True
+    await clock.advance(DEADLINE - 4.1)
+    assert a.leads()
+    await clock.advance(0.2)
+    assert not a.leads()
 
 
 async def test_short_outage_is_survived(a: Candidate, clock: ManualClock, background: Background) -> None:
@@ -436,7 +523,8 @@ async def test_a_process_that_slept_does_not_write(
         async with a.elector.writing():
             raise AssertionError("let through")
     await clock.advance(0)
-    assert a.lost is not None
+    reason = "ns/lease was not renewed for 10 s (this process stood still)"
+    assert str(a.lost) == f"leader election lost: {reason}"
 
 
 async def test_write_under_way_is_broken_off(

@@ -56,6 +56,9 @@ def test_nobody_reads(pipe: tuple[int, int]) -> None:
     for _ in range(100):
         lines.write(LINE)
     lines.close(timeout=0)
+    # Its thread would otherwise tell of the lost lines during another test.
+    os.close(pipe[0])
+    lines.close(timeout=60)
 
 
 @pytest.mark.parametrize("blocking", [True, False], ids=["blocking", "made-non-blocking"])

@@ -89,6 +89,27 @@ def test_crash_is_one_line() -> None:
     assert entry["exception"].endswith("ValueError: broken")
 
 
+GIVEN_UP = """
+from trainer.kube.errors import ConfigurationError, TransportError
+async def main():
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(fail(ConfigurationError("no kubeconfig")))
+        tasks.create_task(fail(TransportError("no answer")))
+async def fail(error):
+    raise error
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("arguments", ["json=True", "json=False"])
+def test_error_of_the_machinery_is_its_message(arguments: str) -> None:
+    """It says what to do, so that a traceback, or that of a task group around it, would only hide it."""
+    [line] = run(arguments, GIVEN_UP, status=1).splitlines()
+    assert "gave up" in line
+    assert "no kubeconfig; no answer" in line
+    assert "Traceback" not in line
+
+
 def test_text_for_people() -> None:
     """Events are readable, without colours outside a terminal, and tracebacks do not show local variables."""
     text = run("json=False")

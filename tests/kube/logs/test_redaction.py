@@ -40,6 +40,8 @@ def redacted(**values: object) -> dict[str, object]:
         "private_key",
         "client-key-data",
         "client_secret",
+        "aws_secret_access_key",
+        "id_token",
         "tokens",
     ],
 )
@@ -75,6 +77,9 @@ def test_what_people_need_stays(key: str, value: object) -> None:
         pytest.param("via http://user:hunter2@proxy:80", "via http://user:[redacted]@proxy:80", id="url"),
         pytest.param(f"read {KEY} from file", "read [redacted] EC PRIVATE KEY----- from file", id="pem"),
         pytest.param(KEY[:40], "[redacted]", id="pem-cut"),
+        pytest.param("GET /x?token=hunter2&a=b", "GET /x?token=[redacted]&a=b", id="query"),
+        pytest.param("{'access_token': 'hunter2'}", "{'access_token': '[redacted]'}", id="repr"),
+        pytest.param('{"password": "hunter2", "a": 1}', '{"password": "[redacted]", "a": 1}', id="json"),
     ],
 )
 def test_text_with_secrets(text: str, expected: str) -> None:
@@ -90,6 +95,22 @@ def test_contents_of_secret_objects() -> None:
     assert redacted(obj=secret) == {"obj": expected}
     config_map = {"kind": "ConfigMap", "data": {"k": "v"}}
     assert redacted(obj=config_map) == {"obj": config_map}
+
+
+def test_contents_of_lists_of_secrets() -> None:
+    """The items of a list do not say their kind, which the list does."""
+    items = [{"metadata": {"name": "s"}, "data": {"k": "aHVzaA=="}}]
+    expected = [{"metadata": {"name": "s"}, "data": "[redacted]", "kind": "Secret"}]
+    assert redacted(got={"kind": "SecretList", "items": items}) == {"got": {"kind": "SecretList", "items": expected}}
+    config_maps = {"kind": "ConfigMapList", "items": [{"data": {"k": "v"}}]}
+    assert redacted(got=config_maps) == {"got": config_maps}
+
+
+def test_copy_of_a_secret_in_its_annotation() -> None:
+    """What kubectl apply has noted about an object holds all that was applied."""
+    note = {"kubectl.kubernetes.io/last-applied-configuration": '{"kind":"Secret","stringData":{"k":"hush"}}'}
+    obj = {"kind": "Secret", "metadata": {"annotations": note}}
+    assert "hush" not in str(redacted(obj=obj))
 
 
 def test_other_objects_are_shown_as_their_representation() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import anyio
+import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
@@ -187,6 +190,78 @@ def test_two_expositions_of_the_same_metrics() -> None:
     Exposition(metrics)
     body, _ = Exposition(metrics).render("")
     assert body.count(b"\nprocess_open_fds ") == 1
+
+
+def has_ipv6() -> bool:
+    """Whether this machine has an IPv6 loopback address."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+HAS_IPV6 = has_ipv6()
+
+
+@pytest.mark.parametrize(
+    ("host", "reached_as"),
+    [
+        pytest.param("", ["127.0.0.1", "[::1]"], id="all"),
+        pytest.param("::1", ["[::1]"], id="ipv6", marks=pytest.mark.skipif(not HAS_IPV6, reason="no IPv6 here")),
+        pytest.param("127.0.0.1", ["127.0.0.1"], id="ipv4"),
+    ],
+)
+async def test_addresses(host: str, reached_as: list[str]) -> None:
+    """Without a host it listens on all addresses, those of IPv6 included: pods may have no other."""
+    server = HealthServer(host, 0, checks=(HealthChecks("healthz"),), metrics=Exposition(Metrics()))
+    async with anyio.create_task_group() as tasks, aiohttp.ClientSession() as session:
+        tasks.start_soon(server.run)
+        await server.wait_for_start()
+        for address in reached_as if HAS_IPV6 else set(reached_as) - {"[::1]"}:
+            async with session.get(f"http://{address}:{server.address[1]}/healthz") as response:
+                assert response.status == 200
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.skipif(not HAS_IPV6, reason="no IPv6 here")
+async def test_port_in_use_for_ipv6() -> None:
+    """A port that is free for IPv4 only is in use: half of the probes would reach somebody else."""
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+        server = HealthServer("", port, checks=(), metrics=Exposition(Metrics()))
+        with anyio.fail_after(10), pytest.raises(OSError, match="in use"):
+            await server.run()
+
+
+async def test_machine_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where IPv6 is switched off, all addresses are those of IPv4."""
+    create_server = socket.create_server
+
+    def refuse_ipv6(address: tuple[str, int], *, family: int = socket.AF_INET, **options: Any) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+        return create_server(address, family=family, **options)
+
+    monkeypatch.setattr(socket, "create_server", refuse_ipv6)
+    server = HealthServer("", 0, checks=(), metrics=Exposition(Metrics()))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run)
+        await server.wait_for_start()
+        assert server.address[0] == "0.0.0.0"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_cancellation_while_it_starts(turns: int, unused_tcp_port: int) -> None:
+    """Whenever it is cancelled, the port is free afterwards."""
+    server = HealthServer("127.0.0.1", unused_tcp_port, checks=(), metrics=Exposition(Metrics()))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.run)
+        for _ in range(turns):
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    socket.create_server(("127.0.0.1", unused_tcp_port)).close()
 
 
 async def test_port_in_use() -> None:

@@ -257,6 +257,41 @@ async def test_stop_ends_run(manager: Manager) -> None:
         manager.add(anyio.sleep_forever, name="late")
 
 
+async def test_nothing_is_added_to_a_manager_that_stops(manager: Manager) -> None:
+    """Also while other groups still end: nothing would run for long."""
+    ending = anyio.Event()
+    ran: list[str] = []
+
+    async def late() -> None:
+        ran.append("late")
+
+    manager.add(ending.wait, name="slow", group=Group.OTHERS, stop=lambda: None)
+    running = asyncio.create_task(manager.run())
+    await manager.wait_for_start()
+    manager.stop()
+    await settle()
+    for group in Group:
+        with pytest.raises(RuntimeError, match="late cannot be added"):
+            manager.add(late, name="late", group=group)
+    ending.set()
+    await running
+    assert ran == []
+
+
+async def test_runnable_that_returns_before_it_has_started(manager: Manager) -> None:
+    """It has nothing to do, so nobody waits for it."""
+
+    async def nothing() -> None:
+        """Nothing."""
+
+    manager.add(nothing, name="nothing", group=Group.OTHERS, started=anyio.sleep_forever)
+    running = asyncio.create_task(manager.run())
+    await settle()
+    assert manager.is_ready
+    manager.stop()
+    await running
+
+
 class Recorder:
     """Runnables that tell in which order they start and end."""
 
@@ -315,6 +350,24 @@ async def test_runnables_that_can_stop_are_asked_first(manager: Manager, clock: 
     await asyncio.wait([running])
     assert running.cancelled()
     assert steps == ["finished"]
+
+
+async def test_runnable_that_cannot_be_asked_is_cancelled(manager: Manager) -> None:
+    """When its `stop` fails, that is logged, and nobody waits for the grace period."""
+
+    def stop() -> None:
+        raise OSError("broken pipe")
+
+    manager.add(anyio.sleep_forever, name="broken", stop=stop)
+    running = asyncio.create_task(manager.run())
+    await manager.wait_for_start()
+    await settle()
+    with capture_logs() as logs:
+        manager.stop()
+        await settle()
+    assert running.done()
+    assert [entry["runnable"] for entry in logs if entry["log_level"] == "error"] == ["broken"]
+    await running
 
 
 @pytest.mark.parametrize("grace", [30.0, 2.0])
@@ -450,6 +503,23 @@ async def test_lost_lease_stops_everything_at_once(client: FakeClient, clock: Ma
     running = asyncio.create_task(manager.run())
     await clock.advance(3)
     assert manager.is_leader
+    [lease] = client.objects(LEASES)
+    client.add(lease | {"spec": lease["spec"] | {"holderIdentity": "other"}})
+    await clock.advance(2)
+    assert running.done()
+    with pytest.raises(LeadershipLostError, match="ns/lease has been taken by other"):
+        await running
+
+
+async def test_lease_that_is_lost_while_stopping_ends_the_grace(client: FakeClient, clock: ManualClock) -> None:
+    """What still runs could write nothing any more, and another process may have begun."""
+    manager = Manager(client, clock=clock, options=ManagerOptions(leader_election=LEASE))
+    manager.add(anyio.sleep_forever, name="slow", stop=lambda: None)
+    running = asyncio.create_task(manager.run())
+    await clock.advance(3)
+    manager.stop()
+    await clock.advance(0.5)
+    assert not running.done()
     [lease] = client.objects(LEASES)
     client.add(lease | {"spec": lease["spec"] | {"holderIdentity": "other"}})
     await clock.advance(2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 
 import anyio
 import pytest
@@ -211,6 +211,14 @@ async def test_immediate_add_replaces_a_delay(queue: WorkQueue[str], clock: Manu
     assert await is_empty(queue)
 
 
+async def test_immediate_add_keeps_the_priority_of_a_delay(queue: WorkQueue[str]) -> None:
+    """A change of low priority does not make less urgent what waits for its time."""
+    queue.add_after("a", 10, 5)
+    queue.add("b")
+    queue.add("a", LOW_PRIORITY)
+    assert await take(queue, 2) == ["a", "b"]
+
+
 async def test_delay_of_a_key_in_process_starts_a_round_later(queue: WorkQueue[str], clock: ManualClock) -> None:
     """Asking for a later round while the key is processed does not repeat it at once."""
     queue.add("a")
@@ -294,12 +302,17 @@ async def test_delay_does_not_repeat_a_round_that_is_due_anyway(queue: WorkQueue
     assert await is_empty(queue)
 
 
-async def test_priority_of_changes_during_processing_adds_up(queue: WorkQueue[str]) -> None:
+@pytest.mark.parametrize(
+    "priorities", [pytest.param((5, LOW_PRIORITY), id="falling"), pytest.param((LOW_PRIORITY, 5), id="rising")]
+)
+async def test_priority_of_changes_during_processing_adds_up(
+    queue: WorkQueue[str], priorities: tuple[int, int]
+) -> None:
     """The next round has the highest priority that was asked for meanwhile."""
     queue.add("a")
     key = await queue.get()
-    queue.add(key, 5)
-    queue.add(key, LOW_PRIORITY)
+    for priority in priorities:
+        queue.add(key, priority)
     queue.add("b", 1)
     queue.done(key)
     assert await take(queue, 2) == ["a", "b"]
@@ -552,7 +565,9 @@ def test_label_priority_has_a_limited_number_of_values(queue: WorkQueue[str], me
 
 operations = st.lists(
     st.tuples(
-        st.sampled_from(["add", "add_after", "add_rate_limited", "advance"]), st.sampled_from("abc"), st.integers(1, 5)
+        st.sampled_from(["add", "add_after", "add_rate_limited", "advance", "replace"]),
+        st.sampled_from("abc"),
+        st.integers(1, 5),
     ),
     max_size=40,
 )
@@ -563,28 +578,40 @@ operations = st.lists(
 async def test_no_key_runs_twice_at_once_and_no_change_is_lost(
     script: list[tuple[str, str, int]], workers: int
 ) -> None:
-    """Whatever is added when, each key has one worker at a time and a round that starts after its last add."""
+    """Whatever is added when, each key has one worker at a time and a round that starts after its last add.
+
+    Also if workers are cancelled, as they wait or in the middle of a round, and others take their place.
+    """
     clock = ManualClock()
     queue: WorkQueue[str] = WorkQueue(clock=clock)
     running: Counter[str] = Counter()
     unseen: set[str] = set()
 
-    async def work() -> None:
-        while True:
-            key = await queue.get()
-            running[key] += 1
-            assert running[key] == 1
-            unseen.discard(key)
-            await clock.sleep(2)
-            running[key] -= 1
-            queue.done(key)
+    async def work(scope: anyio.CancelScope) -> None:
+        with scope:
+            while True:
+                key = await queue.get()
+                running[key] += 1
+                assert running[key] == 1
+                unseen.discard(key)
+                try:
+                    await clock.sleep(2)
+                finally:
+                    running[key] -= 1
+                    queue.done(key)
 
     async with anyio.create_task_group() as tasks:
-        for _ in range(workers):
-            tasks.start_soon(work)
+        scopes = deque(anyio.CancelScope() for _ in range(workers))
+        for scope in scopes:
+            tasks.start_soon(work, scope)
         for operation, key, number in script:
             if operation == "advance":
                 await clock.advance(number)
+                continue
+            if operation == "replace":
+                scopes.popleft().cancel()
+                scopes.append(anyio.CancelScope())
+                tasks.start_soon(work, scopes[-1])
                 continue
             unseen.add(key)
             if operation == "add":

@@ -59,6 +59,7 @@ async def test_rejected_token_is_read_again_at_once(token: Path, clock: ManualCl
     assert await credentials.renew(one) is None
     await anyio.Path(token).write_text("two")
     assert await credentials.renew(one) == two
+    await anyio.Path(token).write_text("three")
     assert await credentials.renew(one) == two
     assert await credentials.current() == two
 
@@ -152,6 +153,28 @@ async def test_valid_token_survives_a_plugin_that_fails(clock: ManualClock) -> N
         await credentials.current()
 
 
+async def test_plugin_that_hangs_is_told(clock: ManualClock) -> None:
+    """Nobody has to guess why nothing happens; a line comes every fifteen seconds, and the last one with the end."""
+    answer = anyio.Event()
+
+    async def load() -> Identity:
+        await answer.wait()
+        return Identity("Bearer late")
+
+    credentials = RenewableCredentials(load, description="those of a plugin", clock=clock)
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(credentials.current)
+            await clock.advance(14)
+            assert logs == []
+            await clock.advance(20)
+            answer.set()
+        await clock.advance(60)
+    assert [entry["event"] for entry in logs] == ["requests wait for credentials"] * 2
+    assert logs[0]["credentials"] == "those of a plugin"
+    assert await credentials.current() == Identity("Bearer late")
+
+
 async def test_requests_that_are_rejected_together_renew_once(clock: ManualClock) -> None:
     """The plugin runs once for all of them."""
     plugin = Plugin(clock)
@@ -177,3 +200,39 @@ async def test_plugin_that_has_nothing_new_is_not_tried_twice(clock: ManualClock
 
     credentials = RenewableCredentials(same, description="those of a plugin", clock=clock)
     assert await credentials.renew(await credentials.current()) is None
+
+
+@pytest.mark.parametrize("fails", [pytest.param(False, id="nothing-new"), pytest.param(True, id="failure")])
+async def test_requests_that_fail_together_share_the_answer(clock: ManualClock, fails: bool) -> None:
+    """A plugin that does not help, and perhaps takes its time for that, runs once for all that wait; then again."""
+    runs = 0
+
+    async def load() -> Identity:
+        nonlocal runs
+        runs += 1
+        await clock.sleep(5)
+        if fails and runs > 1:
+            raise ConfigurationError("log in")
+        return Identity("Bearer a")
+
+    credentials = RenewableCredentials(load, description="those of a plugin", clock=clock)
+    answers: list[Identity | str | None] = []
+
+    async def reject() -> None:
+        try:
+            answers.append(await credentials.renew(Identity("Bearer a")))
+        except ConfigurationError as error:
+            answers.append(str(error))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(credentials.current)
+        await clock.advance(5)
+        for _ in range(5):
+            tasks.start_soon(reject)
+        await clock.advance(30)
+    assert runs == 2
+    assert answers == ["log in" if fails else None] * 5
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(reject)
+        await clock.advance(5)
+    assert runs == 3

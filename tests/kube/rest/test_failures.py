@@ -198,6 +198,8 @@ def test_failure_answers(code: int, headers: dict[str, str], body: bytes, messag
         pytest.param("3", b'{"details": {"retryAfterSeconds": 5}}', 5, id="status-wins"),
         pytest.param("Wed, 21 Oct 2026 07:28:00 GMT", b"{}", None, id="date"),
         pytest.param("3", b'{"details": "text"}', None, id="broken-details"),
+        pytest.param("-3", b"{}", None, id="negative"),
+        pytest.param("9" * 5000, b"{}", None, id="longer-than-python-reads"),
     ],
 )
 def test_retry_after(header: str, body: bytes, expected: float | None) -> None:

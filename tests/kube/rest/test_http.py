@@ -264,6 +264,11 @@ async def test_requests_on_the_wire(
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        *[
+            pytest.param(lambda c, name=name: c.delete(PODS, name, "ns"), "is no name of an object", id=f"name-{name}")
+            for name in ("..", "a/b", "a?b", "a#b", "a%2fb")
+        ],
+        pytest.param(lambda c: c.get(PODS, "a", "../x"), "is no name of an object", id="namespace"),
         pytest.param(lambda c: c.get(PODS, "", "ns"), "needs a name", id="no-name"),
         pytest.param(lambda c: c.get(PODS, "p"), "pods are namespaced", id="no-namespace"),
         pytest.param(lambda c: c.create(PODS, {"metadata": {"name": "p"}}), "pods are namespaced", id="create"),

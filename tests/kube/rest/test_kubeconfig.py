@@ -172,11 +172,13 @@ async def test_exec_plugin_learns_about_the_cluster(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "context", "message"),
     [
-        pytest.param(None, None, "no kubeconfig: .*config does not exist; name one with --kubeconfig", id="missing"),
+        pytest.param(None, None, "no kubeconfig: there is no file .*config; name one with --kubeconfig", id="missing"),
         pytest.param("{: bad", None, "line 1, column 2", id="not-yaml"),
-        pytest.param("- a", None, "config: ", id="list"),
-        pytest.param("", None, "config: ", id="empty"),
-        pytest.param("\x00", None, "config: ", id="binary"),
+        pytest.param("- a", None, "config: it must be a YAML mapping with lists of clusters", id="list"),
+        pytest.param("", None, "config: it must be a YAML mapping", id="empty"),
+        pytest.param("\x00", None, "config: unacceptable character", id="binary"),
+        *[pytest.param(document() | {part: value}, None, "each entry a mapping with a name", id=f"{part}-{value}")
+          for part in ("clusters", "users", "contexts") for value in (5, ["text"], [None])],
         pytest.param({"clusters": [{}, {}]}, None, "Expected key name in .*config$", id="no-name"),
         pytest.param(document() | {"current-context": ""}, None, "has no current-context; set one", id="no-current"),
         pytest.param(document(), "two", "there is no context 'two'; it has: 'one'", id="unknown-context"),
@@ -186,6 +188,12 @@ async def test_exec_plugin_learns_about_the_cluster(tmp_path: Path) -> None:
         pytest.param(document(user=None), None, "user 'me' is empty", id="empty-user"),
         pytest.param(document(""), None, "the cluster has no server; set its URL", id="no-server"),
         pytest.param(document("host:6443"), None, "server 'host:6443' of cluster 'here' .* is not a URL", id="no-url"),
+        pytest.param(document("https://host:99999"), None, "'https://host:99999' .* is not a URL", id="no-port"),
+        pytest.param(document("https://[::1"), None, "'https://\\[::1' .* is not a URL", id="no-address"),
+        pytest.param(
+            document(cluster={"insecure-skip-tls-verify": "false"}), None,
+            "insecure-skip-tls-verify of cluster 'here' .* must be true or false, not 'false'", id="text-for-a-flag",
+        ),
         pytest.param(
             document(cluster={"certificate-authority": "missing.crt"}), None,
             "certificate-authority of cluster 'here' .*: there is no file .*missing.crt; restore", id="missing-ca",
@@ -213,6 +221,10 @@ async def test_exec_plugin_learns_about_the_cluster(tmp_path: Path) -> None:
         pytest.param(
             document(user={"exec": {"apiVersion": "v1", "command": "plugin"}}), None,
             "exec.apiVersion 'v1' is not supported", id="exec",
+        ),
+        pytest.param(document(user={"exec": {}}), None, "exec: Object missing required field `command`", id="no-exec"),
+        pytest.param(
+            document(user={"exec": {"apiVersion": V1, "command": ""}}), None, "exec.command is empty", id="no-command"
         ),
     ],
 )  # fmt: skip

@@ -85,3 +85,25 @@ def test_limit_that_lets_nothing_through_is_refused(qps: float, burst: int) -> N
     """A limiter that would wait for ever cannot be made."""
     with pytest.raises(ValueError, match="positive qps"):
         RateLimiter(qps, burst)
+
+
+async def test_late_comers_wait_in_line(clock: ManualClock) -> None:
+    """Whoever comes at the moment at which there is a token leaves it to those who wait for it."""
+    limiter = RateLimiter(qps=1, burst=1, clock=clock)
+    await limiter.wait()
+    served: list[str] = []
+
+    async def come(name: str, after: float) -> None:
+        if after:
+            await clock.sleep(after)
+        await limiter.wait()
+        served.append(name)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(come, "late", 1)
+        await settle()
+        tasks.start_soon(come, "early", 0)
+        await settle()
+        await clock.advance(1)
+        await clock.advance(1)
+    assert served == ["early", "late"]

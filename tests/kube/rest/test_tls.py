@@ -107,6 +107,8 @@ async def test_unusable_files_keep_the_old_ones(
     metrics = Metrics()
     tls = ReloadingTls(files.options, clock=clock, metrics=RequestMetrics(metrics, "host", detailed=False))
     first = await tls.context()
+    for result in ("success", "error"):
+        assert metrics.registry.get_sample_value("trainer_kube_tls_reloads_total", {"result": result}) == 0
     await files.put(name, authority.issue("other").key if content is None else content)
     with capture_logs() as logs:
         for _ in range(3):

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.buckets import REQUEST, REQUEST_BYTES
-from trainer.kube.rest.credentials import FixedCredentials, Identity
+from trainer.kube.rest.credentials import FixedCredentials, Identity, TokenFile
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.rest.retries import REQUESTED_RETRIES, UNASKED_RETRIES
 from trainer.kube.rest.transport import Endpoint, Request, Transport
@@ -22,6 +22,7 @@ from trainer.kube.testing import ManualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from tests.kube.conftest import Background
 
@@ -235,6 +236,38 @@ async def test_failing_credentials(server: Server, clock: ManualClock) -> None:
         with pytest.raises(ConfigurationError, match="run login"):
             await opened.fetch(GET)
     assert server.attempts == 0
+
+
+async def test_credentials_that_fit_no_header(server: Server, clock: ManualClock, tmp_path: Path) -> None:
+    """A token of several lines is named as what it is, at the start and later, and not shown."""
+    token = tmp_path / "token"
+    await anyio.Path(token).write_text("secret\nsecret")
+    credentials = TokenFile(token, clock=clock)
+    with pytest.raises(ConfigurationError, match=f"no HTTP header may have: the token in {token}") as raised:
+        await Transport(Endpoint(server.url), credentials, user_agent="t", clock=clock).__aenter__()
+    assert "secret" not in str(raised.value)
+    await anyio.Path(token).write_text("one")
+    credentials = TokenFile(token, clock=clock)
+    async with Transport(Endpoint(server.url), credentials, user_agent="t", clock=clock) as opened:
+        await anyio.Path(token).write_text("secret\nsecret")
+        await clock.advance(60)
+        with pytest.raises(ConfigurationError, match="line breaks"):
+            await opened.fetch(GET)
+    assert server.attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "level"), [pytest.param("1", "debug", id="short"), pytest.param("30", "info", id="long")]
+)
+async def test_long_pauses_are_told(server: Server, retry_after: str, level: str) -> None:
+    """Whoever wonders why nothing happens sees what the server said, and for how long it is left alone."""
+    server.codes, server.retry_after = [429, 200], retry_after
+    with capture_logs() as logs:
+        async with transport(server, PatientClock()) as opened:
+            await opened.fetch(GET)
+    [entry] = logs
+    assert (entry["event"], entry["log_level"], entry["pause"]) == ("retrying request", level, float(retry_after))
+    assert "429" in entry["error"]
 
 
 async def test_unauthorized_keeps_what_the_server_said(server: Server, clock: ManualClock) -> None:

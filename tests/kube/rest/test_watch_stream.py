@@ -77,6 +77,13 @@ async def test_error_events_are_raised() -> None:
         await read(line("ERROR", status))
 
 
+@pytest.mark.parametrize("status", [None, [], "no"], ids=["null", "array", "text"])
+async def test_errors_that_are_no_status_break_the_watch(status: Any) -> None:
+    """Whatever stands between us and the server may answer anything."""
+    with pytest.raises(TransportError, match="an error that is no Status"):
+        await read(line("ERROR", status))
+
+
 async def test_unknown_types_are_left_out() -> None:
     """A type that a later server may add is logged and does no harm."""
     with capture_logs() as logs:

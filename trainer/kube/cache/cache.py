@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
-from trainer.kube.cache.informer import RESYNC, Informer
+from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError
 from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.errors import TransportError, UnauthorizedError
 from trainer.kube.metrics.caches import CacheSeries
 from trainer.kube.selection import EVERYTHING, Selection
 
@@ -30,7 +32,11 @@ class Cache:
     """Starts informers, waits for them, and shows them what this process writes itself.
 
     Selections make a cache small, predicates of controllers do not. The metadata of a resource alone (see
-    `Selection.metadata_only`) is a cache of its own beside that of whole objects.
+    `Selection.metadata_only`) is a cache of its own beside that of whole objects, and so is each of several namespaces.
+
+    Other than in controller-runtime, no read starts an informer or waits for one: who reads has asked for it before,
+    and the manager starts no controller until all have synced. Lists have neither limit nor continue token, which would
+    save nothing; what is read is decoded for the reader, so that there is nothing shared to copy or to guard.
 
     Args:
         client: reads from the API server.
@@ -93,6 +99,7 @@ class Cache:
             return
         if self._series is not None:
             self._series.remove(resource.qualified_name, str(selection))
+        informer.removed()
         scope = self._scopes.pop(informer, None)
         if scope is not None:
             scope.cancel()
@@ -106,14 +113,28 @@ class Cache:
         if self._tasks is not None:
             raise RuntimeError("the cache has been started before")
         async with anyio.create_task_group() as self._tasks:
-            for informer in self.informers:
-                self._start(informer)
+            self._start_all()
             await anyio.sleep_forever()
 
     async def wait_for_sync(self) -> None:
-        """Wait until every informer has its first list and its handlers know it."""
+        """Wait until every informer that is not removed has its first list and its handlers know it."""
         for informer in self.informers:
-            await informer.wait_for_sync()
+            with suppress(InformerRemovedError):
+                await informer.wait_for_sync()
+
+    @property
+    def problem(self) -> str | None:
+        """Why some of the copies cannot be relied on; None while all can. What hinders several is said once."""
+        hindered: dict[str, list[str]] = {}
+        others: list[str] = []
+        for informer in self.informers:
+            problem, error = informer.problem, informer.last_error
+            if problem is not None and isinstance(error, TransportError | UnauthorizedError):
+                hindered.setdefault(str(error), []).append(informer.resource.qualified_name)
+            elif problem is not None:
+                others.append(problem)
+        shared = [f"{', '.join(names)} could not be listed or watched: {error}" for error, names in hindered.items()]
+        return "; ".join(shared + others) or None
 
     def wrote(self, resource: Resource, obj: Object) -> None:
         """Let readers see the server's answer to a write of this process (see `own_writes`)."""
@@ -139,6 +160,11 @@ class Cache:
 
     def _of(self, resource: Resource) -> list[Informer]:
         return [informer for (other, _), informer in self._informers.items() if other == resource]
+
+    def _start_all(self) -> None:
+        # Not within `run`, whose frame would keep the last informer after its removal.
+        for informer in self.informers:
+            self._start(informer)
 
     def _start(self, informer: Informer) -> None:
         if self._tasks is not None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from trainer.kube.client import INITIAL_EVENTS_END, EventType
-from trainer.kube.objects import annotations_of, resource_version_of
+from trainer.kube.errors import TransportError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -16,6 +18,22 @@ if TYPE_CHECKING:
     from trainer.kube.client import RawJson, WatchEvent
     from trainer.kube.metrics.caches import CacheMetrics
     from trainer.kube.objects import ObjectKey
+
+
+class _BookmarkMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Bookmark(msgspec.Struct):
+    metadata: _BookmarkMeta
+
+
+_bookmark = msgspec.json.Decoder(_Bookmark)
+
+
+class UnmarkedInitialEventsError(TransportError):
+    """The server takes no notice of `sendInitialEvents`: one that does sends no bookmark before their end."""
 
 
 class Sink(Protocol):
@@ -73,12 +91,16 @@ class Follower:
         """When the watch was opened or last sent something, by the clock's monotonic time."""
 
     async def accept(self, event: WatchEvent) -> None:
-        """Deal with the next event; one that makes no sense is logged and skipped."""
+        """Deal with the next event; one that makes no sense is logged and skipped.
+
+        Raises:
+            UnmarkedInitialEventsError: initial events were expected, and their end will never be marked.
+        """
         self.events += 1
         if self._metrics is not None:
             self._metrics.events.inc()
         if event.type is EventType.BOOKMARK:
-            await self._bookmark(event)
+            await self._bookmark(event.raw)
             return
         try:
             obj = self._convert(event.raw)
@@ -100,15 +122,19 @@ class Follower:
             self._sink.put(obj)
         self.resource_version = obj.resource_version
 
-    async def _bookmark(self, event: WatchEvent) -> None:
-        bookmark = event.object
-        version = resource_version_of(bookmark)
+    async def _bookmark(self, raw: RawJson) -> None:
+        try:
+            metadata = _bookmark.decode(raw).metadata
+        except msgspec.DecodeError as error:
+            self._log.warning("skipped bookmark", reason=str(error))
+            return
+        version = metadata.resource_version
         if not version:
             self._log.warning("skipped bookmark without resource version")
             return
         if self._initial is not None:
-            if annotations_of(bookmark).get(INITIAL_EVENTS_END) != "true":
-                return
+            if (metadata.annotations or {}).get(INITIAL_EVENTS_END) != "true":
+                raise UnmarkedInitialEventsError("a bookmark came before the end of the initial events was marked")
             objects, self._initial = list(self._initial.values()), None
             await self._replaced(objects, version)
         self.resource_version = version

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import msgspec
+import structlog
 
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.own_writes import OwnWrites, version_of
@@ -15,7 +16,7 @@ from trainer.kube.cache.reflector import IDLE, Reflector, explain
 from trainer.kube.cache.registration import Registration, added, deleted, updated
 from trainer.kube.cache.store import Lister, Store
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.objects import is_being_deleted
+from trainer.kube.objects import is_at_its_end, is_being_deleted, key_of, uid_of
 from trainer.kube.pager import in_slices
 from trainer.kube.selection import EVERYTHING, Matcher, Selection
 
@@ -30,18 +31,34 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
+log = structlog.get_logger(__name__)
+
 RESYNC = 10 * 3600.0
 """Seconds, give or take a tenth, after which handlers are told of every object again; as in controller-runtime."""
 
+SHORTEST_RESYNC = 1.0
+"""Seconds; as in client-go."""
+
 SILENCE = 2 * IDLE
 """Seconds without a word from the server after which a cache counts as out of date."""
+
+
+class InformerRemovedError(RuntimeError):
+    """The informer was removed from its cache before it had synced."""
 
 
 class Informer:
     """Lists and watches the selected objects of one resource; share one per selection (see `Cache.informer`).
 
     `metadata.managedFields` is dropped from every object. A further `transform` sees each object before it is stored,
-    may drop what nobody reads, and costs decoding and encoding it.
+    may drop what nobody reads, and costs decoding and encoding it. It must keep what identifies the object and its
+    version. When it raises, a watch event is skipped and a list not stored, with a warning.
+
+    Handlers are called as soon as the store has a change, with no queue between, so there are no batches, and none that
+    a resync would have to wait for; it reaches every handler.
+
+    Raises:
+        ValueError: a selector is malformed, or the resync period shorter than a second.
     """
 
     def __init__(
@@ -55,6 +72,11 @@ class Informer:
         resync_period: float = RESYNC,
         metrics: CacheMetrics | None = None,
     ) -> None:
+        if resync_period < SHORTEST_RESYNC:
+            raise ValueError(
+                f"resync_period of {resource.qualified_name} is {resync_period} s: "
+                f"use at least {SHORTEST_RESYNC:.0f} s, or math.inf for no resync"
+            )
         self.resource = resource
         self.selection = selection
         self.transform = transform
@@ -67,7 +89,9 @@ class Informer:
         self._registrations: list[Registration] = []
         self._late = anyio.Event()
         self._telling = anyio.Lock()
-        self._synced = anyio.Event()
+        self._settled = anyio.Event()
+        self._is_filled = False
+        self._has_synced = False
         self._started = False
         self._reflector = Reflector(
             client, resource, selection, self, clock=self._clock, convert=self._convert, metrics=metrics
@@ -85,7 +109,7 @@ class Informer:
     @property
     def has_synced(self) -> bool:
         """Whether the first list is stored and the handlers that were there have been told of it."""
-        return self._synced.is_set()
+        return self._has_synced
 
     @property
     def last_error(self) -> KubeError | None:
@@ -128,7 +152,7 @@ class Informer:
         Returns:
             Tells when the handler has been told of all initial objects, and ends it with `remove_handler`.
         """
-        registration = Registration(handler, self.resource.qualified_name, is_late=self.has_synced)
+        registration = Registration(handler, self.resource.qualified_name, is_late=self._is_filled)
         self._registrations.append(registration)
         self._late.set()
         return registration
@@ -137,10 +161,21 @@ class Informer:
         """Tell this handler nothing more; unknown registrations are ignored."""
         if registration in self._registrations:
             self._registrations.remove(registration)
+            registration.end()
 
     async def wait_for_sync(self) -> None:
-        """Wait until `has_synced`."""
-        await self._synced.wait()
+        """Wait until `has_synced`.
+
+        Raises:
+            InformerRemovedError: it will never be.
+        """
+        await self._settled.wait()
+        if not self._has_synced:
+            raise InformerRemovedError(f"the informer of {self.resource.qualified_name} was removed before it synced")
+
+    def removed(self) -> None:
+        """It will not run any more, so nobody needs to wait for it (for the cache)."""
+        self._settled.set()
 
     async def run(self) -> None:
         """List and watch until cancelled; call it once.
@@ -158,7 +193,15 @@ class Informer:
 
     def wrote(self, obj: Object) -> None:
         """Show the server's answer to a write of this process to readers, until the watch shows it or newer."""
-        written = self._convert(msgspec.json.encode(obj))
+        if is_at_its_end(obj):
+            # As when the last finalizer is taken away.
+            self.deleted(key_of(obj), uid_of(obj), None)
+            return
+        try:
+            written = self._convert(msgspec.json.encode(obj))
+        except ValueError as error:
+            log.warning("cannot show own write", resource=self.resource.qualified_name, reason=str(error))
+            return
         self._writes.wrote(written, self._store.get(written.key), selected=self._matcher.matches(obj))
 
     def deleted(self, key: ObjectKey, uid: str, answer: Object | None) -> None:
@@ -175,6 +218,7 @@ class Informer:
         """Make the local copy equal to a complete list (for the reflector)."""
         async with self._telling:
             old = await self._store.replace(objects)
+            self._is_filled = True
             self._writes.replaced(resource_version, self._store.get)
             async for key, obj in in_slices(old.items()):
                 if self._store.get(key) is None:
@@ -183,7 +227,8 @@ class Informer:
                 self._tell_change(old.get(obj.key), obj, stale=True)
             for registration in self._registrations:
                 registration.told_initial()
-            self._synced.set()
+            self._has_synced = True
+            self._settled.set()
 
     def put(self, obj: CachedObject) -> None:
         """Store a created or changed object (for the reflector)."""
@@ -210,7 +255,11 @@ class Informer:
         obj = CachedObject.compact(
             raw, self.resource.api_version, self.resource.kind, metadata_only=self.selection.metadata_only
         )
-        return obj if self.transform is None else CachedObject.of(self.transform(obj.decode()))
+        known = self._store.get(obj.key)
+        if known is not None and known.resource_version == obj.resource_version and known.uid == obj.uid:
+            # A list after a gap repeats most objects: the second copy of each would be there until the first goes.
+            return known
+        return obj if self.transform is None else _transformed(obj, self.transform)
 
     def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool) -> None:
         if old is not None and old.uid != new.uid:
@@ -241,6 +290,16 @@ class Informer:
                 async for obj in in_slices(tuple(self._store)):
                     if self._store.get(obj.key) is obj:
                         self._tell(partial(updated, obj, obj))
+
+
+def _transformed(obj: CachedObject, transform: Callable[[Object], Object]) -> CachedObject:
+    try:
+        kept = CachedObject.of(transform(obj.decode()))
+    except Exception as error:
+        raise ValueError(f"the transform of {obj.key} failed: {error!r}") from error
+    if (kept.key, kept.uid, kept.resource_version) != (obj.key, obj.uid, obj.resource_version):
+        raise ValueError(f"the transform of {obj.key} must keep its namespace, name, uid and resourceVersion")
+    return kept
 
 
 def _is_older(obj: CachedObject, stored: CachedObject | None) -> bool:

@@ -110,6 +110,8 @@ class OwnWrites:
 
     def observe(self, obj: CachedObject, *, gone: bool) -> None:
         """The watch has shown this state, or the end, of an object."""
+        if not gone and not self._writes:
+            return
         version = version_of(obj)
         if gone:
             self._remember_deletion(obj.key, version or 0)

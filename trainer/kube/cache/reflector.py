@@ -2,8 +2,9 @@
 
     Streaming --initial events end, same stream goes on--> Watching --ended or broke--> Watching, from the last version
        |  ^                                                   |
-       |  +------------ 410 or 404: list again ---------------+
-       +--not supported--> Listing --list stored--> Watching     (and Listing takes the place of Streaming for good)
+       |  +--- 404, 410, any other refusal of the version -----+
+       +--not supported, or broke halfway--> Listing --list stored--> Watching
+                                    (once not supported, Listing takes the place of Streaming for good)
 
 `Reflector.step` takes one state, does its I/O through the `Client` protocol, tells the sink what it learned and returns
 the next state. It never raises because of the API server: failures are logged, remembered in `last_error` and followed
@@ -11,10 +12,15 @@ by a pause. Sources: Kubernetes documentation, "API Concepts"; KEP-3157 (streami
 
 A dead connection is noticed by silence: the server sends a bookmark about once a minute, so nothing for `IDLE` seconds
 ends the watch, which goes on from the last version at the cost of one request. TCP keepalive stands behind that.
+
+Other than client-go: a failure that says nothing of the version, such as 500 or 403, never leads to a list, which would
+not help; and nothing is logged each 10 s while the initial events have not ended, since readiness and the sync timeout
+of the manager tell.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,7 +29,7 @@ import anyio
 import structlog
 
 from trainer.kube.backoff import Backoff
-from trainer.kube.cache.follower import Follower, Sink
+from trainer.kube.cache.follower import Follower, Sink, UnmarkedInitialEventsError
 from trainer.kube.client import WatchOptions
 from trainer.kube.errors import (
     ApiError,
@@ -32,6 +38,8 @@ from trainer.kube.errors import (
     GoneError,
     InvalidError,
     KubeError,
+    MethodNotAllowedError,
+    NotAcceptableError,
     NotFoundError,
     ServerTimeoutError,
     TransportError,
@@ -118,8 +126,10 @@ class Reflector:
         self._convert = convert
         self._metrics = metrics
         self._streams = True
+        self._always_pages = False
         self._failures = 0
         self._failed_at = clock.monotonic()
+        self._gone_at = -math.inf
         self._log = log.bind(resource=resource.qualified_name)
         self.last_error: KubeError | None = None
         """Why the latest step failed; None after a success."""
@@ -148,7 +158,9 @@ class Reflector:
         follower = self._follower(initial={})
         try:
             await self._follow(follower, resource_version)
-        except (InvalidError, BadRequestError) as error:
+        except _CANNOT_STREAM as error:
+            if follower.resource_version:
+                return await self._after_failed_watch(follower.resource_version, error)
             self._log.info("cannot stream the initial list, listing in pages", reason=str(error))
             self._streams = False
             return Listing("0")
@@ -161,7 +173,8 @@ class Reflector:
                 # Servers that do not know streaming lists ignore the parameter and never mark the end.
                 self._streams = False
             await self._pause("could not stream the initial list", error)
-            return Streaming(resource_version)
+            # What breaks a long answer, such as a proxy's time limit, may let pages pass.
+            return Listing(resource_version or "0") if follower.events else Streaming(resource_version)
         if follower.resource_version:
             return Watching(follower.resource_version)
         await self._pause("could not stream the initial list", TransportError("it ended before its end was marked"))
@@ -170,7 +183,12 @@ class Reflector:
     async def _list(self, resource_version: str) -> State:
         try:
             collected = await collect(
-                self._client, self._resource, self._selection, self._convert, resource_version=resource_version
+                self._client,
+                self._resource,
+                self._selection,
+                self._convert,
+                resource_version=resource_version,
+                always_in_pages=self._always_pages,
             )
         except KubeError as error:
             if resource_version and _is_unusable_version(error):
@@ -180,6 +198,8 @@ class Reflector:
         except ValueError as error:
             await self._pause("could not read the list", TransportError(str(error)))
             return Listing(resource_version)
+        # A server that pages a list of any version has no watch cache, so that it pages one of this version as well.
+        self._always_pages |= resource_version == "0" and collected.pages > 1
         await self._replaced(collected.items, collected.resource_version)
         return Watching(collected.resource_version)
 
@@ -198,13 +218,16 @@ class Reflector:
             return Watching(resource_version)
         if isinstance(error, GoneError):
             self._count_restart("gone")
-            # Relisting is the remedy, so it waits only if it has already failed to be one.
-            await self._pause("resource version is too old, listing again", error, skip_first=True)
+            # Relisting is the remedy, so it waits only if it has just failed to be one.
+            now = self._clock.monotonic()
+            is_first, self._gone_at = now - self._gone_at > RETRY_RESET, now
+            await self._pause("resource version is too old, listing again", error, at_once=is_first)
             return Streaming(resource_version)
         self._count_restart("error")
         await self._pause("watch broke", error)
-        if isinstance(error, NotFoundError):
-            # The definition was deleted, and all objects with it; no watch event will tell.
+        if isinstance(error, NotFoundError | BadRequestError | InvalidError) or _is_unusable_version(error):
+            # The definition was deleted, and all objects with it, which no watch event will tell; or it is made anew,
+            # or the server restored from a backup, so that the version means nothing to it.
             return Streaming("")
         return Watching(resource_version)
 
@@ -283,13 +306,13 @@ class Reflector:
         if self._metrics is not None:
             self._metrics.restarts[reason].inc()
 
-    async def _pause(self, what: str, error: KubeError, *, skip_first: bool = False) -> None:
+    async def _pause(self, what: str, error: KubeError, *, at_once: bool = False) -> None:
         now = self._clock.monotonic()
         if now - self._failed_at > RETRY_RESET:
             self._failures = 0
         is_repeated = self.last_error is not None and str(self.last_error) == str(error)
         self.last_error = error
-        seconds = 0.0 if skip_first and not self._failures else RETRY.pause(self._failures)
+        seconds = 0.0 if at_once else RETRY.pause(self._failures)
         if isinstance(error, NotFoundError):
             seconds = min(seconds, LONGEST_WAIT_FOR_DEFINITION)
         if isinstance(error, ApiError):
@@ -304,6 +327,16 @@ class Reflector:
 
 class _SilentWatchError(TransportError):
     """Nothing was heard for so long that the connection is taken for dead."""
+
+
+_CANNOT_STREAM = (
+    InvalidError,
+    BadRequestError,
+    MethodNotAllowedError,
+    NotAcceptableError,
+    UnmarkedInitialEventsError,
+)
+"""How a server says that it does not know streaming lists, or has them switched off."""
 
 
 def explain(resource: Resource, error: KubeError) -> str:
@@ -322,8 +355,4 @@ def _is_unusable_version(error: KubeError) -> bool:
         return True
     if not isinstance(error, ServerTimeoutError):
         return False
-    return _has_cause(error, "ResourceVersionTooLarge") or "Too large resource version" in error.message
-
-
-def _has_cause(error: ApiError, reason: str) -> bool:
-    return any(cause.get("reason") == reason for cause in error.causes)
+    return error.has_cause("ResourceVersionTooLarge") or "Too large resource version" in error.message

@@ -61,6 +61,7 @@ class Registration:
         self._handler = handler
         self._resource = resource
         self._synced = anyio.Event()
+        self._has_ended = False
         # What happens while a late handler is told what exists waits here.
         self._waiting: list[Notification] | None = [] if is_late else None
 
@@ -77,6 +78,10 @@ class Registration:
     async def wait_for_sync(self) -> None:
         """Wait until `has_synced`."""
         await self._synced.wait()
+
+    def end(self) -> None:
+        """Tell the handler nothing more, not even the rest of what exists (for the informer)."""
+        self._has_ended = True
 
     def tell(self, notification: Notification) -> None:
         """Call the handler, now or after what it must be told before."""
@@ -102,6 +107,8 @@ class Registration:
         self._synced.set()
 
     def _deliver(self, notification: Notification) -> None:
+        if self._has_ended:
+            return
         try:
             notification(self._handler)
         except Exception:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+import structlog
+
+from trainer.kube.objects import ObjectKey
 from trainer.kube.pager import in_slices
 
 if TYPE_CHECKING:
@@ -11,14 +14,16 @@ if TYPE_CHECKING:
 
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.own_writes import OwnWrites
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
     from trainer.kube.selectors import LabelSelector
+
+log = structlog.get_logger(__name__)
 
 Objects: TypeAlias = "list[Object]"
 """`list` inside `Lister` is its method."""
 
 IndexFunction: TypeAlias = "Callable[[CachedObject], Iterable[str]]"
-"""The values under which an index finds the object."""
+"""The values under which an index finds the object; where it raises, which is logged, the index has it under none."""
 
 CONTROLLER_UID = "controller-uid"
 """Index that every store has: uid of the controller owner reference."""
@@ -35,26 +40,47 @@ def controller_uids(obj: CachedObject) -> tuple[str, ...]:
 class _Index:
     """Keys of objects by the values of one index function."""
 
-    def __init__(self, function: IndexFunction) -> None:
-        self.function = function
-        self._keys: dict[str, dict[ObjectKey, None]] = {}
+    def __init__(self, name: str, function: IndexFunction) -> None:
+        self._name = name
+        self._function = function
+        self._keys: dict[str, ObjectKey | dict[ObjectKey, None]] = {}
+        """Many values have one key, for which a dict would be large."""
 
     def keys(self, value: str) -> Iterable[ObjectKey]:
-        return self._keys.get(value, ())
+        keys = self._keys.get(value, ())
+        return (keys,) if isinstance(keys, ObjectKey) else keys
+
+    def values(self, obj: CachedObject) -> tuple[str, ...]:
+        """None for an object on which the function raises: one odd object must not end the cache of all others."""
+        try:
+            return tuple(self._function(obj))
+        except Exception:
+            log.exception("index function failed", index=self._name, kind=obj.get("kind"), key=str(obj.key))
+            return ()
 
     def move(self, key: ObjectKey, old: CachedObject | None, new: CachedObject | None) -> None:
-        before = () if old is None else tuple(self.function(old))
-        after = () if new is None else tuple(self.function(new))
+        before = () if old is None else self.values(old)
+        after = () if new is None else self.values(new)
         if before == after:
             return
         for value in before:
-            keys = self._keys.get(value)
-            if keys is not None:
-                keys.pop(key, None)
-                if not keys:
-                    del self._keys[value]
+            self._remove(value, key)
         for value in after:
-            self._keys.setdefault(value, {})[key] = None
+            self._add(value, key)
+
+    def _add(self, value: str, key: ObjectKey) -> None:
+        keys = self._keys.setdefault(value, key)
+        if isinstance(keys, dict):
+            keys[key] = None
+        elif keys != key:
+            self._keys[value] = {keys: None, key: None}
+
+    def _remove(self, value: str, key: ObjectKey) -> None:
+        keys = self._keys.get(value)
+        if isinstance(keys, dict):
+            keys.pop(key, None)
+        if keys in (key, {}):
+            del self._keys[value]
 
 
 def _namespace(obj: CachedObject) -> tuple[str, ...]:
@@ -66,8 +92,8 @@ class _Contents:
 
     def __init__(self, functions: dict[str, IndexFunction]) -> None:
         self.objects: dict[ObjectKey, CachedObject] = {}
-        self.namespaces = _Index(_namespace)
-        self.indexes = {name: _Index(function) for name, function in functions.items()}
+        self.namespaces = _Index("namespace", _namespace)
+        self.indexes = {name: _Index(name, function) for name, function in functions.items()}
         self.size = 0
 
     def put(self, key: ObjectKey, obj: CachedObject) -> CachedObject | None:
@@ -120,7 +146,7 @@ class Store:
         if name in self._functions:
             raise ValueError(f"index {name!r} exists already")
         self._functions[name] = function
-        index = self._contents.indexes[name] = _Index(function)
+        index = self._contents.indexes[name] = _Index(name, function)
         for key, obj in self._contents.objects.items():
             index.move(key, None, obj)
 
@@ -161,19 +187,21 @@ class Store:
         Raises:
             KeyError: there is no such index.
         """
-        self.index_function(index)
-        return (self._contents.objects[key] for key in self._contents.indexes[index].keys(value))
+        return (self._contents.objects[key] for key in self._index(index).keys(value))
 
-    def index_function(self, index: str) -> IndexFunction:
-        """The function of an index.
+    def index_values(self, index: str, obj: CachedObject) -> Sequence[str]:
+        """Under what an index finds an object, whether it is stored or not.
 
         Raises:
             KeyError: there is no such index.
         """
-        if index not in self._functions:
+        return self._index(index).values(obj)
+
+    def _index(self, name: str) -> _Index:
+        if name not in self._functions:
             known = ", ".join(self._functions)
-            raise KeyError(f"no index {index!r}: add it to the informer before it starts; known: {known}")
-        return self._functions[index]
+            raise KeyError(f"no index {name!r}: add it to the informer before it starts; known: {known}")
+        return self._contents.indexes[name]
 
 
 class Lister:
@@ -223,5 +251,5 @@ class Lister:
         return {obj.key for obj in self._writes.merge(self._store.in_namespace(None), lambda _: True)}
 
     def _under(self, index: str, value: str) -> Sequence[CachedObject]:
-        function = self._store.index_function(index)
-        return self._writes.merge(self._store.by_index(index, value), lambda obj: value in function(obj))
+        found = self._store.by_index(index, value)
+        return self._writes.merge(found, lambda obj: value in self._store.index_values(index, obj))

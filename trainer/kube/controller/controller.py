@@ -22,6 +22,7 @@ from trainer.kube.errors import CacheSyncError
 from trainer.kube.manager.runnable_group import sole_failure
 from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.metrics.queues import QueueSeries
+from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import RETRY, WorkQueue
 from trainer.kube.selection import EVERYTHING, Selection
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from trainer.kube.controller.reconcile import Reconcile
     from trainer.kube.controller.sources import Source
     from trainer.kube.manager.manager import Manager
-    from trainer.kube.objects import ObjectKey
     from trainer.kube.resource import Resource
 
 log = structlog.get_logger(__name__)
@@ -87,7 +87,8 @@ class Controller:
         self._sources: list[Source] = []
         self._is_fed_by_hand = False
         self._is_started = False
-        self._syncing = anyio.CancelScope()
+        self._is_stopped = False
+        self._syncing: anyio.CancelScope | None = None
         manager.register(self)
         self._queue: WorkQueue[ObjectKey] = WorkQueue(
             name, clock=manager.clock, retry=retry, metrics=manager.metrics.series(QueueSeries).for_queue(name)
@@ -161,12 +162,15 @@ class Controller:
 
     def enqueue(self, key: ObjectKey, *, after: float = 0, priority: int = 0) -> None:
         """Reconcile a key soon, or after so many seconds; ignored once the controller stops."""
+        self._check(key)
         self._queue.add_after(key, after, priority)
 
     def stop(self) -> None:
         """Hand out no more keys; `run` returns once the reconciles that run have ended."""
         self._queue.shut_down_now()
-        self._syncing.cancel()
+        self._is_stopped = True
+        if self._syncing is not None:
+            self._syncing.cancel()
 
     async def run(self) -> None:
         """Run the sources, wait until they have synced, then reconcile until stopped or cancelled.
@@ -201,8 +205,9 @@ class Controller:
                 tasks.start_soon(source.run, self._enqueue, name=f"controller {self.name} source")
             if self._time_limit is not None:
                 tasks.start_soon(self._time_limit.run, name=f"controller {self.name} time limit")
-            with self._syncing:
-                await self._wait_for_sync()
+            with anyio.CancelScope() as self._syncing:
+                if not self._is_stopped:
+                    await self._wait_for_sync()
             log.info("started controller", controller=self.name, workers=self._workers)
             async with anyio.create_task_group() as workers:
                 for number in range(self._workers):
@@ -232,4 +237,10 @@ class Controller:
         )
 
     def _enqueue(self, key: ObjectKey, *, priority: int = 0) -> None:
+        self._check(key)
         self._queue.add(key, priority)
+
+    def _check(self, key: ObjectKey) -> None:
+        # Whoever made it still shows in the traceback here; a worker would end on it.
+        if not isinstance(key, ObjectKey):
+            raise TypeError(f"controller {self.name!r} takes keys of type ObjectKey, not {key!r}")

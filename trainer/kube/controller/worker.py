@@ -6,6 +6,7 @@
 | any other exception | again, with the backoff of the key and the priority of the round | error |
 | `LeadershipLostError` | nothing: the process ends | not counted |
 | cancelled because everything stops | nothing | not counted |
+| cancelled by itself or by what it awaited | as any other exception | error |
 | `Result(requeue_after=...)` | again after this time; failures are forgotten | requeue_after |
 | `Result(requeue=True)` | again, with the backoff of the key | requeue |
 | None, `Result()` | failures are forgotten | success |
@@ -21,13 +22,15 @@ under the kind.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from typing import TYPE_CHECKING
 
+import anyio
 import structlog
 
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.errors import ConflictError, KubeError, LeadershipLostError, TerminalError
+from trainer.kube.errors import ConflictError, KubeError, LeadershipLostError, TerminalError, causes_of
 from trainer.kube.queue.workqueue import ShutDown
 
 if TYPE_CHECKING:
@@ -103,6 +106,8 @@ class Worker:
                 await self._process(key)
             finally:
                 self._queue.done(key)
+            if task.cancelling():
+                await _outlive_cancellation(task)
 
     async def _process(self, key: ObjectKey) -> None:
         started = self._clock.monotonic()
@@ -124,9 +129,9 @@ class Worker:
             else:
                 answer = await self._call_in_time(key, self._time_limit)
         except asyncio.CancelledError as error:
-            if _is_being_cancelled():
+            if _is_stopping():
                 raise
-            # The reconcile awaited something that others cancelled; unanswered, this would end the worker unnoticed.
+            # Unanswered, this would end the worker unnoticed.
             raise RuntimeError("the reconcile was cancelled from within") from error
         if answer is None:
             return _DONE
@@ -137,9 +142,13 @@ class Worker:
     async def _call_in_time(self, key: ObjectKey, time_limit: TimeLimit) -> object:
         answer: object = None
         with time_limit.limit() as scope:
-            answer = await self._reconcile(key)
+            try:
+                answer = await self._reconcile(key)
+            finally:
+                # Also if the reconcile answers its cancellation with a result or an exception of its own.
+                if scope.cancel_called:
+                    self._metrics.timeouts.inc()
         if scope.cancelled_caught:
-            self._metrics.timeouts.inc()
             raise _DeadlineError(f"the reconcile took longer than {time_limit.seconds:g} s")
         return answer
 
@@ -156,7 +165,7 @@ class Worker:
             self._metrics.successes.inc()
 
     def _fail(self, key: ObjectKey, error: Exception) -> None:
-        causes = _causes(error)
+        causes = causes_of(error)
         text = "; ".join(map(str, causes))
         if any(isinstance(cause, LeadershipLostError) for cause in causes):
             log.info("gave up the reconcile", error=text)
@@ -179,13 +188,17 @@ class Worker:
             log.warning("reconcile failed, will retry", error=text, failures=failures)
 
 
-def _causes(error: Exception) -> tuple[Exception, ...]:
-    """What went wrong; several when task groups of the reconcile have bundled failures."""
-    if not isinstance(error, ExceptionGroup):
-        return (error,)
-    return tuple(cause for part in error.exceptions for cause in _causes(part))
+def _is_stopping() -> bool:
+    """Whether a scope around this task was cancelled, and not the task alone, by its own reconcile."""
+    return anyio.current_effective_deadline() == -math.inf
 
 
-def _is_being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+async def _outlive_cancellation(task: asyncio.Task[object]) -> None:
+    """Take a cancellation that a reconcile has left behind, which would end the worker at its next wait."""
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        if _is_stopping():
+            raise
+    while task.cancelling():
+        task.uncancel()

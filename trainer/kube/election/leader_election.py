@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_JITTER = 1.2
+JITTER = 1.2
 """Spread of the pauses between attempts of a candidate (client-go's JitterFactor)."""
 
 
@@ -100,10 +100,10 @@ class LeaderElectionOptions:
             raise ValueError(
                 f"renew_deadline ({self.renew_deadline} s) must be less than lease_duration ({self.lease_duration} s)"
             )
-        if not 0 < self.retry_period * _JITTER < self.renew_deadline:
+        if not 0 < self.retry_period * JITTER < self.renew_deadline:
             raise ValueError(
                 f"retry_period ({self.retry_period} s) must be positive and less than "
-                f"renew_deadline ({self.renew_deadline} s) divided by {_JITTER}"
+                f"renew_deadline ({self.renew_deadline} s) divided by {JITTER}"
             )
 
     @property
@@ -141,8 +141,8 @@ class LeaderElector:
         self._lease_name = f"{options.namespace}/{options.name}"
         self._fence = WriteFence(self._clock, f"this process does not hold the lease {self._lease_name}")
         # The longest of these pauses is the retry period.
-        shortest = options.retry_period / (1 + _JITTER)
-        self._pause = Backoff(initial=shortest, maximum=shortest, jitter=_JITTER)
+        shortest = options.retry_period / (1 + JITTER)
+        self._pause = Backoff(initial=shortest, maximum=shortest, jitter=JITTER)
         self._started = False
         self._elected = anyio.Event()
         self._leads = False
@@ -245,7 +245,8 @@ class LeaderElector:
                 await self._clock.sleep(remaining)
             # At once, since the attempt that is under way may take time to end.
             self._fence.close()
-            lost = f"{self._lease_name} was not renewed for {self._options.renew_deadline:g} s ({self._problem})"
+            problem = self._problem or "this process stood still"
+            lost = f"{self._lease_name} was not renewed for {self._options.renew_deadline:g} s ({problem})"
             tasks.cancel_scope.cancel()
 
         async def renew() -> None:
@@ -339,6 +340,7 @@ class LeaderElector:
         if not self._fence.is_quiet_since(self._clock.monotonic() - self._options.lease_duration):
             log.info("leaving the lease to expire, since writes were broken off", lease=self._lease_name)
             return
+        problem = f"no answer within {self._options.request_timeout:g} s"
         try:
             async with move_on_after(self._clock, self._options.request_timeout):
                 while self._lease is not None and LeaseRecord.of(self._lease).holder == self.identity:
@@ -350,5 +352,7 @@ class LeaderElector:
                         continue
                     log.info("released lease", lease=self._lease_name)
                     return
+                return
         except KubeError as error:
-            log.warning("could not release the lease, it will expire", lease=self._lease_name, error=str(error))
+            problem = str(error)
+        log.warning("could not release the lease, it will expire", lease=self._lease_name, error=problem)

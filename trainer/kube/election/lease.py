@@ -31,14 +31,23 @@ class LeaseRecord:
 
     @classmethod
     def of(cls, lease: Mapping[str, Any]) -> Self:
-        """What a stored Lease says; absent fields are empty or 0."""
-        spec = lease.get("spec") or {}
+        """What a stored Lease says; fields that are absent, or not what they should be, are empty or 0."""
+        spec = _spec(lease)
+
+        def text(field: str) -> str:
+            value = spec.get(field)
+            return value if isinstance(value, str) else ""
+
+        def number(field: str) -> int:
+            value = spec.get(field)
+            return max(value, 0) if isinstance(value, int) else 0
+
         return cls(
-            holder=spec.get("holderIdentity") or "",
-            duration_seconds=spec.get("leaseDurationSeconds") or 0,
-            acquired=spec.get("acquireTime") or "",
-            renewed=spec.get("renewTime") or "",
-            transitions=spec.get("leaseTransitions") or 0,
+            holder=text("holderIdentity"),
+            duration_seconds=number("leaseDurationSeconds"),
+            acquired=text("acquireTime"),
+            renewed=text("renewTime"),
+            transitions=number("leaseTransitions"),
         )
 
     def held_by(self, identity: str, duration_seconds: int, now: datetime) -> Self:
@@ -61,7 +70,7 @@ class LeaseRecord:
     def written_into(self, lease: Mapping[str, Any]) -> Object:
         """A copy of the Lease with this record; all that others have put into it stays."""
         spec = {
-            **(lease.get("spec") or {}),
+            **_spec(lease),
             "holderIdentity": self.holder,
             "leaseDurationSeconds": self.duration_seconds,
             "acquireTime": self.acquired,
@@ -69,6 +78,11 @@ class LeaseRecord:
             "leaseTransitions": self.transitions,
         }
         return {**lease, "spec": spec}
+
+
+def _spec(lease: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = lease.get("spec")
+    return spec if isinstance(spec, dict) else {}
 
 
 def micro_time(moment: datetime) -> str:

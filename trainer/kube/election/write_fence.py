@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
 
 
+_SERVER_FAILED = 500
+"""HTTP status from which on an answer does not say whether the write was, or will be, carried out."""
+
+
 class WriteFence:
     """A fence that is open until a deadline, which may be moved; closed for good by `close`."""
 
@@ -50,7 +54,7 @@ class WriteFence:
             scope.cancel()
 
     def is_quiet_since(self, moment: float) -> bool:
-        """Whether no write has ended without an answer since then; one that has may still be carried out."""
+        """Whether the server has said since then of each write what became of it; others may still be carried out."""
         return not self._running and self._broken_off < moment
 
     @asynccontextmanager
@@ -66,7 +70,9 @@ class WriteFence:
             self._running.add(scope)
             try:
                 yield
-            except ApiError:
+            except ApiError as error:
+                if error.code >= _SERVER_FAILED:
+                    self._broken_off = self._clock.monotonic()
                 raise
             except BaseException:
                 self._broken_off = self._clock.monotonic()

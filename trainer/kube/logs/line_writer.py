@@ -59,8 +59,9 @@ class LineWriter:
                 closing = True
             else:
                 self._write(text.encode(errors="backslashreplace"))
-            if self._dropped > reported and self._lines.empty():
-                lost, reported = self._dropped - reported, self._dropped
+            dropped = self._dropped
+            if dropped > reported and self._lines.empty():
+                lost, reported = dropped - reported, dropped
                 log.warning("dropped log lines that were not read in time", dropped=lost)
 
     def _write(self, data: bytes) -> None:

@@ -11,10 +11,12 @@ import atexit
 import logging
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
+from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.logs.line_writer import LineWriter
 from trainer.kube.logs.redaction import redact
 
@@ -76,8 +78,7 @@ def configure_logging(*, json: bool | None = None, level: str = "info") -> None:
     root.setLevel(max(severity, logging.INFO))
     logging.getLogger("trainer").setLevel(severity)
     logging.captureWarnings(capture=True)
-    if as_json:
-        sys.excepthook = _log_crash
+    sys.excepthook = partial(_log_end, as_json=as_json)
 
 
 def _renderer(*, as_json: bool) -> Processor:
@@ -98,9 +99,18 @@ def _stream() -> LineWriter | TextIO:
     return writer
 
 
-def _log_crash(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """What Python does with an exception that nobody catches, which would be many lines."""
-    if issubclass(kind, KeyboardInterrupt):
+def _log_end(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None, *, as_json: bool
+) -> None:
+    """What Python does with an exception that nobody catches, which would be many lines.
+
+    Errors of this package say what to do; where in the code they came up helps nobody.
+    """
+    causes = causes_of(error)
+    if all(isinstance(cause, KubeError) for cause in causes):
+        log.critical("gave up", error="; ".join(map(str, causes)))
+        return
+    if issubclass(kind, KeyboardInterrupt) or not as_json:
         sys.__excepthook__(kind, error, traceback)
         return
     log.critical("crashed", exc_info=(kind, error, traceback))

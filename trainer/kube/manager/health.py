@@ -5,11 +5,14 @@ know: `/healthz/NAME` asks for one check, `?verbose` lists all, `?exclude=NAME` 
 the log and not in the answer, since anybody may ask.
 
 There is no TLS and no authentication here, and no profiler: who may reach the port is for a NetworkPolicy to say, and
-metrics of a controller name objects at most. Limits on headers are those of aiohttp (8 KiB a line), stricter than Go's.
+metrics of a controller name objects at most. Limits on headers are those of aiohttp (8 KiB a line), stricter than Go's,
+but a client may take as long as it likes to send them: aiohttp has no limit for that.
 """
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -133,7 +136,7 @@ class HealthServer:
     """Serves /healthz, /readyz and /metrics.
 
     Args:
-        host: address to listen on.
+        host: address to listen on; "": all addresses of IPv4 and IPv6.
         port: 0 takes a free one; see `address`.
         checks: served under their names.
         metrics: served as /metrics.
@@ -167,7 +170,9 @@ class HealthServer:
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, self._host, self._port).start()
+            # Cancelled within, asyncio would forget the socket, which would go on listening.
+            with anyio.CancelScope(shield=True):
+                await self._site(runner).start()
             self.address = runner.addresses[0][:2]
             log.info("serving health and metrics", address=f"{self.address[0]}:{self.address[1]}")
             self._started.set()
@@ -175,6 +180,11 @@ class HealthServer:
         finally:
             with anyio.CancelScope(shield=True):
                 await runner.cleanup()
+
+    def _site(self, runner: web.AppRunner) -> web.BaseSite:
+        if self._host:
+            return web.TCPSite(runner, self._host, self._port)
+        return web.SockSite(runner, _listen_everywhere(self._port))
 
     def _route(self, application: web.Application, checks: HealthChecks) -> None:
         async def all_checks(request: web.Request) -> web.Response:
@@ -198,6 +208,16 @@ class HealthServer:
         accept = request.headers.get("Accept", "")
         body, content_type = await anyio.to_thread.run_sync(self._exposition.render, accept)
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+
+def _listen_everywhere(port: int) -> socket.socket:
+    """One socket for IPv6 and IPv4; for IPv4 alone where the machine has no other."""
+    try:
+        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise
+        return socket.create_server(("", port))
 
 
 def _text(status: int, text: str) -> web.Response:

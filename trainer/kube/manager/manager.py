@@ -54,7 +54,7 @@ class ManagerOptions:
     Default: 30, as in controller-runtime. The container needs a longer terminationGracePeriodSeconds: releasing the
     lease and writing the last events comes after it."""
     http_bind: tuple[str, int] | None = None
-    """Host and port for /healthz, /readyz and /metrics. Default: None, no server."""
+    """Host ("" is all addresses) and port for /healthz, /readyz and /metrics. Default: None, no server."""
     leader_election: LeaderElectionOptions | None = None
     """The lease without which nothing is written. Default: None, this process is the only one."""
     loop_lag: LoopLagOptions | None = field(default_factory=LoopLagOptions)
@@ -120,13 +120,13 @@ class Manager:
 
         Raises:
             ValueError: another controller has the name.
-            RuntimeError: the manager has been stopped.
+            RuntimeError: the manager stops, or has been stopped.
         """
         if controller.name in self._controllers:
             raise ValueError(f"there are two controllers named {controller.name!r}")
-        self._controllers.append(controller.name)
         group = Group.LEADER_ELECTION if controller.needs_leader_election else Group.OTHERS
         self.add(controller.run, name=f"controller {controller.name}", group=group, stop=controller.stop)
+        self._controllers.append(controller.name)
 
     def add(
         self,
@@ -146,10 +146,11 @@ class Manager:
             group: decides when it starts and stops. Default: `LEADER_ELECTION`, with the controllers.
             stop: asks it to end by itself; then it is cancelled only after the grace period. Default: its own `stop`,
                 if it has one.
-            started: returns when it does its work, which the next group waits for. Default: nobody waits.
+            started: returns when it does its work; until then, or until `runnable` has returned, the next group waits.
+                Default: nobody waits.
 
         Raises:
-            RuntimeError: the manager has been stopped.
+            RuntimeError: the manager stops, or has been stopped.
         """
         stop = stop or getattr(runnable, "stop", None)
         self._supervisor.add(group, Runnable(name, runnable, stop, started))
@@ -242,9 +243,8 @@ class Manager:
     async def _wait_for_caches(self) -> None:
         async with move_on_after(self.clock, self._options.cache_sync_timeout):
             await self.cache.wait_for_sync()
-        late = [informer for informer in self.cache.informers if not informer.has_synced]
-        if late:
-            raise CacheSyncError("; ".join(filter(None, (informer.problem for informer in late))))
+        if not all(informer.has_synced for informer in self.cache.informers):
+            raise CacheSyncError(self.cache.problem)
 
     async def _check_running(self) -> None:
         if self._supervisor.is_stopping:
@@ -253,6 +253,5 @@ class Manager:
             raise KubeError("the manager has not started yet")
 
     async def _check_informers(self) -> None:
-        problems = [informer.problem for informer in self.cache.informers]
-        if any(problems):
-            raise KubeError("; ".join(filter(None, problems)))
+        if (problem := self.cache.problem) is not None:
+            raise KubeError(problem)

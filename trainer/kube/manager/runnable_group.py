@@ -41,6 +41,7 @@ class RunnableGroup:
         self._fail = fail
         self._waiting: list[Runnable] = []
         self._running: dict[Runnable, anyio.CancelScope] = {}
+        self._returned: dict[Runnable, anyio.Event] = {}
         self._tasks: TaskGroup | None = None
         self._started = False
         self._stopping = anyio.Event()
@@ -57,13 +58,7 @@ class RunnableGroup:
         return self._stopping.is_set()
 
     def add(self, runnable: Runnable) -> None:
-        """Run this with the others; at once if they have been started.
-
-        Raises:
-            RuntimeError: the group has been stopped.
-        """
-        if self.is_stopping:
-            raise RuntimeError(f"{runnable.name} cannot be added: everything has been stopped")
+        """Run this with the others; at once if they have been started. Not after `stop`."""
         self._waiting.append(runnable)
         if self._started:
             self._launch(runnable)
@@ -83,7 +78,7 @@ class RunnableGroup:
             self._launch(runnable)
         for runnable in runnables:
             if runnable.started is not None:
-                await runnable.started()
+                await self._wait_for_start(runnable, runnable.started)
 
     async def stop(self) -> None:
         """Let each runnable end by itself if it can, cancel the others, and wait until all have ended."""
@@ -108,9 +103,21 @@ class RunnableGroup:
             self._fail(runnable.name, error)
             scope.cancel()
 
+    async def _wait_for_start(self, runnable: Runnable, started: Run) -> None:
+        """Wait until it does its work, or has ended: what has nothing to do holds nobody up."""
+
+        async def until(event: Run) -> None:
+            await event()
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(until, started)
+            tasks.start_soon(until, self._returned[runnable].wait)
+
     def _launch(self, runnable: Runnable) -> None:
         assert self._tasks is not None
         scope = self._running[runnable] = anyio.CancelScope()
+        self._returned[runnable] = anyio.Event()
         self._tasks.start_soon(self._guard, runnable, scope, name=runnable.name)
 
     async def _guard(self, runnable: Runnable, scope: anyio.CancelScope) -> None:
@@ -125,6 +132,7 @@ class RunnableGroup:
             raise
         finally:
             del self._running[runnable]
+            self._returned.pop(runnable).set()
 
 
 def sole_failure(error: Exception) -> Exception:

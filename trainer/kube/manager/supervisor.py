@@ -81,8 +81,10 @@ class Supervisor:
         """Run this in its group; at once if the group has been started.
 
         Raises:
-            RuntimeError: everything has been stopped.
+            RuntimeError: the stop has begun.
         """
+        if self.is_stopping:
+            raise RuntimeError(f"{runnable.name} cannot be added: everything is being stopped")
         self._groups[group].add(runnable)
 
     async def start(self, group: Group) -> None:
@@ -192,12 +194,13 @@ class Supervisor:
             self._groups[group].cancel()
 
     def _fail(self, name: str, error: Exception) -> None:
+        if isinstance(error, LeadershipLostError):
+            # Another process may write in a moment.
+            self._hurried.set()
+            self._failure = self._failure or error
         if self.is_stopping:
             log.error("failed while stopping", runnable=name, exc_info=error)
             return
         log.error("failed, stopping everything", runnable=name, error=str(error))
         self._failure = error
-        if isinstance(error, LeadershipLostError):
-            # Another process may write in a moment.
-            self._hurried.set()
         self._stopping.set()

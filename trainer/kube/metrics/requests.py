@@ -90,6 +90,7 @@ class RequestMetrics:
         self._details = metrics.series(RequestDetailSeries) if detailed else None
         self._requests: dict[tuple[str, str], Counter] = {}
         self._verbs: dict[str, _VerbMetrics] = {}
+        self._tls_reloads = {success: self._series.tls_reloads.labels(_result(success)) for success in (True, False)}
 
     @property
     def is_detailed(self) -> bool:
@@ -110,7 +111,7 @@ class RequestMetrics:
 
     def reloaded_tls(self, *, success: bool) -> None:
         """Changed certificate files were loaded, or found to be unusable."""
-        self._series.tls_reloads.labels("success" if success else "error").inc()
+        self._tls_reloads[success].inc()
 
     def resolved(self, host: str, seconds: float) -> None:
         """A host name was looked up."""
@@ -132,6 +133,10 @@ class _VerbMetrics:
         self.limited_seconds = details.limited_seconds.labels(method, host)
         self.request_bytes = details.request_bytes.labels(method, host)
         self.response_bytes = details.response_bytes.labels(method, host)
+
+
+def _result(success: bool) -> str:
+    return "success" if success else "error"
 
 
 def _code(code: int | None) -> str:

@@ -4,7 +4,8 @@ A key is in at most one of two places besides waiting for a time: *ready* (to be
 out, not yet `done`). Adding a key that is processing marks it, and `done` makes it ready again. Hence two workers never
 have the same key, and no change is lost: an add during processing leads to another round.
 
-Backoff is per key. There is no limit shared by all keys, which would let many failing ones delay the healthy. How often
+Backoff is per key. There is no limit shared by all keys, which would let many failing ones delay the healthy, and no
+other limiter of client-go's (fast then slow, the slowest of several), which nothing here has needed. How often
 a key has failed is known for as long as the queue has the key: a key that is done and not to be looked at again is
 forgotten altogether, so that nothing grows with the number of keys ever seen.
 """

@@ -28,6 +28,9 @@ TOKEN_FILE_SECONDS = 50.0
 """A token file is read again after this time: each minute, ten seconds early, as in client-go. The kubelet replaces the
 file well before the old token expires."""
 
+PATIENCE = 15.0
+"""Seconds after which a line in the log says that requests wait for a plugin: it may hang, or wait for a person."""
+
 EXPIRY_MARGIN = 10.0
 """Seconds before its expiry at which an identity is renewed, so that it does not expire on the way to the server."""
 
@@ -146,15 +149,18 @@ class RenewableCredentials:
         self._load = load
         self._clock = clock or SystemClock()
         self._identity: Identity | None = None
+        self._failure: Exception | None = None
+        self._loads = 0
         self._loaded_at = 0.0
         self._lock = anyio.Lock()
 
     async def current(self) -> Identity:
         """The present identity, renewed when it is about to expire; one that has not expired survives a failure."""
+        loads = self._loads
         async with self._lock:
             identity = self._identity
             if identity is None or self._seconds_left(identity) <= 0:
-                return await self._renew()
+                return await self._renew(loads)
             # Many plugins give what they have cached until it has expired: ask at most once per margin.
             if self._seconds_left(identity) < EXPIRY_MARGIN and self._age() >= EXPIRY_MARGIN:
                 return await self._renew_early(identity)
@@ -162,22 +168,44 @@ class RenewableCredentials:
 
     async def renew(self, rejected: Identity) -> Identity | None:
         """What the plugin says now, if it is another identity; requests that fail together run the plugin once."""
+        loads = self._loads
         async with self._lock:
             identity = self._identity
             if identity is None or identity == rejected:
-                identity = await self._renew()
+                identity = await self._renew(loads)
         return identity if identity != rejected else None
 
-    async def _renew(self) -> Identity:
-        self._identity = await self._load()
-        self._loaded_at = self._clock.monotonic()
+    async def _renew(self, loads: int) -> Identity:
+        """What `load` says, unless it has said something since it had been called so many times."""
+        if self._loads == loads:
+            await self._call()
+        if self._failure is not None:
+            raise self._failure
+        assert self._identity is not None
         return self._identity
+
+    async def _call(self) -> None:
+        self._failure = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._lose_patience)
+            try:
+                self._identity = await self._load()
+            except Exception as error:
+                # Raised outside of the task group, which would wrap it.
+                self._failure = error
+            tasks.cancel_scope.cancel()
+        self._loads += 1
+        self._loaded_at = self._clock.monotonic()
+
+    async def _lose_patience(self) -> None:
+        while True:
+            await self._clock.sleep(PATIENCE)
+            log.warning("requests wait for credentials", credentials=self.description)
 
     async def _renew_early(self, identity: Identity) -> Identity:
         try:
-            return await self._renew()
+            return await self._renew(self._loads)
         except ConfigurationError as error:
-            self._loaded_at = self._clock.monotonic()
             log.warning("could not renew credentials, keeping the old ones", error=str(error))
             return identity
 

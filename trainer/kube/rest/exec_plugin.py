@@ -112,6 +112,8 @@ class ExecPlugin:
                 f"{origin}: exec.interactiveMode {mode!r} is unknown: use Never, IfAvailable or Always"
             )
         command = parsed.command
+        if not command:
+            raise ConfigurationError(f"{origin}: exec.command is empty; name the plugin's program")
         return cls(
             command=str(directory / command) if "/" in command else command,
             api_version=parsed.api_version,

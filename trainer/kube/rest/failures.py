@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -77,13 +78,14 @@ def answer_error(code: int, headers: Mapping[str, str], body: bytes, request: st
     if 300 <= code < 400:
         status = {"message": f"{request}: HTTP status {code}, go to {headers.get('Location')}: {_OTHER}"}
     retry_after = headers.get("Retry-After", "")
-    if retry_after.isdecimal():
+    if _SECONDS.fullmatch(retry_after):
         details = status.setdefault("details", {})
         if isinstance(details, dict):
             details.setdefault("retryAfterSeconds", int(retry_after))
     return error_from_status(code, status)
 
 
+_SECONDS = re.compile(r"[0-9]{1,9}")
 _OTHER = "this is not a Kubernetes API server; correct the server's URL"
 
 

@@ -138,9 +138,8 @@ class HttpClient:
         }
         headers = {"Accept": _METADATA_LIST} if selection.metadata_only else {}
         request = Request("GET", resource.path(selection.namespace), params, headers=headers)
-        body = await self._transport.fetch(request)
         with _decoding(request.path):
-            page = await decode_page(body)
+            page = await self._transport.read(request, decode_page)
         return ObjectList(page.items, page.resource_version, page.continue_token, resource.api_version, resource.kind)
 
     async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
@@ -260,6 +259,7 @@ class HttpClient:
 def _object_path(resource: Resource, name: str, namespace: str | None, subresource: str | None = None) -> str:
     if not name:
         raise ValueError(f"a request for one of {resource.qualified_name} needs a name")
+    _check_segment(name)
     _check_namespace(resource, namespace)
     return resource.path(namespace, name, subresource)
 
@@ -272,6 +272,13 @@ def _collection_path(resource: Resource, namespace: str | None) -> str:
 def _check_namespace(resource: Resource, namespace: str | None) -> None:
     if resource.namespaced and not namespace:
         raise ValueError(f"{resource.qualified_name} are namespaced: the request needs a namespace")
+    _check_segment(namespace or "")
+
+
+def _check_segment(name: str) -> None:
+    """A name that somebody made up must not lead to another object."""
+    if name in {".", ".."} or any(character in name for character in "/%?#"):
+        raise ValueError(f"{name!r} is no name of an object: it must not be . or .., or contain one of / % ? #")
 
 
 def _selectors(selection: Selection) -> dict[str, str | int | bool | None]:

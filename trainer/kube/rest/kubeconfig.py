@@ -121,12 +121,17 @@ def _one_clear_line(paths: list[Path]) -> Iterator[None]:
     names = os.pathsep.join(map(str, paths))
     if not any(path.is_file() for path in paths):
         raise ConfigurationError(
-            f"no kubeconfig: {names} does not exist; name one with --kubeconfig or $KUBECONFIG, or start a cluster"
+            f"no kubeconfig: there is no file {names}; name one with --kubeconfig or $KUBECONFIG, or start a cluster"
         )
     try:
         yield
     except KeyError as error:
         raise ConfigurationError(f"cannot use kubeconfig {names}: an entry lacks its field {error}") from error
+    except (AttributeError, TypeError) as error:
+        raise ConfigurationError(
+            f"cannot use kubeconfig {names}: it must be a YAML mapping with lists of clusters, users and contexts, "
+            "each entry a mapping with a name"
+        ) from error
     except Exception as error:
         raise ConfigurationError(f"cannot use kubeconfig {names}: {one_line(error)}") from error
 
@@ -150,6 +155,13 @@ class _Stanza:
         if value is not None and not isinstance(value, str):
             raise ConfigurationError(f"{key} of {self.origin} must be a string, not {type(value).__name__}")
         return value or None
+
+    def flag(self, key: str) -> bool:
+        """A field that is true or false; False when it is absent."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise ConfigurationError(f"{key} of {self.origin} must be true or false, not {value!r}")
+        return bool(value)
 
     def required(self, key: str) -> str:
         value = self.text(key)
@@ -203,16 +215,26 @@ def _endpoint(context: _Stanza, cluster: _Stanza, user: _Stanza) -> Endpoint:
     server = cluster.text("server")
     if server is None:
         raise ConfigurationError("the cluster has no server; set its URL")
-    parts = urlsplit(server)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    scheme = _scheme(server)
+    if scheme is None:
         raise ConfigurationError(f"server {server!r} of {cluster.origin} is not a URL such as https://host:6443")
     return Endpoint(
         server=server.rstrip("/"),
         namespace=context.text("namespace") or "default",
-        tls=_tls(cluster, user) if parts.scheme == "https" else None,
+        tls=_tls(cluster, user) if scheme == "https" else None,
         server_hostname=cluster.text("tls-server-name"),
         proxy=proxy_for(server, cluster.text("proxy-url")),
     )
+
+
+def _scheme(server: str) -> str | None:
+    """`http` or `https`; None when it is no such URL."""
+    try:
+        parts = urlsplit(server)
+        is_complete = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, or a port that is no port
+        return None
+    return parts.scheme if is_complete and parts.scheme in {"http", "https"} else None
 
 
 def _tls(cluster: _Stanza, user: _Stanza) -> TlsOptions:
@@ -220,7 +242,7 @@ def _tls(cluster: _Stanza, user: _Stanza) -> TlsOptions:
         ca=cluster.pem("certificate-authority"),
         certificate=user.pem("client-certificate"),
         key=user.pem("client-key"),
-        verify=not cluster.values.get("insecure-skip-tls-verify"),
+        verify=not cluster.flag("insecure-skip-tls-verify"),
         origin=f"{cluster.origin} and {user.origin}",
     )
 
@@ -235,7 +257,7 @@ def _login(
         return token_file
     if token := user.text("token"):
         return f"Bearer {token}"
-    if stanza := user.values.get("exec"):
+    if (stanza := user.values.get("exec")) is not None:
         directory = user.file.absolute().parent
         return ExecPlugin.parse(stanza, directory=directory, origin=user.origin, cluster=_information(cluster))
     if provider := user.values.get("auth-provider"):
@@ -258,7 +280,7 @@ def _information(cluster: _Stanza) -> dict[str, Any]:
     known = {
         "server": cluster.text("server"),
         "tls-server-name": cluster.text("tls-server-name"),
-        "insecure-skip-tls-verify": cluster.values.get("insecure-skip-tls-verify"),
+        "insecure-skip-tls-verify": cluster.flag("insecure-skip-tls-verify"),
         "certificate-authority-data": base64.b64encode(content).decode() if content else None,
         "proxy-url": cluster.text("proxy-url"),
         "config": configs[0] if configs else None,

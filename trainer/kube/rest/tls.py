@@ -232,4 +232,7 @@ def _expiry(chain: bytes | None) -> datetime | None:
         return None
     from cryptography import x509  # noqa: PLC0415 - slow
 
-    return x509.load_pem_x509_certificate(chain).not_valid_after_utc
+    try:
+        return x509.load_pem_x509_certificate(chain).not_valid_after_utc
+    except ValueError:  # OpenSSL takes what this library finds malformed; the expiry is only for messages
+        return None

@@ -15,7 +15,7 @@ import structlog
 import yarl
 
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.errors import ApiError, TransportError, UnauthorizedError
+from trainer.kube.errors import ApiError, ConfigurationError, TransportError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.failures import answer_error, transport_error
@@ -42,7 +42,7 @@ REQUEST_CONNECTIONS = 100
 """Requests that are under way at once; further ones wait. Streams have no limit."""
 
 LONG_WAIT = 1.0
-"""Seconds in the client's own rate limit that are worth a line in the log."""
+"""Seconds that are worth a line in the log: of the client's own rate limit, or of a pause before a retry."""
 
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -113,6 +113,7 @@ class Transport:
             ConfigurationError: there are no credentials, or certificates cannot be read.
         """
         identity = await self._credentials.current()
+        self._check(identity)
         if self._tls is not None:
             await self._tls.context(identity.certificate)
         open_one = partial(
@@ -140,19 +141,41 @@ class Transport:
             ApiError: any other answer.
             TransportError: no answer.
         """
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
+        return await self.read(request, _whole)
 
-        async def attempt() -> bytes:
+    async def read(self, request: Request, consume: Callable[[AsyncIterator[bytes]], Awaitable[_T]]) -> _T:
+        """Send a request and return what `consume` makes of the chunks of a 2xx answer.
+
+        Args:
+            request: the request.
+            consume: is called anew when the connection breaks and the request is repeated.
+
+        Raises:
+            ApiError: any other answer.
+            TransportError: no answer, or one that ends early.
+        """
+        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=READ_TIMEOUT)
+        size = 0
+
+        async def counted(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+            nonlocal size
+            size = 0
+            async for chunk in chunks:
+                size += len(chunk)
+                yield chunk
+
+        async def attempt() -> _T:
             response = await self._open(self._requests, request, timeout)
             try:
-                return await self._read(request, response)
+                async with aclosing(self._chunks(request, response)) as chunks:
+                    return await consume(counted(chunks))
             finally:
                 response.release()
 
-        body = await self._retrying(request, attempt)
+        consumed = await self._retrying(request, attempt)
         if verb := self._metrics.verb(request.method):
-            verb.response_bytes.observe(len(body))
-        return body
+            verb.response_bytes.observe(size)
+        return consumed
 
     @asynccontextmanager
     async def stream(
@@ -185,9 +208,8 @@ class Transport:
                     if pause is None:
                         raise
                     self._metrics.retried(request.method, error.code if isinstance(error, ApiError) else None)
-                    log.debug(
-                        "retrying request", method=request.method, path=request.path, error=str(error), pause=pause
-                    )
+                    tell = log.info if pause > LONG_WAIT else log.debug
+                    tell("retrying request", method=request.method, path=request.path, error=str(error), pause=pause)
                 failures += 1
                 await self._clock.sleep(pause)
         finally:
@@ -214,6 +236,13 @@ class Transport:
         if isinstance(error, UnauthorizedError):
             raise self._unauthorized(error)
         raise error
+
+    def _check(self, identity: Identity) -> None:
+        if identity.authorization and not identity.authorization.isprintable():
+            raise ConfigurationError(
+                "the credentials hold line breaks or other characters that no HTTP header may have: "
+                f"{self._credentials.description}"
+            )
 
     async def _renewed(self, rejected: Identity) -> Identity | None:
         """What to send instead of a rejected identity; the same one if a new client certificate goes with it."""
@@ -242,6 +271,7 @@ class Transport:
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, timeout: aiohttp.ClientTimeout, identity: Identity
     ) -> aiohttp.ClientResponse:
+        self._check(identity)
         await self._take_turn(request)
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
         headers |= request.headers
@@ -287,6 +317,10 @@ class Transport:
 
     def _name(self, request: Request) -> str:
         return f"{request.method} {self._base}{request.path}"
+
+
+async def _whole(chunks: AsyncIterator[bytes]) -> bytes:
+    return b"".join([chunk async for chunk in chunks])
 
 
 def _text(value: str | int | bool | None) -> str:

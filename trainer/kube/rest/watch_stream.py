@@ -7,7 +7,6 @@ therefore cut; whether the object is sound shows when it is decoded.
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -47,42 +46,35 @@ async def read_events(chunks: AsyncIterator[bytes], path: str) -> AsyncGenerator
         ApiError: what an ERROR event says.
         TransportError: a line that is no event, such as one that a broken connection has cut off.
     """
-    async with aclosing(_lines(chunks)) as lines:
-        async for line in lines:
-            event = _cut(line) or _decode(line, path)
-            if event is not None:
-                yield event
-
-
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """Lines of any length with their ends; the last one may lack it."""
+    # Parts of a line whose end has not come.
     pending: list[bytes] = []
     async for chunk in chunks:
-        for part in chunk.splitlines(keepends=True) if b"\r" not in chunk else _split(chunk):
-            if not part.endswith(b"\n"):
-                pending.append(part)
-            elif pending:
-                pending.append(part)
-                yield b"".join(pending)
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            if pending:
+                line = b"".join((*pending, chunk[:end]))
                 pending.clear()
+                event = _read(line, 0, len(line), path)
             else:
-                yield part
-    if pending:
-        yield b"".join(pending)
+                event = _read(chunk, start, end, path)
+            start = end + 1
+            if event is not None:
+                yield event
+        if start < len(chunk):
+            pending.append(chunk[start:])
+    event = _decode(b"".join(pending), path)
+    if event is not None:
+        yield event
 
 
-def _split(chunk: bytes) -> list[bytes]:
-    """Lines that end in a line feed alone, since a carriage return is white space in JSON."""
-    *lines, rest = chunk.split(b"\n")
-    return [line + b"\n" for line in lines] + ([rest] if rest else [])
-
-
-def _cut(line: bytes) -> WatchEvent | None:
-    if line.endswith(b"}}\n"):
+def _read(body: bytes, start: int, end: int, path: str) -> WatchEvent | None:
+    """The event on the line between these positions of a body."""
+    if body.endswith(b"}}", start, end):
         for event_type, prefix in _PREFIXES.items():
-            if line.startswith(prefix):
-                return WatchEvent(event_type, line[len(prefix) - 1 : -2])
-    return None
+            if body.startswith(prefix, start):
+                # No copy: it would outlive the one that the cache keeps, and leave a hole between that and the next.
+                return WatchEvent(event_type, memoryview(body)[start + len(prefix) - 1 : end - 1])
+    return _decode(body[start:end], path)
 
 
 def _decode(line: bytes, path: str) -> WatchEvent | None:
@@ -93,13 +85,21 @@ def _decode(line: bytes, path: str) -> WatchEvent | None:
     except msgspec.DecodeError as error:
         _refuse(error, path)
     if event.type == "ERROR":
-        status = _status.decode(event.object)
-        raise error_from_status(status.get("code") or 500, status)
+        _raise_status(event.object, path)
     event_type = _TYPES.get(event.type)
     if event_type is None:
         log.warning("skipped watch event of unknown type", type=event.type, path=path)
         return None
     return WatchEvent(event_type, event.object)
+
+
+def _raise_status(raw: msgspec.Raw, path: str) -> NoReturn:
+    try:
+        status = _status.decode(raw)
+    except msgspec.DecodeError as error:
+        raise TransportError(f"the answer to {path} ends with an error that is no Status: {error}") from error
+    code = status.get("code")
+    raise error_from_status(code if isinstance(code, int) else 500, status)
 
 
 def _refuse(error: msgspec.DecodeError, path: str) -> NoReturn:
