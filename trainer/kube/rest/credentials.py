@@ -47,9 +47,6 @@ class Identity:
     """When it ends. Default: None, unknown."""
 
 
-ANONYMOUS = Identity()
-
-
 class Credentials(Protocol):
     """Source of identities."""
 
