@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import yaml
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from trainer.api.field_error import InvalidObjectError
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.model import ApiModel
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.pipeline import Pipeline

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.api.field_error import InvalidObjectError
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
-from trainer.api.field_error import FieldError
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
 from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import Outcome, Plugin, Watch
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
+from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 
 if TYPE_CHECKING:

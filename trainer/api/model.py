@@ -9,7 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from trainer.api.field_error import FieldError, InvalidObjectError
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.kube.field_errors import FieldError
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:

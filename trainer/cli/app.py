@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import trainer
-from trainer.api.field_error import InvalidObjectError
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.cli.cluster import cluster
 from trainer.cli.console import complain, say
 from trainer.cli.crds import crds

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from trainer.api.field_error import InvalidObjectError
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
     TRAINING_RUNTIMES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.field_error import FieldError, InvalidObjectError
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
     TRAINING_RUNTIMES,
@@ -12,6 +12,7 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.framework.errors import BuildError
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey
 
 if TYPE_CHECKING:

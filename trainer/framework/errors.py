@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.api.field_error import FieldError
+from trainer.kube.field_errors import FieldError
 
 
 class BuildError(Exception):

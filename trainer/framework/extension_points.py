@@ -15,11 +15,11 @@ from trainer.kube.selection import EVERYTHING, Selection
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trainer.api.field_error import FieldError
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import ConditionType, JobStatus
     from trainer.framework.component import Component
     from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.resource import Resource
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.field_error import FieldError
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import (
@@ -19,6 +18,7 @@ from trainer.framework.extension_points import (
     WatchExtension,
 )
 from trainer.framework.extraction import extract
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from trainer.api.corev1 import ResourceRequirements, Volume, VolumeMount
-from trainer.api.field_error import FieldError, InvalidObjectError
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import TemplateMetadata
 from trainer.api.model import ApiModel, JsonObject
 from trainer.framework.errors import BuildError
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.field_error import FieldError
 from trainer.framework.errors import BuildError
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.template import split_command
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from trainer.framework.trainer_step import check_one_process_per_node, trainer_e
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.api.field_error import FieldError
     from trainer.api.trainjob import TrainJob
     from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.field_errors import FieldError
 
 
 class Jax:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.api.field_error import FieldError
 from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
 from trainer.framework.trainer_step import trainer_env
+from trainer.kube.field_errors import FieldError
 from trainer.kube.quantity import whole_units
 
 if TYPE_CHECKING:

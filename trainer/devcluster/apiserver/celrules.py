@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import cel
 
-from trainer.devcluster.apiserver import fielderrors
 from trainer.devcluster.apiserver.celtypes import functions_of, undeclared, unknown_field, value_of
 from trainer.devcluster.apiserver.correlation import ABSENT, old_items, same
+from trainer.kube import field_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
 
     Schema = Mapping[str, Any]
 
@@ -73,7 +73,9 @@ class Rules:
         """Whether there is nothing to check."""
         return not (self.own or self.properties or self.values or self.items or self.all_of)
 
-    def validate(self, value: object, old: object = ABSENT, path: str = "", *, ratchet: bool = True) -> list[Cause]:
+    def validate(
+        self, value: object, old: object = ABSENT, path: str = "", *, ratchet: bool = True
+    ) -> list[FieldError]:
         """What the rules say against a value.
 
         Args:
@@ -108,7 +110,7 @@ class Rules:
             elif self.values is not None:
                 yield self.values, child, old_fields.get(name, ABSENT), f"{path}[{name}]"
 
-    def _check(self, value: object, old: object, path: str, *, unchanged: bool) -> list[Cause]:
+    def _check(self, value: object, old: object, path: str, *, unchanged: bool) -> list[FieldError]:
         applicable = [
             rule
             for rule in self.own
@@ -120,14 +122,14 @@ class Rules:
         schema = _with_root_properties(self.schema) if self.is_resource else self.schema
         new_self = value_of(value, schema)
         old_self = ABSENT if old is ABSENT else value_of(old, schema, order_like=value)
-        shown = fielderrors.OMITTED if isinstance(value, dict | list) else value
+        shown = field_errors.OMITTED if isinstance(value, dict | list) else value
         outcomes = (_evaluate(rule, _bind(rule, new_self, old_self), shown, path) for rule in applicable)
         return [cause for cause in outcomes if cause is not None]
 
 
 def compile_rules(
     schema: Schema, path: str = "", *, is_resource: bool = False, rule_source: Schema | None = None
-) -> tuple[Rules, list[Cause]]:
+) -> tuple[Rules, list[FieldError]]:
     """Compile the rules of a structural schema.
 
     Args:
@@ -173,10 +175,10 @@ def compile_rules(
     return rules, causes
 
 
-def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource: bool) -> _Rule | Cause:
+def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource: bool) -> _Rule | FieldError:
     text = str(entry.get("rule") or "").strip()
     if not text:
-        return fielderrors.required(f"{path}.rule", "rule is not specified")
+        return field_errors.required(f"{path}.rule", "rule is not specified")
     message_text = str(entry.get("messageExpression") or "").strip()
     checked = _with_root_properties(schema) if is_resource else schema
     programs: list[Any] = []
@@ -187,10 +189,10 @@ def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource
         try:
             program = cel.compile(expression)
         except ValueError as error:
-            return fielderrors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {_parse_error(error)}")
+            return field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {_parse_error(error)}")
         problem = undeclared(program, expression) or unknown_field(expression, checked)
         if problem:
-            return fielderrors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {problem}")
+            return field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {problem}")
         programs.append(program)
     return _Rule(
         program=programs[0],
@@ -237,15 +239,15 @@ def _bind(rule: _Rule, new_self: object, old_self: object) -> dict[str, Any]:
     return {"self": new_self} if old_self is ABSENT else {"self": new_self, "oldSelf": old_self}
 
 
-def _evaluate(rule: _Rule, variables: dict[str, Any], shown: object, path: str) -> Cause | None:
+def _evaluate(rule: _Rule, variables: dict[str, Any], shown: object, path: str) -> FieldError | None:
     try:
         result = rule.program.execute(cel.Context(variables=variables, functions=dict(rule.functions)))
     except _EVALUATION_ERRORS as error:
-        return fielderrors.invalid(path, shown, f"{_describe(error)} evaluating rule: {rule.described}")
+        return field_errors.invalid(path, shown, f"{_describe(error)} evaluating rule: {rule.described}")
     if result is True:
         return None
     if not isinstance(result, bool):
-        return fielderrors.invalid(path, shown, f"cel expression must evaluate to a bool: {rule.described}")
+        return field_errors.invalid(path, shown, f"cel expression must evaluate to a bool: {rule.described}")
     detail = _evaluated_message(rule, variables) or rule.message or f"failed rule: {rule.text}"
     return _cause(rule.reason, f"{path}{rule.field_path}".removeprefix("."), shown, detail)
 
@@ -263,11 +265,11 @@ def _evaluated_message(rule: _Rule, variables: dict[str, Any]) -> str:
     return text.strip()
 
 
-def _cause(reason: str, path: str, value: object, detail: str) -> Cause:
+def _cause(reason: str, path: str, value: object, detail: str) -> FieldError:
     if reason == "FieldValueForbidden":
-        return fielderrors.forbidden(path, detail)
+        return field_errors.forbidden(path, detail)
     if reason == "FieldValueRequired":
-        return fielderrors.required(path, detail)
+        return field_errors.required(path, detail)
     if reason == "FieldValueDuplicate":
-        return fielderrors.duplicate(path, value)
-    return fielderrors.invalid(path, value, detail)
+        return field_errors.duplicate(path, value)
+    return field_errors.invalid(path, value, detail)

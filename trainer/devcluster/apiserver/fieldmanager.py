@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from trainer.devcluster.apiserver import fieldsets
 from trainer.devcluster.apiserver.correlation import same
 from trainer.devcluster.apiserver.fieldsets import EMPTY, FieldSet, Path
-from trainer.devcluster.apiserver.status import Cause
 from trainer.devcluster.apiserver.typedvalues import (
     TypedValueError,
     compare,
@@ -22,6 +21,7 @@ from trainer.devcluster.apiserver.typedvalues import (
     remove,
     with_named_parents,
 )
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import annotations_of, metadata_of, name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ class ApplyConflict(Exception):  # noqa: N818 - the name of the outcome in the d
     def __init__(self, conflicts: Mapping[str, Collection[Path]]) -> None:
         """Describe conflicts: paths by the description of the manager that owns them."""
         listed = [(manager, fieldsets.display(path)) for manager in conflicts for path in sorted(conflicts[manager])]
-        self.causes = [Cause("FieldManagerConflict", f"conflict with {manager}", field) for manager, field in listed]
+        self.causes = [
+            FieldError(field, f"conflict with {manager}", "FieldManagerConflict") for manager, field in listed
+        ]
         """One per field, as in the details of the answer."""
         if len(listed) == 1:
             manager, field = listed[0]

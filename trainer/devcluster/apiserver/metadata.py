@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.names import label_value_problems, name_problems, qualified_name_problems
-from trainer.devcluster.apiserver.status import Cause
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,21 +60,21 @@ def carry_over(metadata: Object, old: Object) -> Object:
     return kept
 
 
-def validate(metadata: Object, definition: ResourceDefinition) -> list[Cause]:
+def validate(metadata: Object, definition: ResourceDefinition) -> list[FieldError]:
     """What is wrong with the metadata of a new object."""
     name = metadata.get("name") or ""
     if not name:
-        return [Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")]
+        return [FieldError("metadata.name", "Required value: name or generateName is required", "FieldValueRequired")]
     causes = [
-        Cause("FieldValueInvalid", f"Invalid value: {_quoted(name)}: {problem}", "metadata.name")
+        FieldError("metadata.name", f"Invalid value: {_quoted(name)}: {problem}")
         for problem in name_problems(name, definition.name_rule)
     ]
     return causes + validate_mutable(metadata)
 
 
-def validate_mutable(metadata: Object) -> list[Cause]:
+def validate_mutable(metadata: Object) -> list[FieldError]:
     """What is wrong with labels, annotations, finalizers and owner references."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     for key, value in (metadata.get("labels") or {}).items():
         causes += [_invalid("labels", key, problem) for problem in qualified_name_problems(key)]
         causes += [_invalid("labels", value, problem) for problem in label_value_problems(value)]
@@ -83,13 +83,13 @@ def validate_mutable(metadata: Object) -> list[Cause]:
         causes += [_invalid("annotations", key, problem) for problem in qualified_name_problems(key.lower())]
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > MAX_ANNOTATIONS_BYTES:
         message = f"Too long: may not be more than {MAX_ANNOTATIONS_BYTES} bytes"
-        causes.append(Cause("FieldValueTooLong", message, "metadata.annotations"))
+        causes.append(FieldError("metadata.annotations", message, "FieldValueTooLong"))
     for finalizer in metadata.get("finalizers") or []:
         causes += [_invalid("finalizers", finalizer, problem) for problem in qualified_name_problems(finalizer)]
     return causes + _validate_owners(metadata.get("ownerReferences") or [])
 
 
-def validate_update(metadata: Object, old: Object) -> list[Cause]:
+def validate_update(metadata: Object, old: Object) -> list[FieldError]:
     """What is wrong with the metadata of a changed object."""
     causes = validate_mutable(metadata)
     if old.get("deletionTimestamp"):
@@ -101,26 +101,26 @@ def validate_update(metadata: Object, old: Object) -> list[Cause]:
                 f"[]string{{{listed}}}"
             )
             # The real server checks metadata in the generic update and again in the kind's strategy.
-            causes += [Cause("FieldValueForbidden", message, "metadata.finalizers")] * 2
+            causes += [FieldError("metadata.finalizers", message, "FieldValueForbidden")] * 2
     return causes
 
 
-def _validate_owners(owners: list[Object]) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_owners(owners: list[Object]) -> list[FieldError]:
+    causes: list[FieldError] = []
     for index, owner in enumerate(owners):
         for name in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(name):
                 message = f"Invalid value: {_quoted(owner.get(name) or '')}: {name} must not be empty"
-                causes.append(Cause("FieldValueInvalid", message, f"metadata.ownerReferences[{index}].{name}"))
+                causes.append(FieldError(f"metadata.ownerReferences[{index}].{name}", message))
     controllers = [owner for owner in owners if owner.get("controller")]
     if len(controllers) > 1:
         message = "Invalid value: Only one reference can have Controller set to true"
-        causes.append(Cause("FieldValueInvalid", message, "metadata.ownerReferences"))
+        causes.append(FieldError("metadata.ownerReferences", message))
     return causes
 
 
-def _invalid(name: str, value: str, problem: str) -> Cause:
-    return Cause("FieldValueInvalid", f"Invalid value: {_quoted(value)}: {problem}", f"metadata.{name}")
+def _invalid(name: str, value: str, problem: str) -> FieldError:
+    return FieldError(f"metadata.{name}", f"Invalid value: {_quoted(value)}: {problem}")
 
 
 def _quoted(value: str) -> str:

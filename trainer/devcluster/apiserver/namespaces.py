@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
-from trainer.devcluster.apiserver.status import Cause
 from trainer.devcluster.apiserver.storage import Partition
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
 from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
 
@@ -33,7 +33,7 @@ def require_active(storage: Storage, resource: Resource, name: str, namespace: s
         raise status.not_found(NAMESPACES, namespace)
     if is_being_deleted(found):
         message = f"unable to create new content in namespace {namespace} because it is being terminated"
-        cause = Cause("NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace")
+        cause = FieldError("metadata.namespace", f"namespace {namespace} is being terminated", "NamespaceTerminating")
         raise status.forbidden(resource, name, message, [cause])
 
 

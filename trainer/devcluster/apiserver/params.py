@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver import status
-from trainer.devcluster.apiserver.status import Cause
 from trainer.kube.client import Propagation
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -263,12 +263,12 @@ def _check_watch(parameters: ListParameters) -> None:
 
 
 def _invalid_list(reason: str, message: str, name: str = "resourceVersionMatch") -> status.StatusError:
-    return status.invalid("ListOptions", META_GROUP, "", [Cause(f"FieldValue{reason}", message, name)])
+    return status.invalid("ListOptions", META_GROUP, "", [FieldError(name, message, f"FieldValue{reason}")])
 
 
 def _invalid_patch(reason: str, message: str, name: str) -> status.StatusError:
-    return status.invalid("PatchOptions", META_GROUP, "", [Cause(reason, message, name)])
+    return status.invalid("PatchOptions", META_GROUP, "", [FieldError(name, message, reason)])
 
 
 def _invalid_delete(reason: str, message: str, name: str) -> status.StatusError:
-    return status.invalid("DeleteOptions", META_GROUP, "", [Cause(reason, message, name)])
+    return status.invalid("DeleteOptions", META_GROUP, "", [FieldError(name, message, reason)])

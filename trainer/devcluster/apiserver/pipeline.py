@@ -17,6 +17,7 @@ from trainer.devcluster.apiserver.service_ips import free_service_ip
 from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, writable_copy
 from trainer.devcluster.apiserver.strategy import WriteContext
 from trainer.devcluster.apiserver.write import Write
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
@@ -180,9 +181,7 @@ class Pipeline:
             raise status.conflict(definition.resource, write.target.name, message)
         if version in {"", "0"}:
             if definition.is_custom:
-                cause = status.Cause(
-                    "FieldValueInvalid", "Invalid value: 0: must be specified for an update", "metadata.resourceVersion"
-                )
+                cause = FieldError("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
                 raise status.invalid(definition.resource.plural, definition.resource.group, write.target.name, [cause])
         elif version != resource_version_of(live):
             raise status.conflict(definition.resource, write.target.name)

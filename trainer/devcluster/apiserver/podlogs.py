@@ -13,6 +13,7 @@ from trainer.devcluster.apiserver.crilog import LogFilter, LogReader, log_path
 from trainer.devcluster.apiserver.params import boolean, integer
 from trainer.devcluster.apiserver.storage import Partition
 from trainer.kube.clock import move_on_after, parse_timestamp
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import key_of, name_of, uid_of
 from trainer.kube.resource import PODS
 
@@ -51,10 +52,10 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
     causes = []
     if since_seconds is not None and since_time is not None:
         message = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
-        causes.append(status.Cause("FieldValueForbidden", message, ""))
+        causes.append(FieldError("", message, "FieldValueForbidden"))
     for name, value in (("sinceSeconds", since_seconds), ("limitBytes", limit_bytes)):
         if value == 0:
-            causes.append(status.Cause("FieldValueInvalid", "Invalid value: 0: must be greater than 0", name))
+            causes.append(FieldError(name, "Invalid value: 0: must be greater than 0"))
     if causes:
         raise status.invalid("PodLogOptions", "", "", causes)
     since = now - timedelta(seconds=since_seconds) if since_seconds is not None else None

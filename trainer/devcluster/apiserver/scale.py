@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.decoding import read_as
-from trainer.devcluster.apiserver.status import Cause
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, resource_version_of, uid_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def scaled(obj: Object, scale: Object, paths: ScalePaths) -> Object:
     replicas = (read_as("autoscaling/v1", "Scale", scale).get("spec") or {}).get("replicas", 0)
     if replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        cause = Cause("FieldValueInvalid", message, "spec.replicas")
+        cause = FieldError("spec.replicas", message)
         raise status.invalid("Scale", "autoscaling", name_of(obj), [cause])
     *parents, last = _names(paths.spec_replicas_path)
     holder = obj

@@ -5,36 +5,17 @@ Reasons and their codes: Kubernetes API conventions, "Response Status Kind".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
 STALE_OBJECT = "the object has been modified; please apply your changes to the latest version and try again"
 INITIAL_DELAY_SECONDS = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """What is wrong with one field of an object or request."""
-
-    reason: str
-    """A CauseType such as `FieldValueInvalid`."""
-    message: str
-    """Text without the field path: `Invalid value: 11: spec.size in body should be ...`."""
-    field: str
-    """Path such as `spec.parts[0].name`."""
-
-    def to_object(self) -> Object:
-        """The entry of `details.causes`."""
-        return {"reason": self.reason, "message": self.message, "field": self.field}
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message}" if self.field else self.message
 
 
 class StatusError(Exception):
@@ -87,7 +68,7 @@ def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized")
 
 
-def forbidden(resource: Resource, name: str, message: str, causes: Iterable[Cause] = ()) -> StatusError:
+def forbidden(resource: Resource, name: str, message: str, causes: Iterable[FieldError] = ()) -> StatusError:
     """403: understood, but not allowed."""
     details = _details(resource, name)
     entries = [cause.to_object() for cause in causes]
@@ -132,7 +113,7 @@ def conflict(resource: Resource, name: str, message: str = STALE_OBJECT) -> Stat
     return StatusError(409, "Conflict", text, _details(resource, name))
 
 
-def apply_conflict(causes: Sequence[Cause], message: str) -> StatusError:
+def apply_conflict(causes: Sequence[FieldError], message: str) -> StatusError:
     """409: a server-side apply touches fields that other managers own."""
     details: Object = {"causes": [cause.to_object() for cause in causes]}
     return StatusError(409, "Conflict", message, details)
@@ -171,7 +152,7 @@ def unsupported_media_type(accepted: Iterable[str]) -> StatusError:
     return StatusError(415, "UnsupportedMediaType", message)
 
 
-def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> StatusError:
+def invalid(kind: str, group: str, name: str, causes: Sequence[FieldError]) -> StatusError:
     """422: fields are wrong; every one is listed.
 
     Args:

@@ -11,8 +11,8 @@ from trainer.devcluster.apiserver.decoding import WrongTypeError, normalize
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.structural import StructuralSchema
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 
@@ -49,10 +49,10 @@ class Strategy(Protocol):
         everything else on `/status`).
         """
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:
         """What is wrong with a new object."""
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """What is wrong with a changed object; includes what `validate` checks where that still applies."""
 
 
@@ -68,11 +68,11 @@ class StoreOnlyStrategy:
     def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
         """Set nothing."""
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002 - the protocol's signature
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002 - the protocol's signature
         """Find nothing wrong."""
         return []
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check what a create checks."""
         return self.validate(obj, context)
 
@@ -87,11 +87,11 @@ class SchemaStrategy(StoreOnlyStrategy):
         """Fill in the defaults of the schema."""
         self._schema.default(obj)
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check the keywords and the CEL rules of the schema."""
         return self._schema.validate(obj)
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the schema, its transition rules included."""
         return self._schema.validate(obj, old, subresource=context.subresource)
 
@@ -118,11 +118,11 @@ class WebhookStrategy(SchemaStrategy):
         """Let the webhook prepare the object."""
         self._webhook.prepare_for_update(obj, old, context)
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:
         """Check the schema, and what the webhook checks in objects that fit it."""
         return super().validate(obj, context) or self._webhook.validate(obj, context)
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the schema, and what the webhook checks in objects that fit it."""
         return super().validate_update(obj, old, context) or self._webhook.validate_update(obj, old, context)
 

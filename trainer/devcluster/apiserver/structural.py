@@ -8,18 +8,18 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.devcluster.apiserver import fielderrors
 from trainer.devcluster.apiserver.celrules import compile_rules
 from trainer.devcluster.apiserver.correlation import ABSENT, item_key
 from trainer.devcluster.apiserver.listtypes import Typing
 from trainer.devcluster.apiserver.schemacheck import check_schema
 from trainer.devcluster.apiserver.validation import validate_value
+from trainer.kube import field_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trainer.devcluster.apiserver.celrules import Rules
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _BLOCKING: Final = frozenset(
@@ -37,7 +37,7 @@ _NOT_CHECKED: Final = (
 class SchemaError(ValueError):
     """A schema that the server cannot serve; its definition has to be changed."""
 
-    def __init__(self, causes: Sequence[Cause]) -> None:
+    def __init__(self, causes: Sequence[FieldError]) -> None:
         super().__init__(", ".join(map(str, causes)))
         self.causes = list(causes)
 
@@ -86,7 +86,7 @@ class StructuralSchema:
         """Fill in defaults of absent fields and drop nulls of fields that cannot be null, in place; idempotent."""
         _default(obj, self.document)
 
-    def validate(self, obj: Object, old: Object | None = None, *, subresource: str | None = None) -> list[Cause]:
+    def validate(self, obj: Object, old: Object | None = None, *, subresource: str | None = None) -> list[FieldError]:
         """What is wrong with a pruned and defaulted object; changes nothing.
 
         Args:
@@ -99,10 +99,10 @@ class StructuralSchema:
         if old is None or not _duplicates(old, self.document, ""):
             causes += _duplicates(obj, self.document, "")
         if any(cause.reason in _BLOCKING for cause in causes):
-            return [*causes, fielderrors.invalid("<nil>", None, _NOT_CHECKED)]
+            return [*causes, field_errors.invalid("<nil>", None, _NOT_CHECKED)]
         return causes + self._rules.validate(obj, ABSENT if old is None else old)
 
-    def _validate_keywords(self, obj: Object, old: Object | None, subresource: str | None) -> list[Cause]:
+    def _validate_keywords(self, obj: Object, old: Object | None, subresource: str | None) -> list[FieldError]:
         if subresource != "status":
             return validate_value(obj, self.document, old=ABSENT if old is None else old)
         schema = (self.document.get("properties") or {}).get("status")
@@ -137,8 +137,8 @@ def _default_field(obj: dict[str, Any], name: str, schema: Mapping[str, Any]) ->
         _default(obj[name], schema)
 
 
-def _duplicates(value: Any, schema: Mapping[str, Any], path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _duplicates(value: Any, schema: Mapping[str, Any], path: str) -> list[FieldError]:
+    causes: list[FieldError] = []
     if isinstance(value, list):
         causes += _duplicate_items(value, schema, path)
         items = schema.get("items") or {}
@@ -155,33 +155,33 @@ def _duplicates(value: Any, schema: Mapping[str, Any], path: str) -> list[Cause]
     return causes
 
 
-def _duplicate_items(items: list[Any], schema: Mapping[str, Any], path: str) -> list[Cause]:
+def _duplicate_items(items: list[Any], schema: Mapping[str, Any], path: str) -> list[FieldError]:
     list_type = schema.get("x-kubernetes-list-type")
     if list_type not in ("set", "map"):
         return []
     causes, seen = [], set()
     for index, item in enumerate(items):
-        key = item_key(item, schema) if list_type == "map" else (fielderrors.show(item),)
+        key = item_key(item, schema) if list_type == "map" else (field_errors.show(item),)
         if key is None:
             continue
         if key in seen:
             shown = item
             if list_type == "map":
                 shown = {name: item[name] for name in schema["x-kubernetes-list-map-keys"] if name in item}
-            causes.append(fielderrors.duplicate(f"{path}[{index}]", shown))
+            causes.append(field_errors.duplicate(f"{path}[{index}]", shown))
         seen.add(key)
     return causes
 
 
-def _check_defaults(schema: Mapping[str, Any], path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _check_defaults(schema: Mapping[str, Any], path: str) -> list[FieldError]:
+    causes: list[FieldError] = []
     if schema.get("default") is not None:
         probe = {"value": copy.deepcopy(schema["default"])}
         _default(probe, {"properties": {"value": {**schema, "default": None}}})
         problems = validate_value(probe["value"], {**schema, "default": None})
         problems += _duplicates(probe["value"], schema, "")
         causes += [
-            fielderrors.invalid(
+            field_errors.invalid(
                 f"{path}.default{'.' if cause.field else ''}{cause.field}", schema["default"], cause.message
             )
             for cause in problems

@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.devcluster.apiserver import fielderrors
 from trainer.devcluster.apiserver.correlation import ABSENT, old_items, same
 from trainer.devcluster.apiserver.formats import compile_pattern, fits_format, matches_format
+from trainer.kube import field_errors
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
 
     Schema = dict[str, Any]
 
 _NO_PATH: Final = "<nil>"
 
 
-def validate_value(value: object, schema: Schema, *, prefix: str = "", old: object = ABSENT) -> list[Cause]:
+def validate_value(value: object, schema: Schema, *, prefix: str = "", old: object = ABSENT) -> list[FieldError]:
     """What is wrong with a value.
 
     Args:
@@ -39,7 +39,7 @@ def validate_value(value: object, schema: Schema, *, prefix: str = "", old: obje
 @dataclass(slots=True)
 class _Validator:
     prefix: str
-    causes: list[Cause] = field(default_factory=list)
+    causes: list[FieldError] = field(default_factory=list)
 
     def check(self, value: object, schema: Schema, name: str, old: object) -> None:
         if old is not ABSENT and same(value, old):
@@ -63,11 +63,11 @@ class _Validator:
         return ".".join(part for part in (self.prefix, name) if part).replace(".[", "[")
 
     def _invalid(self, name: str, value: object, text: str) -> None:
-        self.causes.append(fielderrors.invalid(self._path(name), value, f"{name} in body {text}"))
+        self.causes.append(field_errors.invalid(self._path(name), value, f"{name} in body {text}"))
 
     def _type_invalid(self, name: str, expected: str, found: str) -> None:
-        detail = f"{name} in body must be of type {expected}: {fielderrors.show(found)}"
-        self.causes.append(fielderrors.type_invalid(self._path(name), found, detail))
+        detail = f"{name} in body must be of type {expected}: {field_errors.show(found)}"
+        self.causes.append(field_errors.type_invalid(self._path(name), found, detail))
 
     def _check_null(self, schema: Schema, name: str) -> None:
         if schema.get("nullable"):
@@ -93,7 +93,7 @@ class _Validator:
     def _check_string(self, value: str, schema: Schema, name: str) -> None:
         longest, shortest = schema.get("maxLength"), schema.get("minLength")
         if longest is not None and len(value) > longest:
-            self.causes.append(fielderrors.too_long(self._path(name), longest))
+            self.causes.append(field_errors.too_long(self._path(name), longest))
         elif shortest is not None and len(value) < shortest:
             self._invalid(name, value, f"should be at least {shortest} chars long")
         elif "pattern" in schema and not compile_pattern(schema["pattern"]).search(value):
@@ -105,13 +105,13 @@ class _Validator:
     def _check_number(self, value: float, schema: Schema, name: str) -> None:
         factor = schema.get("multipleOf")
         if factor is not None and Fraction(str(value)) % Fraction(str(factor)) != 0:
-            self._invalid(name, value, f"should be a multiple of {fielderrors.number(factor)}")
+            self._invalid(name, value, f"should be a multiple of {field_errors.number(factor)}")
         most, least = schema.get("maximum"), schema.get("minimum")
         if most is not None:
             exclusive = bool(schema.get("exclusiveMaximum"))
             if value > most or (exclusive and value == most):
                 self._invalid(
-                    name, value, f"should be less than {'' if exclusive else 'or equal to '}{fielderrors.number(most)}"
+                    name, value, f"should be less than {'' if exclusive else 'or equal to '}{field_errors.number(most)}"
                 )
         if least is not None:
             exclusive = bool(schema.get("exclusiveMinimum"))
@@ -119,7 +119,7 @@ class _Validator:
                 self._invalid(
                     name,
                     value,
-                    f"should be greater than {'' if exclusive else 'or equal to '}{fielderrors.number(least)}",
+                    f"should be greater than {'' if exclusive else 'or equal to '}{field_errors.number(least)}",
                 )
         number_format = schema.get("format") or ""
         if not fits_format(value, number_format):
@@ -128,7 +128,7 @@ class _Validator:
     def _check_enum(self, value: object, schema: Schema, name: str) -> None:
         allowed = schema.get("enum")
         if allowed and not any(same(value, option) for option in allowed):
-            self.causes.append(fielderrors.not_supported(self._path(name), value, allowed))
+            self.causes.append(field_errors.not_supported(self._path(name), value, allowed))
 
     def _check_list(self, value: list[Any], schema: Schema, name: str, old: object) -> None:
         most, least = schema.get("maxItems"), schema.get("minItems")
@@ -140,7 +140,7 @@ class _Validator:
         if least is not None and len(value) < least:
             self._invalid(name, len(value), f"should have at least {least} items")
         if most is not None and len(value) > most:
-            self.causes.append(fielderrors.too_many(self._path(name), len(value), most))
+            self.causes.append(field_errors.too_many(self._path(name), len(value), most))
         if schema.get("uniqueItems") and any(same(a, b) for i, a in enumerate(value) for b in value[:i]):
             self._invalid(name, "", "shouldn't contain duplicates")
 
@@ -150,7 +150,7 @@ class _Validator:
             self._invalid(name, least, f"should have at least {least} properties")
             return
         if most is not None and len(value) > most:
-            self.causes.append(fielderrors.too_many(self._path(name), len(value), most))
+            self.causes.append(field_errors.too_many(self._path(name), len(value), most))
             return
         properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
         old_fields = old if isinstance(old, dict) else {}
@@ -161,10 +161,10 @@ class _Validator:
                 self.check(value[key], child, path, old_fields.get(key, ABSENT))
         for key in schema.get("required") or ():
             if key not in value:
-                self.causes.append(fielderrors.required(self._path(f"{name}.{key}" if name else key)))
+                self.causes.append(field_errors.required(self._path(f"{name}.{key}" if name else key)))
 
     def _check_combinations(self, value: object, schema: Schema, name: str) -> None:
-        quoted = fielderrors.show(name)
+        quoted = field_errors.show(name)
         if "anyOf" in schema:
             failures = self._alternatives(value, schema["anyOf"], name)
             if all(failures):
@@ -188,7 +188,7 @@ class _Validator:
         if "not" in schema and not self._alternatives(value, [schema["not"]], name)[0]:
             self._combination_fails(f"{quoted} must not validate the schema (not)")
 
-    def _alternatives(self, value: object, schemas: list[Schema], name: str) -> list[list[Cause]]:
+    def _alternatives(self, value: object, schemas: list[Schema], name: str) -> list[list[FieldError]]:
         outcomes = []
         for schema in schemas:
             validator = _Validator(self.prefix)
@@ -198,10 +198,10 @@ class _Validator:
 
     def _combination_fails(self, text: str) -> None:
         # The server reports these without a field.
-        self.causes.append(fielderrors.invalid(self.prefix or _NO_PATH, "", text))
+        self.causes.append(field_errors.invalid(self.prefix or _NO_PATH, "", text))
 
 
-def _fewest(failures: list[list[Cause]]) -> list[Cause]:
+def _fewest(failures: list[list[FieldError]]) -> list[FieldError]:
     """The alternative that came closest, to say what would make it valid."""
     return failures[min(range(len(failures)), key=lambda index: len(failures[index]))]
 

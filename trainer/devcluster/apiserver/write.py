@@ -9,7 +9,7 @@ from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.decoding import WrongTypeError, normalize
 from trainer.devcluster.apiserver.listtypes import object_meta
 from trainer.devcluster.apiserver.params import FieldValidation
-from trainer.devcluster.apiserver.status import Cause
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, namespace_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Write:
             raise status.StatusError(400, "BadRequest", message, warnings=unknown)
         if kind and kind != resource.kind:
             if custom:
-                cause = Cause("FieldValueInvalid", f'Invalid value: "{kind}": must be {resource.kind}', "kind")
+                cause = FieldError("kind", f'Invalid value: "{kind}": must be {resource.kind}')
                 name = name_of(obj) if isinstance(obj.get("metadata"), dict) else ""
                 raise status.invalid(kind, resource.group, name, [cause])
             raise status.bad_request(f"{kind} in version {self._version} cannot be handled as a {resource.kind}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from trainer.api.field_error import FieldError
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
 from trainer.framework.extension_points import Outcome, Watch
 from trainer.framework.runtime_info import Ancestor
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, controller_of, find_condition, is_condition_true
 from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.selection import Selection

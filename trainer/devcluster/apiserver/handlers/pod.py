@@ -13,6 +13,7 @@ from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.params import write_parameters
 from trainer.devcluster.apiserver.podlogs import ContainerLog, log_parameters
 from trainer.devcluster.apiserver.write import Write
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import find_condition, is_being_deleted
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ async def bind(call: Call) -> web.StreamResponse:
     body, _ = await call.decoded()
     node = (read_as("v1", "Binding", body).get("target") or {}).get("name")
     if not node:
-        cause = status.Cause("FieldValueRequired", "Required value", "target.name")
+        cause = FieldError("target.name", "Required value", "FieldValueRequired")
         raise status.invalid("Binding", "", call.target.name, [cause])
     now = call.backend.now()
     call.pipeline.update(write, lambda pod: _bound(pod, node, now))

@@ -12,8 +12,8 @@ from trainer.devcluster.apiserver.handlers.read import presenter
 from trainer.devcluster.apiserver.listtypes import UNTYPED
 from trainer.devcluster.apiserver.params import META_GROUP, write_parameters
 from trainer.devcluster.apiserver.patch import PatchError, PatchErrorKind
-from trainer.devcluster.apiserver.status import Cause
 from trainer.devcluster.apiserver.write import Write
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,4 +136,4 @@ def _applied(write: Write, body: Any) -> Object:
 
 
 def _invalid_options(reason: str, message: str, field: str) -> status.StatusError:
-    return status.invalid("PatchOptions", META_GROUP, "", [Cause(reason, message, field)])
+    return status.invalid("PatchOptions", META_GROUP, "", [FieldError(field, message, reason)])

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer.devcluster.apiserver.fielderrors import invalid
+from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
 
 IMMUTABLE = "field is immutable"
 
 
-def unchanged(field: str, new: object, old: object) -> list[Cause]:
+def unchanged(field: str, new: object, old: object) -> list[FieldError]:
     """A complaint when an immutable field has changed."""
     return [] if new == old else [invalid(field, new, IMMUTABLE)]
 
 
-def not_negative(field: str, value: Any) -> list[Cause]:
+def not_negative(field: str, value: Any) -> list[FieldError]:
     """A complaint when a number is there and below zero, or is no whole number."""
     if value is None:
         return []

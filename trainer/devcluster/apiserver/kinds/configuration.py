@@ -8,15 +8,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.fielderrors import forbidden, invalid, too_long
 from trainer.devcluster.apiserver.kinds.causes import unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.field_errors import forbidden, invalid, too_long
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _MAX_BYTES = 1024 * 1024
@@ -34,7 +34,7 @@ class ConfigMapStrategy(StoreOnlyStrategy):
         """Drop empty maps, which are not stored."""
         _drop_empty(obj, "data", "binaryData")
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check keys, values and size."""
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         causes = _validate_texts("data", data) + _validate_base64("binaryData", binary)
@@ -45,7 +45,7 @@ class ConfigMapStrategy(StoreOnlyStrategy):
             causes.append(too_long("data", _MAX_BYTES))
         return causes
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the object, and that an immutable one stays as it is."""
         return self.validate(obj, context) + _validate_immutable(obj, old, ("data", "binaryData"))
 
@@ -63,7 +63,7 @@ class SecretStrategy(StoreOnlyStrategy):
                 data[key] = base64.b64encode(str(text).encode()).decode()
         _drop_empty(obj, "data")
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check keys, values and size."""
         data = obj.get("data") or {}
         causes = _validate_base64("data", data)
@@ -71,7 +71,7 @@ class SecretStrategy(StoreOnlyStrategy):
             causes.append(too_long("data", _MAX_BYTES))
         return causes
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the object, its type and that an immutable one stays as it is."""
         causes = self.validate(obj, context) + unchanged("type", obj["type"], old["type"])
         return causes + _validate_immutable(obj, old, ("data",))
@@ -83,7 +83,7 @@ def _drop_empty(obj: Object, *fields: str) -> None:
             del obj[field]
 
 
-def _validate_texts(field: str, data: Any) -> list[Cause]:
+def _validate_texts(field: str, data: Any) -> list[FieldError]:
     if not isinstance(data, dict):
         return [invalid(field, data, "must be a map of strings")]
     causes = _validate_keys(field, data)
@@ -94,7 +94,7 @@ def _validate_texts(field: str, data: Any) -> list[Cause]:
     ]
 
 
-def _validate_base64(field: str, data: Any) -> list[Cause]:
+def _validate_base64(field: str, data: Any) -> list[FieldError]:
     causes = _validate_texts(field, data)
     if causes:
         return causes
@@ -106,11 +106,11 @@ def _validate_base64(field: str, data: Any) -> list[Cause]:
     ]
 
 
-def _validate_keys(field: str, data: Object) -> list[Cause]:
+def _validate_keys(field: str, data: Object) -> list[FieldError]:
     return [invalid(f"{field}[{key}]", key, _KEY_TEXT) for key in data if not _KEY.fullmatch(key) or len(key) > 253]
 
 
-def _validate_immutable(obj: Object, old: Object, fields: tuple[str, ...]) -> list[Cause]:
+def _validate_immutable(obj: Object, old: Object, fields: tuple[str, ...]) -> list[FieldError]:
     if not old.get("immutable"):
         return []
     causes = [] if obj.get("immutable") else [forbidden("immutable", "field is immutable when `immutable` is set")]

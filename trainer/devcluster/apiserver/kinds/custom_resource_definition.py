@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.fielderrors import duplicate, invalid, not_supported, required
 from trainer.devcluster.apiserver.kinds.causes import unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.devcluster.apiserver.structural import SchemaError, StructuralSchema
+from trainer.kube.field_errors import duplicate, invalid, not_supported, required
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _SCOPES = ("Cluster", "Namespaced")
@@ -39,7 +39,7 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
         stored = [version["name"] for version in versions if version.get("name") and version.get("storage")]
         obj["status"] = {"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check names, versions and schemas."""
         spec, names = obj["spec"], obj["spec"]["names"]
         causes = [required(f"spec.{field}") for field in ("group", "scope", "versions") if not spec.get(field)]
@@ -54,7 +54,7 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
             causes.append(not_supported("spec.conversion.strategy", spec["conversion"].get("strategy"), ("None",)))
         return causes + _validate_versions(dicts(spec.get("versions")))
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the definition, and that stored objects keep their group, scope and kind."""
         if context.subresource is not None:
             return []
@@ -64,8 +64,8 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
         return causes + unchanged("spec.names.plural", obj["spec"]["names"]["plural"], old["spec"]["names"]["plural"])
 
 
-def _validate_versions(versions: list[Object]) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_versions(versions: list[Object]) -> list[FieldError]:
+    causes: list[FieldError] = []
     names: set[str] = set()
     for index, version in enumerate(versions):
         path, name = f"spec.versions[{index}]", version.get("name")
@@ -84,7 +84,7 @@ def _validate_versions(versions: list[Object]) -> list[Cause]:
     return causes
 
 
-def _validate_schema(schema: object, path: str) -> list[Cause]:
+def _validate_schema(schema: object, path: str) -> list[FieldError]:
     if not isinstance(schema, dict):
         return [required(path, "schemas are required")]
     try:

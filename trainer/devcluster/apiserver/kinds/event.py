@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.fielderrors import invalid
 from trainer.devcluster.apiserver.kinds.editing import fill
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.field_errors import invalid
 from trainer.kube.objects import namespace_of
 from trainer.kube.resource import EVENTS
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 
@@ -25,7 +25,7 @@ class EventStrategy(StoreOnlyStrategy):
         fill(obj, source={}, firstTimestamp=None, lastTimestamp=None, eventTime=None)
         fill(obj, involvedObject={}, reportingComponent="", reportingInstance="")
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check that the event stands in the namespace of its object ("default" for cluster-scoped ones)."""
         about = obj["involvedObject"].get("namespace") or ""
         if (about or "default") != namespace_of(obj):

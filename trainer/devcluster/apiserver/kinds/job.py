@@ -6,7 +6,6 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import NameRule, ResourceDefinition
-from trainer.devcluster.apiserver.fielderrors import forbidden, invalid, not_supported, required
 from trainer.devcluster.apiserver.kinds.causes import not_negative, unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section, take_over
 from trainer.devcluster.apiserver.kinds.job_status import validate_job_status
@@ -14,12 +13,13 @@ from trainer.devcluster.apiserver.kinds.pod_spec import default_pod_spec
 from trainer.devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
 from trainer.devcluster.apiserver.names import name_problems
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.field_errors import forbidden, invalid, not_supported, required
 from trainer.kube.objects import labels_of, name_of, uid_of
 from trainer.kube.resource import JOBS
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
@@ -69,11 +69,11 @@ class JobStrategy(StoreOnlyStrategy):
         obj["spec"]["selector"] = {"matchLabels": {_CONTROLLER_UID: uid_of(obj)}}
         _default_labels(obj)
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check the specification."""
         return _validate_spec(obj)
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the specification and what of it has changed; on `/status` the status."""
         if context.subresource == "status":
             return validate_job_status(obj, old)
@@ -86,7 +86,7 @@ def _default_labels(obj: Object) -> None:
         section(obj, "metadata")["labels"] = dict(labels)
 
 
-def _validate_spec(obj: Object) -> list[Cause]:
+def _validate_spec(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     causes = [cause for field in _COUNTS for cause in not_negative(f"spec.{field}", spec.get(field))]
     causes += [
@@ -108,11 +108,11 @@ def _validate_spec(obj: Object) -> list[Cause]:
     return causes
 
 
-def _validate_indexed(obj: Object) -> list[Cause]:
+def _validate_indexed(obj: Object) -> list[FieldError]:
     spec, completions = obj["spec"], obj["spec"].get("completions")
     if completions is None:
         return [required("spec.completions", "when completion mode is Indexed")]
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     if isinstance(spec["parallelism"], int) and spec["parallelism"] > _MAX_INDEXED_PARALLELISM:
         detail = f"must be less than or equal to {_MAX_INDEXED_PARALLELISM} when completion mode is Indexed"
         causes.append(invalid("spec.parallelism", spec["parallelism"], detail))
@@ -126,11 +126,11 @@ def _validate_indexed(obj: Object) -> list[Cause]:
     return causes
 
 
-def _validate_failure_policy(spec: Object) -> list[Cause]:
+def _validate_failure_policy(spec: Object) -> list[FieldError]:
     policy = spec.get("podFailurePolicy")
     if not policy:
         return []
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     if spec["template"]["spec"]["restartPolicy"] != "Never":
         detail = 'only "Never" is supported when podFailurePolicy is specified'
         causes.append(invalid("spec.template.spec.restartPolicy", spec["template"]["spec"]["restartPolicy"], detail))
@@ -147,7 +147,7 @@ def _validate_failure_policy(spec: Object) -> list[Cause]:
     return causes
 
 
-def _validate_changes(obj: Object, old: Object) -> list[Cause]:
+def _validate_changes(obj: Object, old: Object) -> list[FieldError]:
     spec, before = obj["spec"], old["spec"]
     causes = [cause for field in _IMMUTABLE for cause in unchanged(f"spec.{field}", spec.get(field), before.get(field))]
     if spec.get("completions") != before.get("completions") and not _is_elastic(spec):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.apiserver.fielderrors import invalid, required
 from trainer.devcluster.apiserver.kinds.causes import not_negative
+from trainer.kube.field_errors import invalid, required
 from trainer.kube.objects import is_condition_true
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _COUNTERS = ("active", "succeeded", "failed", "ready", "terminating")
 _TERMINAL = ("Complete", "Failed")
 
 
-def validate_job_status(job: Object, old: Object) -> list[Cause]:
+def validate_job_status(job: Object, old: Object) -> list[FieldError]:
     """What is wrong with the new status of a Job."""
     status, before = job.get("status") or {}, old.get("status") or {}
     causes = [cause for field in _COUNTERS for cause in not_negative(f"status.{field}", status.get(field))]
@@ -34,8 +34,8 @@ def validate_job_status(job: Object, old: Object) -> list[Cause]:
     return causes
 
 
-def _validate_conditions(job: Object, old: Object) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_conditions(job: Object, old: Object) -> list[FieldError]:
+    causes: list[FieldError] = []
     if all(is_condition_true(job, kind) for kind in _TERMINAL):
         causes.append(invalid("status.conditions", "Complete", "cannot set Complete and Failed at the same time"))
     for kind, interim in (("Complete", "SuccessCriteriaMet"), ("Failed", "FailureTarget")):
@@ -46,7 +46,7 @@ def _validate_conditions(job: Object, old: Object) -> list[Cause]:
     return causes
 
 
-def _validate_finished(job: Object, status: Object) -> list[Cause]:
+def _validate_finished(job: Object, status: Object) -> list[FieldError]:
     causes = [
         invalid(f"status.{field}", status[field], f"{field} must be 0 for a finished job")
         for field in ("active", "ready", "terminating")

@@ -6,7 +6,6 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import NameRule
-from trainer.devcluster.apiserver.fielderrors import forbidden, invalid
 from trainer.devcluster.apiserver.kinds.causes import IMMUTABLE, unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section, take_over
 from trainer.devcluster.apiserver.kinds.jobset_policies import (
@@ -17,11 +16,12 @@ from trainer.devcluster.apiserver.kinds.jobset_policies import (
 from trainer.devcluster.apiserver.kinds.pod_spec import all_containers, dicts
 from trainer.devcluster.apiserver.names import name_problems
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import annotations_of, name_of
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _MAX_INT32 = 2**31 - 1
@@ -49,7 +49,7 @@ class JobSetStrategy(StoreOnlyStrategy):
             if not rule.get("name"):
                 rule["name"] = f"failurePolicyRule{index}"
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check what goes beyond the schema: names that are to be made, references, unsupported features."""
         spec = obj["spec"]
         replicated_jobs = spec.get("replicatedJobs") or []
@@ -64,7 +64,7 @@ class JobSetStrategy(StoreOnlyStrategy):
         causes += validate_failure_policy(spec)
         return causes + validate_coordinator(obj)
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check that the replicated jobs are the same, but for scheduling directives while suspended."""
         if context.subresource is not None:
             return []
@@ -86,9 +86,9 @@ def _default_template(template: Object) -> None:
         fill(container, resources={})
 
 
-def _validate_supported(obj: Object) -> list[Cause]:
+def _validate_supported(obj: Object) -> list[FieldError]:
     """Features that the dev cluster lacks are refused instead of ignored."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     spec = obj["spec"]
     if spec.get("volumeClaimPolicies"):
         causes.append(forbidden("spec.volumeClaimPolicies", "the dev cluster does not support it"))
@@ -101,7 +101,7 @@ def _validate_supported(obj: Object) -> list[Cause]:
     return causes
 
 
-def _validate_subdomain(spec: Object) -> list[Cause]:
+def _validate_subdomain(spec: Object) -> list[FieldError]:
     subdomain = (spec.get("network") or {}).get("subdomain")
     if not subdomain:
         return []
@@ -109,10 +109,10 @@ def _validate_subdomain(spec: Object) -> list[Cause]:
     return [invalid("spec.network.subdomain", subdomain, problem) for problem in problems]
 
 
-def _validate_replicated_job(obj: Object, replicated_job: Object, path: str) -> list[Cause]:
+def _validate_replicated_job(obj: Object, replicated_job: Object, path: str) -> list[FieldError]:
     job_spec = replicated_job["template"]["spec"]
     replicas, parallelism = replicated_job.get("replicas", 1), job_spec.get("parallelism") or 1
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     if replicas * parallelism > _MAX_INT32:
         name = replicated_job["name"]
         detail = f"the product of replicas and parallelism must not exceed {_MAX_INT32} for replicatedJob '{name}'"
@@ -127,7 +127,9 @@ def _validate_replicated_job(obj: Object, replicated_job: Object, path: str) -> 
     return causes
 
 
-def _validate_dependencies(replicated_job: Object, path: str, earlier: list[str], *, is_first: bool) -> list[Cause]:
+def _validate_dependencies(
+    replicated_job: Object, path: str, earlier: list[str], *, is_first: bool
+) -> list[FieldError]:
     dependencies = replicated_job.get("dependsOn") or []
     if dependencies and is_first:
         return [forbidden(f"{path}.dependsOn", "DependsOn can't be set for the first ReplicatedJob")]
@@ -142,7 +144,7 @@ def _validate_dependencies(replicated_job: Object, path: str, earlier: list[str]
     ]
 
 
-def _made_name(path: str, name: str, too_long: str) -> list[Cause]:
+def _made_name(path: str, name: str, too_long: str) -> list[FieldError]:
     if len(name) > _LIMIT:
         return [invalid(path, name, too_long)]
     return [invalid(path, name, problem) for problem in name_problems(name, NameRule.SERVICE_LABEL)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.apiserver.fielderrors import duplicate, forbidden, invalid, not_supported
 from trainer.devcluster.apiserver.names import label_value_problems
+from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
@@ -29,15 +29,15 @@ _JOB_FAILURE_REASONS = (
 )
 
 
-def validate_success_policy(spec: Object) -> list[Cause]:
+def validate_success_policy(spec: Object) -> list[FieldError]:
     """Check that the targets exist."""
     targets = (spec.get("successPolicy") or {}).get("targetReplicatedJobs") or []
     return _validate_targets(spec, targets, "spec.successPolicy.targetReplicatedJobs", "")
 
 
-def validate_failure_policy(spec: Object) -> list[Cause]:
+def validate_failure_policy(spec: Object) -> list[FieldError]:
     """Check names, actions, reasons and targets of the rules."""
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     names: set[str] = set()
     for index, rule in enumerate((spec.get("failurePolicy") or {}).get("rules") or []):
         path, name = f"spec.failurePolicy.rules[{index}]", rule["name"]
@@ -58,7 +58,7 @@ def validate_failure_policy(spec: Object) -> list[Cause]:
     return causes
 
 
-def validate_coordinator(obj: Object) -> list[Cause]:
+def validate_coordinator(obj: Object) -> list[FieldError]:
     """Check that the coordinator is a pod that will exist."""
     coordinator = obj["spec"].get("coordinator")
     if not coordinator:
@@ -70,7 +70,7 @@ def validate_coordinator(obj: Object) -> list[Cause]:
         return [invalid("spec.coordinator.replicatedJob", name, detail)]
     job_index, pod_index = coordinator.get("jobIndex") or 0, coordinator.get("podIndex") or 0
     completions = found["template"]["spec"].get("completions")
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     if not 0 <= job_index < found.get("replicas", 1):
         detail = f"coordinator job index {job_index} is invalid for replicatedJob {name}"
         causes.append(invalid("spec.coordinator.jobIndex", job_index, detail))
@@ -83,14 +83,14 @@ def validate_coordinator(obj: Object) -> list[Cause]:
     return causes or _validate_endpoint(obj, name, job_index, pod_index)
 
 
-def _validate_endpoint(obj: Object, replicated_job: str, job_index: int, pod_index: int) -> list[Cause]:
+def _validate_endpoint(obj: Object, replicated_job: str, job_index: int, pod_index: int) -> list[FieldError]:
     subdomain = (obj["spec"].get("network") or {}).get("subdomain") or name_of(obj)
     endpoint = f"{name_of(obj)}-{replicated_job}-{job_index}-{pod_index}.{subdomain}"
     # The endpoint is written to a label of every Job and pod.
     return [invalid("spec.coordinator", endpoint, problem) for problem in label_value_problems(endpoint)]
 
 
-def _validate_targets(spec: Object, targets: list[str], path: str, where: str) -> list[Cause]:
+def _validate_targets(spec: Object, targets: list[str], path: str, where: str) -> list[FieldError]:
     known = {replicated_job["name"] for replicated_job in spec.get("replicatedJobs") or []}
     return [
         invalid(

@@ -6,17 +6,17 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.fielderrors import forbidden, required
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.kinds.pod_spec import all_containers, default_pod_spec, dicts
 from trainer.devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.field_errors import forbidden, required
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
@@ -53,13 +53,13 @@ class PodStrategy(StoreOnlyStrategy):
         if spec.get("schedulingGates"):
             obj["status"]["conditions"] = [_gated(context.now)]
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check the specification."""
         return (
             validate_pod_spec(obj["spec"], "spec") if obj["spec"].get("containers") else [required("spec.containers")]
         )
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check that only the few mutable fields of the specification have changed."""
         if context.subresource is not None or _immutable_part(obj) == _immutable_part(old):
             return []

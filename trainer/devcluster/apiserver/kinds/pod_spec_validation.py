@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver.definitions import NameRule
-from trainer.devcluster.apiserver.fielderrors import duplicate, invalid, not_found, not_supported, required
 from trainer.devcluster.apiserver.kinds.causes import not_negative
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.names import name_problems
+from trainer.kube.field_errors import duplicate, invalid, not_found, not_supported, required
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
@@ -21,7 +21,9 @@ _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
 
 
-def validate_pod_spec(spec: Object, path: str, *, restart_policies: Collection[str] = _RESTART_POLICIES) -> list[Cause]:
+def validate_pod_spec(
+    spec: Object, path: str, *, restart_policies: Collection[str] = _RESTART_POLICIES
+) -> list[FieldError]:
     """What is wrong with a defaulted pod specification at `path`.
 
     Args:
@@ -29,7 +31,7 @@ def validate_pod_spec(spec: Object, path: str, *, restart_policies: Collection[s
         path: of the specification in the object, such as `spec.template.spec`.
         restart_policies: those that the kind allows.
     """
-    causes: list[Cause] = []
+    causes: list[FieldError] = []
     volumes = _named(spec.get("volumes"), f"{path}.volumes", causes)
     if not spec.get("containers"):
         causes.append(required(f"{path}.containers"))
@@ -47,8 +49,8 @@ def validate_pod_spec(spec: Object, path: str, *, restart_policies: Collection[s
     return causes
 
 
-def _validate_container(container: Object, path: str, volumes: set[str], names: set[str]) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_container(container: Object, path: str, volumes: set[str], names: set[str]) -> list[FieldError]:
+    causes: list[FieldError] = []
     name = container.get("name")
     if not name:
         causes.append(required(f"{path}.name"))
@@ -69,8 +71,8 @@ def _validate_container(container: Object, path: str, volumes: set[str], names: 
     return causes
 
 
-def _validate_env(container: Object, path: str) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_env(container: Object, path: str) -> list[FieldError]:
+    causes: list[FieldError] = []
     for index, variable in enumerate(_objects(container.get("env"), path, causes)):
         if not variable.get("name"):
             causes.append(required(f"{path}[{index}].name"))
@@ -82,8 +84,8 @@ def _validate_env(container: Object, path: str) -> list[Cause]:
     return causes
 
 
-def _validate_mounts(container: Object, path: str, volumes: set[str]) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_mounts(container: Object, path: str, volumes: set[str]) -> list[FieldError]:
+    causes: list[FieldError] = []
     mounted: set[str] = set()
     for index, mount in enumerate(_objects(container.get("volumeMounts"), path, causes)):
         name, mount_path = mount.get("name"), mount.get("mountPath")
@@ -100,7 +102,7 @@ def _validate_mounts(container: Object, path: str, volumes: set[str]) -> list[Ca
     return causes
 
 
-def _named(entries: Any, path: str, causes: list[Cause]) -> set[str]:
+def _named(entries: Any, path: str, causes: list[FieldError]) -> set[str]:
     names: set[str] = set()
     for index, entry in enumerate(_objects(entries, path, causes)):
         name = entry.get("name")
@@ -114,20 +116,20 @@ def _named(entries: Any, path: str, causes: list[Cause]) -> set[str]:
     return names
 
 
-def _objects(entries: Any, path: str, causes: list[Cause]) -> list[Object]:
+def _objects(entries: Any, path: str, causes: list[FieldError]) -> list[Object]:
     objects = dicts(entries)
     if entries is not None and (not isinstance(entries, list) or len(objects) != len(entries)):
         causes.append(invalid(path, entries, "must be a list of objects"))
     return objects
 
 
-def _strings(entries: Any, path: str) -> list[Cause]:
+def _strings(entries: Any, path: str) -> list[FieldError]:
     if entries is None or (isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)):
         return []
     return [invalid(path, entries, "must be a list of strings: quote the values")]
 
 
-def _name_causes(path: str, name: Any) -> list[Cause]:
+def _name_causes(path: str, name: Any) -> list[FieldError]:
     if not name:
         return []
     if not isinstance(name, str):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import NameRule, ResourceDefinition
-from trainer.devcluster.apiserver.fielderrors import duplicate, invalid, not_supported, required
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.field_errors import duplicate, invalid, not_supported, required
 from trainer.kube.resource import SERVICES
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 HEADLESS = "None"
@@ -53,10 +53,10 @@ class ServiceStrategy(StoreOnlyStrategy):
                 if field in old["spec"]:
                     fill(obj["spec"], **{field: old["spec"][field]})
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check type and ports."""
         spec = obj["spec"]
-        causes: list[Cause] = []
+        causes: list[FieldError] = []
         if spec["type"] not in _TYPES:
             # NodePort and LoadBalancer need a network in front of the pods, which a laptop does not have.
             causes.append(not_supported("spec.type", spec["type"], sorted(_TYPES)))
@@ -66,7 +66,7 @@ class ServiceStrategy(StoreOnlyStrategy):
             causes.append(required("spec.ports"))
         return causes + _validate_ports(dicts(spec.get("ports")))
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the Service and that it keeps its address."""
         causes = self.validate(obj, context)
         address, before = obj["spec"].get("clusterIP"), old["spec"].get("clusterIP")
@@ -75,8 +75,8 @@ class ServiceStrategy(StoreOnlyStrategy):
         return causes
 
 
-def _validate_ports(ports: list[Object]) -> list[Cause]:
-    causes: list[Cause] = []
+def _validate_ports(ports: list[Object]) -> list[FieldError]:
+    causes: list[FieldError] = []
     names: set[str] = set()
     for index, port in enumerate(ports):
         path, name, number = f"spec.ports[{index}]", port.get("name") or "", port.get("port")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
-from trainer.devcluster.apiserver.fielderrors import forbidden, required
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer.kube.field_errors import forbidden, required
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _MUTABLE = ("resources", "volumeName", "volumeAttributesClassName")
@@ -29,14 +29,14 @@ class PersistentVolumeClaimStrategy(StoreOnlyStrategy):
         """Start it as not bound."""
         obj["status"] = {"phase": "Pending"}
 
-    def validate(self, obj: Object, context: WriteContext) -> list[Cause]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
         """Check the fields that a claim cannot do without."""
         causes = [] if obj["spec"].get("accessModes") else [required("spec.accessModes", "at least 1 access mode")]
         if not ((obj["spec"].get("resources") or {}).get("requests") or {}).get("storage"):
             causes.append(required("spec.resources[storage]"))
         return causes
 
-    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the claim, and that it asks for the same volume."""
         causes = self.validate(obj, context)
         if _fixed(obj) != _fixed(old):

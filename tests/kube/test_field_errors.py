@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.devcluster.apiserver import fielderrors
+from trainer.kube import field_errors
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.status import Cause
+    from trainer.kube.field_errors import FieldError
 
 
 @pytest.mark.parametrize(
@@ -29,70 +29,70 @@ if TYPE_CHECKING:
 )
 def test_values_are_shown_as_go_shows_them(value: object, shown: str) -> None:
     """Numbers look like Go's, the rest like compact JSON."""
-    assert fielderrors.show(value) == shown
+    assert field_errors.show(value) == shown
 
 
 @pytest.mark.parametrize(
     ("cause", "reason", "text"),
     [
         pytest.param(
-            fielderrors.invalid("spec.a", 3, "must be 4"),
+            field_errors.invalid("spec.a", 3, "must be 4"),
             "FieldValueInvalid",
             "spec.a: Invalid value: 3: must be 4",
             id="invalid",
         ),
         pytest.param(
-            fielderrors.invalid("spec", fielderrors.OMITTED, "no"),
+            field_errors.invalid("spec", field_errors.OMITTED, "no"),
             "FieldValueInvalid",
             "spec: Invalid value: no",
             id="omitted value",
         ),
-        pytest.param(fielderrors.required("spec.a"), "FieldValueRequired", "spec.a: Required value", id="required"),
+        pytest.param(field_errors.required("spec.a"), "FieldValueRequired", "spec.a: Required value", id="required"),
         pytest.param(
-            fielderrors.required("spec.a", "say why"),
+            field_errors.required("spec.a", "say why"),
             "FieldValueRequired",
             "spec.a: Required value: say why",
             id="required with detail",
         ),
         pytest.param(
-            fielderrors.not_supported("m", "x", ["fast", "slow"]),
+            field_errors.not_supported("m", "x", ["fast", "slow"]),
             "FieldValueNotSupported",
             'm: Unsupported value: "x": supported values: "fast", "slow"',
             id="not supported",
         ),
         pytest.param(
-            fielderrors.not_supported("m", 3, [1, 2]),
+            field_errors.not_supported("m", 3, [1, 2]),
             "FieldValueNotSupported",
             'm: Unsupported value: 3: supported values: "1", "2"',
             id="not supported number",
         ),
         pytest.param(
-            fielderrors.too_many("l", 4, 3),
+            field_errors.too_many("l", 4, 3),
             "FieldValueTooMany",
             "l: Too many: 4: must have at most 3 items",
             id="too many",
         ),
         pytest.param(
-            fielderrors.too_long("s", 20),
+            field_errors.too_long("s", 20),
             "FieldValueTooLong",
             "s: Too long: may not be more than 20 bytes",
             id="too long",
         ),
         pytest.param(
-            fielderrors.duplicate("l[1]", {"name": "p"}),
+            field_errors.duplicate("l[1]", {"name": "p"}),
             "FieldValueDuplicate",
             'l[1]: Duplicate value: {"name":"p"}',
             id="duplicate",
         ),
-        pytest.param(fielderrors.forbidden("s", "no"), "FieldValueForbidden", "s: Forbidden: no", id="forbidden"),
+        pytest.param(field_errors.forbidden("s", "no"), "FieldValueForbidden", "s: Forbidden: no", id="forbidden"),
         pytest.param(
-            fielderrors.type_invalid("s", "string", "bad"),
+            field_errors.type_invalid("s", "string", "bad"),
             "FieldValueTypeInvalid",
             's: Invalid value: "string": bad',
             id="type",
         ),
     ],
 )
-def test_wording(cause: Cause, reason: str, text: str) -> None:
+def test_wording(cause: FieldError, reason: str, text: str) -> None:
     """Messages and cause types are those of the API server."""
     assert (cause.reason, str(cause)) == (reason, text)

@@ -1,0 +1,18 @@
+"""An object that does not fit its model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer.kube.field_errors import FieldError
+
+
+class InvalidObjectError(ValueError):
+    """An object does not fit its model; the text has one line per wrong field. Nobody retries: its author decides."""
+
+    def __init__(self, subject: str, errors: tuple[FieldError, ...]) -> None:
+        super().__init__("\n".join(str(error) for error in errors))
+        self.subject = subject
+        """The object in words, such as `TrainJob demo`."""
+        self.errors = errors
