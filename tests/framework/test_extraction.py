@@ -115,8 +115,8 @@ def test_main_container(containers: list[str], main: str) -> None:
         pytest.param(
             [replicated_job()],
             {"datasetConfig": {"storageUri": "s3://b"}},
-            "spec.datasetConfig: ClusterTrainingRuntime/blueprint has no container dataset-initializer; choose a "
-            "runtime that has one, or remove spec.datasetConfig",
+            "spec.datasetConfig: Forbidden: ClusterTrainingRuntime/blueprint has no container dataset-initializer; "
+            "choose a runtime that has one, or remove this",
             id="no-initializer",
         ),
     ],
@@ -222,8 +222,8 @@ def test_labels_and_annotations() -> None:
         }
     )
     info = extract(train_job(labels={"b": "job"}, annotations={"d": "job"}), blueprint)
-    assert info.labels == {"a": "runtime", "b": "job"}
-    assert info.annotations == {"c": "runtime", "d": "job"}
+    assert info.labels | info.train_job_labels == {"a": "runtime", "b": "job"}
+    assert info.annotations | info.train_job_annotations == {"c": "runtime", "d": "job"}
 
 
 def test_the_train_job_is_not_changed() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.errors import BuildError
-from trainer.framework.overrides import apply_overrides
-from trainer.framework.template import normalised, pod_spec_of
+from trainer.framework.extraction import extract
+from trainer.plugins.jobset.builder import build_jobset
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 def overridden(blueprint_job: Object, *overrides: Object) -> Object:
     """The pod spec of the runtime's only replicated Job after the overrides."""
-    template = normalised(runtime(blueprint_job).spec.template.spec, "runtime")
-    apply_overrides(template, train_job(podSpecOverrides=list(overrides)).spec.pod_spec_overrides or [], "runtime")
-    return pod_spec_of((template.replicated_jobs or [])[0])
+    job = train_job(podSpecOverrides=list(overrides))
+    jobset = build_jobset(extract(job, runtime(blueprint_job)), job)
+    spec: Object = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    return spec
 
 
 def override(**fields: object) -> Object:
@@ -35,14 +36,14 @@ def test_everything_that_can_be_overridden() -> None:
             "name": "trainer",
             "command": ["old"],
             "env": [{"name": "A", "value": "old"}, {"name": "B", "value": "old"}],
-            "envFrom": [{"configMapRef": {"name": "c"}}],
+            "envFrom": [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}],
             "volumeMounts": [{"name": "old", "mountPath": "/workspace"}],
         },
         pod={
             "initContainers": [{"name": "init"}],
             "volumes": [{"name": "v", "emptyDir": {}}],
             "nodeSelector": {"disk": "ssd", "zone": "a"},
-            "tolerations": [{"key": "gpu"}],
+            "tolerations": [{"key": "gpu", "operator": "Exists"}, {"key": "gpu", "effect": "NoExecute"}],
         },
     )
     change = override(
@@ -52,7 +53,10 @@ def test_everything_that_can_be_overridden() -> None:
                 "command": ["python train.py"],
                 "args": ["--new"],
                 "env": [{"name": "B", "value": "new"}],
-                "envFrom": [{"secretRef": {"name": "s"}}],
+                "envFrom": [
+                    {"secretRef": {"name": "s", "optional": True}},
+                    {"prefix": "P_", "secretRef": {"name": "s"}},
+                ],
                 "volumeMounts": [{"name": "new", "mountPath": "/workspace"}, {"name": "new", "mountPath": "/data"}],
             }
         ],
@@ -60,7 +64,7 @@ def test_everything_that_can_be_overridden() -> None:
         volumes=[{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}],
         serviceAccountName="sa",
         nodeSelector={"zone": "b"},
-        tolerations=[{"key": "gpu"}, {"key": "spot"}],
+        tolerations=[{"key": "gpu", "value": "a100"}, {"key": "spot"}],
     )
 
     assert overridden(job, change) == {
@@ -70,7 +74,11 @@ def test_everything_that_can_be_overridden() -> None:
                 "command": ["python", "train.py"],
                 "args": ["--new"],
                 "env": [{"name": "A", "value": "old"}, {"name": "B", "value": "new"}],
-                "envFrom": [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}],
+                "envFrom": [
+                    {"configMapRef": {"name": "c"}},
+                    {"secretRef": {"name": "s", "optional": True}},
+                    {"prefix": "P_", "secretRef": {"name": "s"}},
+                ],
                 "volumeMounts": [{"name": "new", "mountPath": "/workspace"}, {"name": "new", "mountPath": "/data"}],
             }
         ],
@@ -78,7 +86,7 @@ def test_everything_that_can_be_overridden() -> None:
         "volumes": [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}],
         "serviceAccountName": "sa",
         "nodeSelector": {"disk": "ssd", "zone": "b"},
-        "tolerations": [{"key": "gpu"}, {"key": "spot"}],
+        "tolerations": [{"key": "gpu", "value": "a100"}, {"key": "gpu", "effect": "NoExecute"}, {"key": "spot"}],
     }
 
 
@@ -93,25 +101,31 @@ def test_later_overrides_win() -> None:
     [
         pytest.param(
             {"targetJobs": [{"name": "worker"}]},
-            "spec.podSpecOverrides[0].targetJobs[0].name: runtime has no replicated Job worker; it has node",
+            'spec.podSpecOverrides[0].targetJobs[0].name: Not found: "worker": ClusterTrainingRuntime/blueprint has no '
+            "such replicated Job; it has node",
             id="job",
         ),
         pytest.param(
             override(containers=[{"name": "sidecar"}]),
-            "spec.podSpecOverrides[0].containers[sidecar]: replicated Job node of runtime has no such container; "
-            "it has trainer",
+            'spec.podSpecOverrides[0].containers[0].name: Not found: "sidecar": replicated Job node of '
+            "ClusterTrainingRuntime/blueprint has no such container; it has trainer",
             id="container",
         ),
         pytest.param(
             override(initContainers=[{"name": "init"}]),
-            "spec.podSpecOverrides[0].initContainers[init]: replicated Job node of runtime has no such container; "
-            "it has none",
+            'spec.podSpecOverrides[0].initContainers[0].name: Not found: "init": replicated Job node of '
+            "ClusterTrainingRuntime/blueprint has no such container; it has none",
             id="init-container",
         ),
         pytest.param(
             {"targetJobs": []},
-            "spec.podSpecOverrides[0].targetJobs: must name at least one replicated Job of the runtime",
+            "spec.podSpecOverrides[0].targetJobs: Required value: name at least one replicated Job of the runtime",
             id="no-target",
+        ),
+        pytest.param(
+            {"targetJobs": [{"name": "Node"}, {"name": "node"}]},
+            'spec.podSpecOverrides[0].targetJobs[1].name: Duplicate value: "node"',
+            id="twice",
         ),
     ],
 )

@@ -140,16 +140,16 @@ def test_a_policy_without_plugin_is_refused(spec: Any, path: str) -> None:
 def test_validation() -> None:
     """Admission and build find the same errors, in a fixed order."""
     pipeline = Pipeline(Registry([Picky()]))
-    errors = pipeline.validate(train_job(), runtime())
+    errors = pipeline.review(train_job(), runtime()).errors
     assert [str(error) for error in errors] == ["spec.labels: are wrong", "spec.suspend: is wrong"]
     with pytest.raises(BuildError) as caught:
         pipeline.build(train_job(), runtime())
-    assert list(caught.value.errors) == errors
+    assert caught.value.errors == errors
 
 
 def test_validation_reports_what_cannot_be_extracted() -> None:
     """A TrainJob that does not fit the runtime is an error of admission as well."""
-    errors = Pipeline(Registry()).validate(train_job(trainer={}), runtime(replicated_job("work")))
+    errors = Pipeline(Registry()).review(train_job(trainer={}), runtime(replicated_job("work"))).errors
     assert [error.field for error in errors] == ["ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.framework.samples import env_of, runtime, train_job
 from trainer.framework.extraction import extract
+from trainer.framework.trainer_step import apply_trainer_env
 from trainer.plugins.jax import Jax
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def enforced(policy: Any, **spec: Any) -> RuntimeInfo:
     job = train_job(**spec)
     info = extract(job, runtime(policy=policy))
     Jax().enforce_ml_policy(info, job)
+    apply_trainer_env(info, job)
     return info
 
 
@@ -45,7 +47,7 @@ def test_variables_of_the_train_job_win() -> None:
 
 def test_other_runtimes_are_left_alone() -> None:
     """Without `mlPolicy.jax` nothing changes."""
-    info = enforced({"torch": {}}, trainer={"env": [{"name": "A", "value": "1"}]})
+    info = enforced({"torch": {}})
     assert (info.main_container.env, info.main_container.ports) == ([], [])
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.errors import BuildError
 from trainer.framework.extraction import extract
+from trainer.framework.trainer_step import apply_trainer_env
 from trainer.plugins.torch import Torch, processes_per_node
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def enforced(spec: Any = None, *, container: Object | None = None, policy: Any =
     )
     info = extract(job, blueprint)
     Torch().enforce_ml_policy(info, job)
+    apply_trainer_env(info, job)
     return info
 
 
@@ -45,7 +47,7 @@ def test_variables_without_trainer_settings() -> None:
 
 
 def test_order_of_variables() -> None:
-    """Runtime variables come first, then those of the TrainJob, which win over them, then ours."""
+    """Runtime variables come first, then ours, then the TrainJob's, which can therefore refer to ours."""
     env = [
         {"name": "A", "value": "runtime"},
         {"name": "PET_NNODES", "value": "wrong"},
@@ -54,7 +56,7 @@ def test_order_of_variables() -> None:
     spec = {"trainer": {"numNodes": 3, "env": [{"name": "B", "value": "job"}, {"name": "C", "value": "job"}]}}
     values = env_of({"env": enforced(spec, container={"env": env}).main_container.env})
     assert list(values) == [
-        "A", "PET_NNODES", "B", "C", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT",
+        "A", "PET_NNODES", "B", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT", "C",
     ]  # fmt: skip
     assert (values["A"], values["B"], values["C"], values["PET_NNODES"]) == ("runtime", "job", "job", "3")
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from trainer.api.corev1 import EnvVars, LocalObjectReference, ResourceRequirements, Volume, VolumeMount
 from trainer.api.metadata import ObjectMetadata
-from trainer.api.model import ApiModel, Int32, JsonObject, NumberOfProcesses, cel_rule, list_map
+from trainer.api.model import ApiModel, Count, Int32, Int64, JsonObject, NumberOfProcesses, cel_rule, list_map
 from trainer.api.trainjob_status import TrainJobStatus
 from trainer.kube.resource import Resource
 
@@ -142,6 +142,11 @@ class TrainJobSpec(ApiModel):
     """Changes to the pods of the runtime, usually made by admission webhooks and queueing systems."""
     suspend: bool = False
     """Whether the training is suspended: its pods are deleted until it is resumed."""
+    active_deadline_seconds: Annotated[Int64, Field(ge=1)] | None = None
+    """Seconds that the training may take, from its creation or from the last time it was resumed; then it fails with
+    DeadlineExceeded and its Jobs are deleted. No limit when absent. Cannot be changed."""
+    ttl_seconds_after_finished: Count | None = None
+    """Seconds after which the finished TrainJob is deleted, with all that belongs to it; it stays when absent."""
     managed_by: Annotated[
         Literal["", "kubeflow.org/trainjob-controller", "kueue.x-k8s.io/multikueue"],
         Field(json_schema_extra=cel_rule("self == oldSelf", "managedBy is immutable")),

@@ -21,13 +21,14 @@ class ConditionType(StrEnum):
 
 
 class ConditionReason(StrEnum):
-    """Reasons of the conditions Created and Suspended; Complete and Failed carry the reason of the child Jobs."""
+    """Reasons that we set ourselves; Complete and Failed otherwise carry the reason of the child Jobs."""
 
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
     JOBS_CREATION_SUCCEEDED = "JobsCreationSucceeded"
     JOBS_BUILD_FAILED = "JobsBuildFailed"
     JOBS_CREATION_FAILED = "JobsCreationFailed"
+    DEADLINE_EXCEEDED = "DeadlineExceeded"
 
 
 class State(StrEnum):
@@ -35,7 +36,9 @@ class State(StrEnum):
 
     CREATED = "Created"
     SUSPENDED = "Suspended"
+    PENDING = "Pending"
     RUNNING = "Running"
+    RESTARTING = "Restarting"
     COMPLETE = "Complete"
     FAILED = "Failed"
 
@@ -90,6 +93,8 @@ class TrainJobStatus(ApiModel):
     jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name"))] | None = None
     """How the child Jobs are doing."""
     state: Annotated[State, Field(strict=False)] | None = None
-    """The state in one word: Created, Suspended, Running, Complete or Failed."""
+    """The state in one word: Created, Suspended, Pending, Running, Restarting, Complete or Failed."""
+    observed_generation: Annotated[Int64, Field(ge=0)] | None = None
+    """The metadata.generation that this status was derived from."""
     trainer_status: TrainerStatus | None = None
     """Progress and metrics of the training; absent until the training reports some."""

@@ -9,11 +9,12 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.controllers.runtimes import Runtimes
+from trainer.controllers.observer import Observer
 from trainer.controllers.status_writer import StatusWriter
 from trainer.framework.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.errors import BuildError, ForeignObjectError
-from trainer.framework.status import Creation, Observation, is_finished, next_status
+from trainer.framework.runtimes import Runtimes
+from trainer.framework.status import Creation, is_finished, next_status
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import generation_changed
@@ -78,6 +79,7 @@ class TrainJobController:
         self._train_jobs = train_jobs.lister
         self._runtimes = Runtimes(manager, train_jobs, selection)
         self._deployer = Deployer(manager.client, reader)
+        self._observer = Observer(pipeline)
         self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER))
         controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
@@ -104,7 +106,7 @@ class TrainJobController:
         attempt = _Attempt(None) if is_finished(train_job) else await self._create(train_job, obj)
         if attempt is None:
             return
-        seen = Observation(attempt.creation, self._pipeline.outcome(train_job), self._pipeline.jobs_status(train_job))
+        seen = await self._observer.observe(train_job, obj, attempt.creation)
         await self._status.write(train_job, obj, next_status(train_job, seen, timestamp(self._clock.now())))
         if attempt.error is not None:
             raise attempt.error

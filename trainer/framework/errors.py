@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trainer.kube.field_errors import FieldError
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import ObjectKey
 
 
 class BuildError(Exception):
@@ -19,6 +24,31 @@ class BuildError(Exception):
     def at(cls, field: str, message: str) -> BuildError:
         """One error at one field."""
         return cls(FieldError(field, message))
+
+
+class RuntimeNotFoundError(BuildError):
+    """The runtime of a TrainJob does not exist; it is built as soon as it does."""
+
+    def __init__(self, kind: str, key: ObjectKey) -> None:
+        self.kind = kind
+        self.key = key
+        place = f" in namespace {key.namespace}" if key.namespace else ""
+        problem = f'Not found: "{key.name}": there is no {kind} of this name{place}; create it, or name one that exists'
+        super().__init__(FieldError("spec.runtimeRef.name", problem, "FieldValueNotFound"))
+
+
+class PluginError(BuildError):
+    """A plugin raised something else than a BuildError, which is a defect of the plugin; only its TrainJob suffers.
+
+    The work queue retries, since what the plugin stumbled over may go away.
+    """
+
+    def __init__(self, plugin: str, hook: str, error: Exception) -> None:
+        self.plugin = plugin
+        self.hook = hook
+        problem = f"{type(error).__name__}: {error}".removesuffix(": ")
+        message = f"Internal error: plugin {plugin} failed in {hook}: {problem}"
+        super().__init__(FieldError("", message, "InternalError"))
 
 
 class ForeignObjectError(Exception):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import ConditionType, JobStatus
     from trainer.framework.component import Component
+    from trainer.framework.review import AdmissionWarning
     from trainer.framework.runtime_info import RuntimeInfo
     from trainer.kube.field_errors import FieldError
     from trainer.kube.resource import Resource
@@ -62,8 +63,16 @@ class WatchExtension(Plugin, Protocol):
 class CustomValidation(Plugin, Protocol):
     """PreExecution: says what is wrong with a TrainJob, when it is admitted and again before it is built."""
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterable[FieldError]:
-        """The wrong fields of `new`; `old` is what it replaces, if anything."""
+    def validate(
+        self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob
+    ) -> Iterable[FieldError | AdmissionWarning]:
+        """The wrong fields of `new`, and what its author should know although it is accepted.
+
+        Args:
+            info: the runtime with the TrainJob's settings, before any plugin has changed it.
+            old: what `new` replaces; None when it is new, and when it is built.
+            new: the TrainJob.
+        """
 
 
 @runtime_checkable

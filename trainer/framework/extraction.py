@@ -1,50 +1,79 @@
-"""From a runtime and a TrainJob to RuntimeInfo, before any plugin."""
+"""From a runtime and a TrainJob to RuntimeInfo, before any plugin.
+
+From weak to strong: the runtime, `podSpecOverrides` in their order, the settings of `trainer`, `datasetConfig` and
+`modelConfig`. `trainer.env` comes last of all, after the plugins (KEP-2170; docs/trainjob.md has the whole table).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.overrides import apply_overrides
+from trainer.framework.order import put_in_order
+from trainer.framework.overrides import apply_override
 from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
-from trainer.framework.storage import apply_storage_settings
+from trainer.framework.storage import apply_storage, storages
 from trainer.framework.template import normalised, pod_spec_of
 from trainer.framework.trainer_step import apply_trainer, mark_trainer, stated_ancestor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
     from trainer.kube.objects import Object
 
+    Step: TypeAlias = Callable[[str, RuntimeInfo], None]
+    """Told after each step where the changes come from."""
 
-def extract(train_job: TrainJob, runtime: Runtime) -> RuntimeInfo:
+
+def extract(train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> RuntimeInfo:
     """What the runtime says, with the settings of the TrainJob that every kind of training has.
 
-    From weak to strong: the runtime, `podSpecOverrides`, then `trainer`, `datasetConfig` and `modelConfig`. The
-    trainer's environment variables are left to the plugins of the phase EnforceMLPolicy, which know the reserved ones.
+    Args:
+        train_job: what the data scientist wants.
+        runtime: the blueprint.
+        step: see there; default: nobody watches.
 
     Raises:
         BuildError: the TrainJob asks for something that the runtime does not have, or the runtime is wrong.
     """
+    done = step or (lambda _origin, _info: None)
+    info = _info(train_job, runtime)
+    mark_trainer(info)
+    put_in_order(info)
+    done(info.runtime, info)
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        path = f"spec.podSpecOverrides[{index}]"
+        apply_override(info, override, path)
+        done(f"TrainJob {path}", info)
+    apply_trainer(info, train_job)
+    done("TrainJob spec.trainer", info)
+    for storage in storages(train_job):
+        apply_storage(info, storage)
+        done(f"TrainJob {storage.field}", info)
+    info.train_job_labels = dict(train_job.spec.labels or {})
+    info.train_job_annotations = dict(train_job.spec.annotations or {})
+    done("TrainJob spec.labels and spec.annotations", info)
+    return info
+
+
+def _info(train_job: TrainJob, runtime: Runtime) -> RuntimeInfo:
     subject = f"{runtime.kind}/{runtime.metadata.name}"
     template = normalised(runtime.spec.template.spec, subject)
-    apply_overrides(template, train_job.spec.pod_spec_overrides or [], subject)
     metadata = runtime.spec.template.metadata
-    info = RuntimeInfo(
+    return RuntimeInfo(
         job_name=train_job.metadata.name,
         runtime=subject,
         template=template,
-        labels=((metadata and metadata.labels) or {}) | (train_job.spec.labels or {}),
-        annotations=((metadata and metadata.annotations) or {}) | (train_job.spec.annotations or {}),
+        labels=dict((metadata and metadata.labels) or {}),
+        annotations=dict((metadata and metadata.annotations) or {}),
         ml_policy=runtime.spec.ml_policy or MLPolicy(),
         pod_group_policy=runtime.spec.pod_group_policy or PodGroupPolicy(),
         pod_sets=[_pod_set(job) for job in template.replicated_jobs or []],
     )
-    mark_trainer(info)
-    apply_trainer(info, train_job)
-    apply_storage_settings(info, train_job)
-    return info
 
 
 def _pod_set(job: ReplicatedJob) -> PodSet:

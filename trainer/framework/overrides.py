@@ -6,64 +6,105 @@ from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
 from trainer.framework.template import pod_spec_of, split_command
-from trainer.framework.upsert import by_mount_path, by_name, upsert
+from trainer.framework.upsert import by_mount_path, by_name, by_source, by_taint, upsert
+from trainer.kube.field_errors import FieldError, duplicate, required
 
 if TYPE_CHECKING:
-    from trainer.api.jobset import JobSetSpec, ReplicatedJob
+    from collections.abc import Iterator
+
     from trainer.api.trainjob import ContainerOverride, PodSpecOverride
+    from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
 
-def apply_overrides(template: JobSetSpec, overrides: list[PodSpecOverride], runtime: str) -> None:
-    """Change the pod templates that the overrides name; later overrides win.
+def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> None:
+    """Change the pods that the override names; what lists have in common is replaced in its place.
+
+    Args:
+        info: the runtime, with the overrides before this one.
+        override: what to change.
+        path: where the override is in the TrainJob.
 
     Raises:
         BuildError: the runtime has no such replicated Job or container.
     """
-    for index, override in enumerate(overrides):
-        path = f"spec.podSpecOverrides[{index}]"
-        if not override.target_jobs:
-            raise BuildError.at(f"{path}.targetJobs", "must name at least one replicated Job of the runtime")
-        for position, target in enumerate(override.target_jobs):
-            job = _find_job(template, target.name, f"{path}.targetJobs[{position}].name", runtime)
-            _override_pod(pod_spec_of(job), override, path, f"replicated Job {job.name} of {runtime}")
+    errors = [*_unknown(info, override, path)]
+    if errors:
+        raise BuildError(*errors)
+    jobs = {job.name: pod_spec_of(job) for job in info.template.replicated_jobs or []}
+    for pod_set in _targets(info, override):
+        _override_pod_set(pod_set, override, path)
+        _override_pod_spec(jobs[pod_set.name], override)
 
 
-def _find_job(template: JobSetSpec, name: str, path: str, runtime: str) -> ReplicatedJob:
-    jobs = {job.name: job for job in template.replicated_jobs or []}
-    if name.lower() not in jobs:
-        raise BuildError.at(path, f"{runtime} has no replicated Job {name}; it has {', '.join(jobs)}")
-    return jobs[name.lower()]
+def _targets(info: RuntimeInfo, override: PodSpecOverride) -> list[PodSet]:
+    names = {target.name.lower() for target in override.target_jobs}
+    return [pod_set for pod_set in info.pod_sets if pod_set.name in names]
 
 
-def _override_pod(pod_spec: Object, override: PodSpecOverride, path: str, owner: str) -> None:
-    for kind, changes in (("containers", override.containers), ("initContainers", override.init_containers)):
-        containers = {container["name"]: container for container in pod_spec.get(kind) or []}
-        for change in changes or []:
-            field = f"{path}.{kind}[{change.name}]"
-            if change.name not in containers:
-                raise BuildError.at(field, f"{owner} has no such container; it has {', '.join(containers) or 'none'}")
-            _override_container(containers[change.name], change, field)
-    if override.volumes:
-        upsert(pod_spec.setdefault("volumes", []), [volume.to_object() for volume in override.volumes], by_name)
+def _unknown(info: RuntimeInfo, override: PodSpecOverride, path: str) -> Iterator[FieldError]:
+    """Everything that the override names and the runtime does not have."""
+    if not override.target_jobs:
+        yield required(f"{path}.targetJobs", "name at least one replicated Job of the runtime")
+    present = [pod_set.name for pod_set in info.pod_sets]
+    names = [target.name.lower() for target in override.target_jobs]
+    for position, name in enumerate(names):
+        field = f"{path}.targetJobs[{position}].name"
+        if name not in present:
+            shown = override.target_jobs[position].name
+            yield _not_found(field, shown, f"{info.runtime} has no such replicated Job; it has {', '.join(present)}")
+        elif name in names[:position]:
+            yield duplicate(field, override.target_jobs[position].name)
+    for pod_set in _targets(info, override):
+        yield from _unknown_containers(info, pod_set, override, path)
+
+
+def _unknown_containers(
+    info: RuntimeInfo, pod_set: PodSet, override: PodSpecOverride, path: str
+) -> Iterator[FieldError]:
+    for kind, changes, containers in (
+        ("containers", override.containers, pod_set.containers),
+        ("initContainers", override.init_containers, pod_set.init_containers),
+    ):
+        names = [container.name for container in containers]
+        for position, change in enumerate(changes or []):
+            if change.name not in names:
+                detail = (
+                    f"replicated Job {pod_set.name} of {info.runtime} has no such container; "
+                    f"it has {', '.join(names) or 'none'}"
+                )
+                yield _not_found(f"{path}.{kind}[{position}].name", change.name, detail)
+
+
+def _not_found(field: str, name: str, detail: str) -> FieldError:
+    return FieldError(field, f'Not found: "{name}": {detail}', "FieldValueNotFound")
+
+
+def _override_pod_set(pod_set: PodSet, override: PodSpecOverride, path: str) -> None:
+    for kind, changes, containers in (
+        ("containers", override.containers, pod_set.containers),
+        ("initContainers", override.init_containers, pod_set.init_containers),
+    ):
+        named = {container.name: container for container in containers}
+        for position, change in enumerate(changes or []):
+            _override_container(named[change.name], change, f"{path}.{kind}[{position}]")
+    upsert(pod_set.volumes, [volume.to_object() for volume in override.volumes or []], by_name)
+
+
+def _override_container(container: Container, change: ContainerOverride, path: str) -> None:
+    if change.command is not None:
+        container.command = split_command(change.command, f"{path}.command")
+    if change.args is not None:
+        container.args = list(change.args)
+    container.set_env(variable.to_object() for variable in change.env or [])
+    upsert(container.env_from, change.env_from or [], by_source)
+    upsert(container.volume_mounts, [mount.to_object() for mount in change.volume_mounts or []], by_mount_path)
+
+
+def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
     if override.service_account_name:
         pod_spec["serviceAccountName"] = override.service_account_name
     if override.node_selector:
         pod_spec["nodeSelector"] = (pod_spec.get("nodeSelector") or {}) | override.node_selector
     if override.tolerations:
-        present = pod_spec.setdefault("tolerations", [])
-        present += [toleration for toleration in override.tolerations if toleration not in present]
-
-
-def _override_container(container: Object, change: ContainerOverride, path: str) -> None:
-    if change.command is not None:
-        container["command"] = split_command(change.command, f"{path}.command")
-    if change.args is not None:
-        container["args"] = list(change.args)
-    if change.env:
-        upsert(container.setdefault("env", []), [variable.to_object() for variable in change.env], by_name)
-    if change.env_from:
-        container.setdefault("envFrom", []).extend(change.env_from)
-    if change.volume_mounts:
-        mounts = [mount.to_object() for mount in change.volume_mounts]
-        upsert(container.setdefault("volumeMounts", []), mounts, by_mount_path)
+        upsert(pod_spec.setdefault("tolerations", []), override.tolerations, by_taint)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.errors import BuildError
+from trainer.framework.errors import BuildError, PluginError
 from trainer.framework.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -18,24 +19,35 @@ from trainer.framework.extension_points import (
     WatchExtension,
 )
 from trainer.framework.extraction import extract
+from trainer.framework.review import Review
+from trainer.framework.trainer_step import apply_trainer_env
 from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus
     from trainer.framework.component import Component
-    from trainer.framework.extension_points import Outcome, Watch
+    from trainer.framework.extension_points import Outcome, Plugin, Watch
     from trainer.framework.registry import Registry
+    from trainer.framework.review import AdmissionWarning
     from trainer.framework.runtime_info import RuntimeInfo
+
+    Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
+    """Told after each step of the build where its changes come from, such as `plugin torch`, with a function that
+    builds what would be built at that moment."""
 
 
 class Pipeline:
-    """Runs the plugins of a registry, phase by phase; it does not talk to the cluster."""
+    """Runs the plugins of a registry, phase by phase; it does not talk to the cluster.
+
+    A plugin that raises is named in a PluginError.
+    """
 
     def __init__(self, registry: Registry) -> None:
+        self.plugins = registry
         self._watch_extensions = [plugin for plugin in registry if isinstance(plugin, WatchExtension)]
         self._validations = [plugin for plugin in registry if isinstance(plugin, CustomValidation)]
         self._ml_policies = [plugin for plugin in registry if isinstance(plugin, EnforceMLPolicy)]
@@ -53,46 +65,105 @@ class Pipeline:
         """Startup: all resources that plugins want to be cached."""
         return [watch for plugin in self._watch_extensions for watch in plugin.watches()]
 
-    def validate(self, train_job: TrainJob, runtime: Runtime, old: TrainJob | None = None) -> list[FieldError]:
-        """PreExecution: what is wrong with the TrainJob; empty when nothing is."""
-        try:
-            return sorted(self._violations(extract(train_job, runtime), old, train_job))
-        except BuildError as error:
-            return list(error.errors)
+    def review(self, train_job: TrainJob, runtime: Runtime, old: TrainJob | None = None) -> Review:
+        """PreExecution: what is wrong with the TrainJob, found by validation and by building it on trial.
 
-    def build(self, train_job: TrainJob, runtime: Runtime) -> list[Component]:
+        Args:
+            train_job: what is admitted.
+            runtime: what it builds on.
+            old: what it replaces, if anything.
+        """
+        try:
+            review = Review.of(self._findings(extract(train_job, runtime), old, train_job))
+            if not review.errors:
+                self.build(train_job, runtime)
+        except BuildError as error:
+            return Review.of(error.errors)
+        return review
+
+    def build(self, train_job: TrainJob, runtime: Runtime, *, observe: Observe | None = None) -> list[Component]:
         """Build: the objects that the TrainJob becomes.
 
+        Args:
+            train_job: what the data scientist wants.
+            runtime: the blueprint.
+            observe: see there; default: nobody watches.
+
         Raises:
-            BuildError: TrainJob and runtime do not fit together.
+            BuildError: TrainJob and runtime do not fit together, or a plugin raised.
         """
-        info = extract(train_job, runtime)
-        violations = sorted(self._violations(info, None, train_job))
-        if violations:
-            raise BuildError(*violations)
+
+        def step(origin: str, info: RuntimeInfo) -> None:
+            if observe is not None:
+                observe(origin, lambda: self._built(info, train_job))
+
+        info = extract(train_job, runtime, step)
+        errors = Review.of(self._findings(info, None, train_job)).errors
+        if errors:
+            raise BuildError(*errors)
         for ml_policy in self._ml_policies:
-            ml_policy.enforce_ml_policy(info, train_job)
+            with _contained(ml_policy, "enforce_ml_policy"):
+                ml_policy.enforce_ml_policy(info, train_job)
+            step(f"plugin {ml_policy.name}", info)
+        apply_trainer_env(info, train_job)
+        step("TrainJob spec.trainer.env", info)
         for pod_group_policy in self._pod_group_policies:
-            pod_group_policy.enforce_pod_group_policy(info, train_job)
+            with _contained(pod_group_policy, "enforce_pod_group_policy"):
+                pod_group_policy.enforce_pod_group_policy(info, train_job)
+            step(f"plugin {pod_group_policy.name}", info)
         for pod_network in self._pod_networks:
-            pod_network.identify_pod_network(info, train_job)
-        return [component for builder in self._builders for component in builder.build(info, train_job)]
+            with _contained(pod_network, "identify_pod_network"):
+                pod_network.identify_pod_network(info, train_job)
+            step(f"plugin {pod_network.name}", info)
+        return self._built(info, train_job)
 
     def suspension(self, train_job: TrainJob) -> list[Component]:
-        """Build without a runtime: the objects that exist, to be suspended or resumed."""
-        return [component for plugin in self._suspensions for component in plugin.suspension(train_job)]
+        """Build without a runtime: the objects that exist, to be suspended or resumed.
+
+        Raises:
+            PluginError: a plugin raised.
+        """
+        components: list[Component] = []
+        for plugin in self._suspensions:
+            with _contained(plugin, "suspension"):
+                components += plugin.suspension(train_job)
+        return components
 
     def outcome(self, train_job: TrainJob) -> Outcome | None:
-        """PostExecution: how the TrainJob ended; a failure seen by any plugin outweighs a completion."""
-        outcomes = [plugin.terminal_condition(train_job) for plugin in self._terminal_conditions]
-        ended = [outcome for outcome in outcomes if outcome is not None]
+        """PostExecution: how the TrainJob ended; a failure seen by any plugin outweighs a completion.
+
+        Raises:
+            PluginError: a plugin raised.
+        """
+        ended: list[Outcome] = []
+        for plugin in self._terminal_conditions:
+            with _contained(plugin, "terminal_condition"):
+                outcome = plugin.terminal_condition(train_job)
+            if outcome is not None:
+                ended.append(outcome)
         return min(ended, key=lambda outcome: outcome.type is not ConditionType.FAILED, default=None)
 
     def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
-        """PostExecution: how the child Jobs are doing; None when there are none to count."""
-        return self._jobs_status.jobs_status(train_job) if self._jobs_status else None
+        """PostExecution: how the child Jobs are doing; None when there are none to count.
 
-    def _violations(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:
+        Raises:
+            PluginError: the plugin raised.
+        """
+        if self._jobs_status is None:
+            return None
+        with _contained(self._jobs_status, "jobs_status"):
+            return self._jobs_status.jobs_status(train_job)
+
+    def _built(self, info: RuntimeInfo, train_job: TrainJob) -> list[Component]:
+        components: list[Component] = []
+        for builder in self._builders:
+            with _contained(builder, "build"):
+                components += builder.build(info, train_job)
+        return components
+
+    def _findings(
+        self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob
+    ) -> Iterator[FieldError | AdmissionWarning]:
         yield from _unserved(
             f"{info.runtime} spec.mlPolicy",
             info.ml_policy.source,
@@ -104,7 +175,20 @@ class Pipeline:
             (plugin.pod_group_policy_sources for plugin in self._pod_group_policies),
         )
         for plugin in self._validations:
-            yield from plugin.validate(info, old, new)
+            with _contained(plugin, "validate"):
+                findings = list(plugin.validate(info, old, new))
+            yield from findings
+
+
+@contextmanager
+def _contained(plugin: Plugin, hook: str) -> Iterator[None]:
+    """Name the plugin in whatever it raises; what it says about the TrainJob itself passes."""
+    try:
+        yield
+    except BuildError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin.name, hook, error) from error
 
 
 def _unserved(path: str, source: str | None, served: Iterable[frozenset[str]]) -> Iterator[FieldError]:

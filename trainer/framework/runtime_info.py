@@ -97,9 +97,13 @@ class RuntimeInfo:
     template: JobSetSpec = field(default_factory=JobSetSpec)
     """The JobSet of the runtime with the TrainJob's pod overrides; private to this info."""
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels of the JobSet."""
+    """Labels that the runtime gives the JobSet."""
     annotations: dict[str, str] = field(default_factory=dict)
-    """Annotations of the JobSet."""
+    """Annotations that the runtime gives the JobSet."""
+    train_job_labels: dict[str, str] = field(default_factory=dict)
+    """Labels that the TrainJob gives the JobSet, its Jobs and pods; they win over the runtime's."""
+    train_job_annotations: dict[str, str] = field(default_factory=dict)
+    """Annotations that the TrainJob gives the JobSet, its Jobs and pods; they win over the runtime's."""
     ml_policy: MLPolicy = field(default_factory=MLPolicy)
     pod_group_policy: PodGroupPolicy = field(default_factory=PodGroupPolicy)
     pod_sets: list[PodSet] = field(default_factory=list)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
+from trainer.framework.upsert import by_source, upsert
+from trainer.kube.field_errors import forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,34 +17,48 @@ if TYPE_CHECKING:
 
 STORAGE_URI = "STORAGE_URI"
 
+DATASET_INITIALIZER = "dataset-initializer"
+MODEL_INITIALIZER = "model-initializer"
+MODEL_EXPORTER = "model-exporter"
+"""Containers that fetch and export data; in the KEP they are in the replicated Jobs Initializer and Finalizer."""
 
-def apply_storage_settings(info: RuntimeInfo, train_job: TrainJob) -> None:
-    """Tell the containers that fetch and export data where it is, and give them their credentials.
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """One place that data comes from or goes to."""
+
+    field: str
+    """Where the TrainJob says so."""
+    container: str
+    """Name of the container that does the work."""
+    settings: StorageSettings
+
+
+def storages(train_job: TrainJob) -> Iterator[Storage]:
+    """All places that a TrainJob names."""
+    spec = train_job.spec
+    if spec.dataset_config:
+        yield Storage("spec.datasetConfig", DATASET_INITIALIZER, spec.dataset_config)
+    if spec.model_config_ and spec.model_config_.input:
+        yield Storage("spec.modelConfig.input", MODEL_INITIALIZER, spec.model_config_.input)
+    if spec.model_config_ and spec.model_config_.output:
+        yield Storage("spec.modelConfig.output", MODEL_EXPORTER, spec.model_config_.output)
+
+
+def apply_storage(info: RuntimeInfo, storage: Storage) -> None:
+    """Tell the container where the data is, and give it its credentials.
 
     An entry `STORAGE_URI` in `env` wins over `storageUri`.
 
     Raises:
-        BuildError: the runtime has no container for it.
+        BuildError: the runtime has no such container.
     """
-    for field, container_name, settings in _settings(train_job):
-        containers = [container for container in _containers(info) if container.name == container_name]
-        if not containers:
-            raise BuildError.at(
-                field,
-                f"{info.runtime} has no container {container_name}; choose a runtime that has one, or remove {field}",
-            )
-        for container in containers:
-            _apply(container, settings)
-
-
-def _settings(train_job: TrainJob) -> Iterator[tuple[str, str, StorageSettings]]:
-    spec = train_job.spec
-    if spec.dataset_config:
-        yield "spec.datasetConfig", "dataset-initializer", spec.dataset_config
-    if spec.model_config_ and spec.model_config_.input:
-        yield "spec.modelConfig.input", "model-initializer", spec.model_config_.input
-    if spec.model_config_ and spec.model_config_.output:
-        yield "spec.modelConfig.output", "model-exporter", spec.model_config_.output
+    containers = [container for container in _containers(info) if container.name == storage.container]
+    if not containers:
+        detail = f"{info.runtime} has no container {storage.container}; choose a runtime that has one, or remove this"
+        raise BuildError(forbidden(storage.field, detail))
+    for container in containers:
+        _apply(container, storage.settings)
 
 
 def _containers(info: RuntimeInfo) -> Iterator[Container]:
@@ -55,4 +72,4 @@ def _apply(container: Container, settings: StorageSettings) -> None:
         container.set_env([{"name": STORAGE_URI, "value": settings.storage_uri}])
     container.set_env(variable.to_object() for variable in settings.env or [])
     if settings.secret_ref:
-        container.env_from.append({"secretRef": {"name": settings.secret_ref.name}})
+        upsert(container.env_from, [{"secretRef": {"name": settings.secret_ref.name}}], by_source)

@@ -72,6 +72,20 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
         container.resources = _merged(container.resources, trainer.resources_per_node)
 
 
+def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:
+    """Merge `spec.trainer.env` into the training container: it wins over the runtime and over plugins.
+
+    Variables that a plugin must have its way with are refused by its validation. Being appended last, the TrainJob's
+    variables can refer to those of the plugins as $(NAME).
+
+    Raises:
+        BuildError: the runtime has no trainer.
+    """
+    variables = trainer_env(train_job)
+    if variables:
+        info.main_container.set_env(variables)
+
+
 def trainer_env(train_job: TrainJob) -> list[Object]:
     """The environment variables of `spec.trainer`, as JSON."""
     trainer = train_job.spec.trainer

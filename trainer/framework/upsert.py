@@ -33,3 +33,14 @@ def by_mount_path(item: Object) -> Hashable:
 def by_port(item: Object) -> Hashable:
     """Key of container ports; TCP is the protocol when none is named."""
     return item.get("containerPort"), item.get("protocol") or "TCP"
+
+
+def by_source(item: Object) -> Hashable:
+    """Key of sources of environment variables: which ConfigMap or Secret, and the prefix."""
+    config_map, secret = item.get("configMapRef") or {}, item.get("secretRef") or {}
+    return config_map.get("name"), secret.get("name"), item.get("prefix") or ""
+
+
+def by_taint(item: Object) -> Hashable:
+    """Key of tolerations: which taint they tolerate."""
+    return item.get("key") or "", item.get("effect") or ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
-from trainer.framework.trainer_step import check_one_process_per_node, trainer_env
+from trainer.framework.trainer_step import check_one_process_per_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Jax:
         if info.ml_policy.jax is not None:
             yield from check_one_process_per_node(new)
 
-    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
         """Set the `JAX_*` variables of the training container; variables of the TrainJob win over them."""
         if info.ml_policy.jax is None:
             return
@@ -42,5 +42,4 @@ class Jax:
                 {"name": "JAX_COORDINATOR_ADDRESS", "value": f"{info.head_address()}:{RENDEZVOUS_PORT}"},
             ]
         )
-        container.set_env(trainer_env(train_job))
         container.expose(RENDEZVOUS_PORT)

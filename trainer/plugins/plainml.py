@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.trainer_step import check_one_process_per_node, trainer_env
+from trainer.framework.trainer_step import check_one_process_per_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,17 +15,11 @@ if TYPE_CHECKING:
 
 
 class PlainML:
-    """Sets the TrainJob's environment variables when the runtime names no machine learning framework."""
+    """Serves runtimes that name no machine learning framework: number of nodes and settings are all they need."""
 
     name = "plainml"
-    ml_policy_sources: frozenset[str] = frozenset()
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
         """Refuse more than one process per node."""
         if info.ml_policy.source is None:
             yield from check_one_process_per_node(new)
-
-    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Merge `spec.trainer.env` into the training container; the number of nodes is in the pod set already."""
-        if info.ml_policy.source is None and train_job.spec.trainer is not None:
-            info.main_container.set_env(trainer_env(train_job))

@@ -50,7 +50,6 @@ class Torch:
         if info.ml_policy.torch is None:
             return
         container = info.main_container
-        container.set_env(trainer_env(train_job))
         container.set_env(
             [
                 {"name": "PET_NNODES", "value": str(info.trainer.count)},

@@ -23,14 +23,14 @@ def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
     for job, pod_set in zip(spec.replicated_jobs or [], info.pod_sets, strict=True):
         job.replicas = pod_set.replicas
         _set_size(job.template.spec, pod_set)
-        _set_metadata(job, info, train_job)
+        _set_metadata(job, info)
         _set_pod_spec(pod_spec_of(job), pod_set)
     return JobSet(
         metadata=ObjectMetadata(
             name=info.job_name,
             namespace=train_job.metadata.namespace,
-            labels=info.labels or None,
-            annotations=info.annotations or None,
+            labels=info.labels | info.train_job_labels or None,
+            annotations=info.annotations | info.train_job_annotations or None,
         ),
         spec=spec,
     ).to_object()
@@ -42,8 +42,8 @@ def _set_size(job: JobSpec, pod_set: PodSet) -> None:
         job.parallelism = job.completions = pod_set.count
 
 
-def _set_metadata(job: ReplicatedJob, info: RuntimeInfo, train_job: TrainJob) -> None:
-    labels, annotations = train_job.spec.labels or {}, train_job.spec.annotations or {}
+def _set_metadata(job: ReplicatedJob, info: RuntimeInfo) -> None:
+    labels, annotations = info.train_job_labels, info.train_job_annotations
     metadata = job.template.metadata or TemplateMetadata()
     metadata.labels = (metadata.labels or {}) | labels or None
     metadata.annotations = (metadata.annotations or {}) | annotations or None

@@ -1,0 +1,110 @@
+"""Which runtime a TrainJob builds on, and which TrainJobs build on a runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.trainingruntime import (
+    CLUSTER_TRAINING_RUNTIMES,
+    TRAINING_RUNTIMES,
+    ClusterTrainingRuntime,
+    TrainingRuntime,
+)
+from trainer.framework.errors import BuildError, RuntimeNotFoundError
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trainer.api.trainingruntime import Runtime
+    from trainer.api.trainjob import TrainJob
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
+
+_INDEX = "runtime"
+
+
+class RuntimeSource(Protocol):
+    """Where admission gets runtimes from: a cluster, or files."""
+
+    async def of(self, train_job: TrainJob) -> Runtime:
+        """What the TrainJob builds on.
+
+        Raises:
+            RuntimeNotFoundError: there is no such runtime (yet).
+            BuildError: it cannot be read.
+        """
+
+
+def runtime_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
+    """Kind and key of the runtime that `spec.runtimeRef` names."""
+    ref = train_job.spec.runtime_ref
+    if ref.kind == CLUSTER_TRAINING_RUNTIMES.kind:
+        return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", ref.name)
+    return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", ref.name)
+
+
+def read_runtime(resource: Resource, obj: Mapping[str, object]) -> Runtime:
+    """A runtime as a model.
+
+    Raises:
+        BuildError: it does not fit its schema.
+    """
+    model: type[Runtime] = ClusterTrainingRuntime if resource == CLUSTER_TRAINING_RUNTIMES else TrainingRuntime
+    try:
+        return model.from_object(obj)
+    except InvalidObjectError as error:
+        prefix = error.subject.replace(" ", "/", 1)
+        wrong = [FieldError(f"{prefix} {e.field}", e.message, e.reason) for e in error.errors]
+        raise BuildError(*wrong) from error
+
+
+class Runtimes:
+    """The cached runtimes, and an index of TrainJobs by runtime.
+
+    Args:
+        manager: provides informers.
+        train_jobs: the informer that gets the index; it must not run yet.
+        selection: the namespace of TrainingRuntimes.
+    """
+
+    def __init__(self, manager: Manager, train_jobs: Informer, selection: Selection) -> None:
+        self._train_jobs = train_jobs.lister
+        train_jobs.add_index(_INDEX, _index_values)
+        self._listers = {
+            TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, selection).lister,
+            CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
+        }
+
+    def of(self, train_job: TrainJob) -> Runtime:
+        """The runtime that `spec.runtimeRef` names.
+
+        Raises:
+            RuntimeNotFoundError: there is no such runtime (yet).
+            BuildError: it cannot be read.
+        """
+        resource, key = runtime_place(train_job)
+        found = self._listers[resource].get(key)
+        if found is None:
+            raise RuntimeNotFoundError(resource.kind, key)
+        return read_runtime(resource, found)
+
+    def train_jobs_of(self, runtime: CachedObject) -> Iterable[ObjectKey]:
+        """The TrainJobs that name a runtime."""
+        return self._train_jobs.keys_by_index(_INDEX, _index_value(runtime["kind"], runtime.key))
+
+
+def _index_values(train_job: CachedObject) -> list[str]:
+    ref = (train_job.get("spec") or {}).get("runtimeRef") or {}
+    kind = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind
+    namespace = "" if kind == CLUSTER_TRAINING_RUNTIMES.kind else train_job.key.namespace
+    return [_index_value(kind, ObjectKey(namespace, ref.get("name") or ""))]
+
+
+def _index_value(kind: str, runtime: ObjectKey) -> str:
+    return f"{kind} {runtime}"

@@ -1,0 +1,1 @@
+"""Admission webhooks: reviews, the TLS server that answers them, and the certificates that it shows."""
