@@ -25,7 +25,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import key_of
-from trainer.kube.resource import EVENTS, JOBSETS, PODS
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBSETS, PODS
 from trainer.kube.testing import settle
 from trainer.manager import built_in_plugins
 
@@ -176,8 +176,8 @@ async def test_changes_that_come_too_late_are_told(cluster: Cluster) -> None:
 async def test_a_missing_runtime_is_told_and_waited_for(cluster: Cluster) -> None:
     """The TrainJob says what is missing, asks for nothing meanwhile, and starts when the runtime appears."""
     message = (
-        "Failed to build Jobs: spec.runtimeRef: ClusterTrainingRuntime other not found; create it, or name one that "
-        "exists"
+        'Failed to build Jobs: spec.runtimeRef.name: Not found: "other": there is no ClusterTrainingRuntime of this '
+        "name; create it, or name one that exists"
     )
     async with cluster.managed():
         await cluster.put(train_job_object(runtimeRef={"name": "other"}))
@@ -210,8 +210,8 @@ async def test_training_runtimes_are_of_the_same_namespace(cluster: Cluster, nam
             "False",
             "JobsBuildFailed",
             (
-                "Failed to build Jobs: spec.runtimeRef: TrainingRuntime local in namespace default not found; "
-                "create it, or name one that exists"
+                'Failed to build Jobs: spec.runtimeRef.name: Not found: "local": there is no TrainingRuntime of this '
+                "name in namespace default; create it, or name one that exists"
             ),
         )
         await cluster.put(local)
@@ -234,28 +234,44 @@ async def test_a_build_error_names_the_field(cluster: Cluster) -> None:
         assert cluster.condition("Created") == CREATED
 
 
-async def test_a_runtime_that_goes_does_not_stop_what_runs(cluster: Cluster) -> None:
-    """The Jobs go on, can be suspended and end as always; the condition says that other changes wait."""
+@pytest.mark.parametrize("gone", [pytest.param(True, id="deleted"), pytest.param(False, id="made-anew")])
+async def test_a_runtime_that_changes_never_reaches_what_was_built(cluster: Cluster, gone: bool) -> None:
+    """The snapshot of the first build counts: nothing is rebuilt, suspension works, and no condition changes."""
     async with cluster.managed():
         await cluster.put(train_job_object())
         await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        if not gone:
+            cluster.client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "another"})))
         await settle()
-        created = cluster.condition("Created")
-        assert created is not None
-        assert created[:2] == CREATED[:2]
-        assert created[2] == (
-            "Succeeded to create Jobs; later changes, except of suspend, are not applied: spec.runtimeRef: "
-            "ClusterTrainingRuntime blueprint not found; create it, or name one that exists"
-        )
         before = cluster.jobset["spec"]
         for suspend in (True, False):
             await cluster.change(cluster.train_job, suspend=suspend)
             assert cluster.jobset["spec"] == before | {"suspend": suspend}
+            assert cluster.condition("Created") == CREATED
             cluster.forget_requests()
             await cluster.look_again()
             assert cluster.writes == []
         await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
         assert cluster.train_job["status"]["state"] == "Complete"
+
+
+async def test_without_runtime_and_snapshot_suspension_still_works(cluster: Cluster) -> None:
+    """Jobs of an older controller, which took no snapshots, go on when their runtime is gone; the condition says so."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        await cluster.client.delete(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+        await settle()
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == CREATED[:2]
+        assert created[2].startswith(
+            "Succeeded to create Jobs; later changes, except of suspend, are not applied: spec.runtimeRef.name: "
+            'Not found: "blueprint"'
+        )
+        before = cluster.jobset["spec"]
+        await cluster.change(cluster.train_job, suspend=True)
+        assert cluster.jobset["spec"] == before | {"suspend": True}
 
 
 @pytest.mark.parametrize(
@@ -439,13 +455,18 @@ async def test_progress_is_not_erased(cluster: Cluster) -> None:
 
 
 async def test_one_status_write_per_change(cluster: Cluster) -> None:
-    """Submission leads to one JobSet, one status write that names this very TrainJob, and one event."""
+    """Submission leads to one snapshot of the runtime, one JobSet, one status write that names this very TrainJob, and one event."""
     async with cluster.managed():
         await cluster.put(train_job_object())
     writes = [(r.verb, r.resource, r.subresource) for r in cluster.writes]
-    assert writes == [("apply", JOBSETS, ""), ("apply", TRAIN_JOBS, "status"), ("create", EVENTS, "")]
-    assert cluster.writes[1].body["metadata"]["uid"] == "uid-of-demo"
-    assert cluster.writes[1].field_manager == "trainer"
+    assert writes == [
+        ("create", CONFIG_MAPS, ""),
+        ("apply", JOBSETS, ""),
+        ("apply", TRAIN_JOBS, "status"),
+        ("create", EVENTS, ""),
+    ]
+    assert cluster.writes[2].body["metadata"]["uid"] == "uid-of-demo"
+    assert cluster.writes[2].field_manager == "trainer"
 
 
 def controller_with_cache(cluster: Cluster, *objects: Object) -> TrainJobController:
@@ -473,7 +494,7 @@ async def test_a_train_job_that_is_gone(cluster: Cluster) -> None:
     """A TrainJob that the cache still has, but the API server does not, is no error."""
     stale = train_job_object()
     await controller_with_cache(cluster, stale, runtime_object()).reconcile(key_of(stale))
-    assert [request.subresource for request in cluster.writes] == ["", "status"]
+    assert [request.subresource for request in cluster.writes] == ["", "", "status"]
 
 
 async def test_status_and_metadata_do_not_wake_the_controller(cluster: Cluster) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, namespace_of
+from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, labels_of, namespace_of
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS, PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from trainer.kube.resource import Resource
 
@@ -35,3 +36,10 @@ class StaticReader:
             for (kind, _), obj in self._objects.items()
             if kind == resource.kind and namespace_of(obj) == namespace and labels.items() <= labels_of(obj).items()
         ]
+
+    def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
+        """See `Reader.children`."""
+        resources = {resource.kind: resource for resource in (JOBSETS, CONFIG_MAPS, PODS)}
+        for (kind, _), obj in self._objects.items():
+            if (controller_of(obj) or {}).get("uid") == owner_uid:
+                yield resources[kind], obj

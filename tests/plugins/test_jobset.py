@@ -46,7 +46,7 @@ def test_what_the_runtime_says_is_carried() -> None:
         "network": {"subdomain": "ring", "publishNotReadyAddresses": True},
         "successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]},
         "failurePolicy": {"maxRestarts": 3},
-        "startupPolicy": {"startupPolicyOrder": "InOrder"},
+        "startupPolicy": {"startupPolicyOrder": "AnyOrder"},
         "ttlSecondsAfterFinished": 60,
     }
     container = {"name": "trainer", "image": "i", "livenessProbe": {"exec": {"command": ["x"]}}, "workingDir": "/w"}

@@ -10,7 +10,18 @@ import structlog
 
 from trainer.framework.comparison import differences
 from trainer.framework.errors import ForeignObjectError
-from trainer.kube.objects import annotations_of, controller_reference, is_controlled_by, key_of, uid_of
+from trainer.kube.client import DeleteOptions
+from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import (
+    annotations_of,
+    controller_reference,
+    is_being_deleted,
+    is_controlled_by,
+    key_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +30,7 @@ if TYPE_CHECKING:
     from trainer.framework.reader import Reader
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 FIELD_MANAGER = "trainer"
 """Owner of all fields that we set, except the progress of the training (`trainer-progress`)."""
@@ -59,6 +71,41 @@ class Deployer:
             refused += await self._deploy(owner, component)
         return tuple(refused)
 
+    async def prune(self, owner: Object, components: Iterable[Component]) -> None:
+        """Delete what an earlier build has deployed and this one no longer contains.
+
+        Args:
+            owner: The TrainJob.
+            components: All that it becomes.
+
+        Raises:
+            KubeError: the API server did not delete an object.
+        """
+        kept = {(component.resource, key_of(component.object)) for component in components}
+        for resource, child in self._reader.children(uid_of(owner)):
+            if APPLIED_HASH in annotations_of(child) and (resource, key_of(child)) not in kept:
+                await self._delete(resource, child)
+
+    async def delete(self, owner: Object, components: Iterable[Component]) -> None:
+        """Delete what is there of these objects.
+
+        Raises:
+            KubeError: the API server did not delete an object.
+        """
+        for component in components:
+            existing = self._reader.get(component.resource, key_of(component.object))
+            if existing is not None and is_controlled_by(existing, owner):
+                await self._delete(component.resource, existing)
+
+    async def _delete(self, resource: Resource, obj: Object) -> None:
+        if is_being_deleted(obj):
+            return
+        try:
+            await self._client.delete(resource, name_of(obj), namespace_of(obj), DeleteOptions(uid=uid_of(obj)))
+        except NotFoundError:
+            return
+        log.info("deleted object", kind=resource.kind, object=str(key_of(obj)))
+
     async def _deploy(self, owner: Object, component: Component) -> Iterable[str]:
         wanted = component.object
         existing = self._reader.get(component.resource, key_of(wanted))
@@ -67,7 +114,7 @@ class Deployer:
             await self._apply(component, _owned(wanted, component, owner), force=False)
             return ()
         if not is_controlled_by(existing, owner):
-            raise ForeignObjectError(_foreign(component, existing))
+            raise ForeignObjectError(component.resource, existing)
         refused: tuple[str, ...] = ()
         if component.revise is not None:
             revision = component.revise(existing)
@@ -92,10 +139,3 @@ def _owned(obj: Object, component: Component, owner: Object) -> Object:
         "ownerReferences": [controller_reference(owner)],
     }
     return obj | {"metadata": metadata}
-
-
-def _foreign(component: Component, existing: Object) -> str:
-    return (
-        f"{component.resource.kind} {key_of(existing)} (uid {uid_of(existing)}) exists and does not belong to this "
-        "TrainJob; delete it or give the TrainJob another name"
-    )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import key_of, uid_of
 
 if TYPE_CHECKING:
-    from trainer.kube.objects import ObjectKey
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 
 class BuildError(Exception):
@@ -53,3 +55,9 @@ class PluginError(BuildError):
 
 class ForeignObjectError(Exception):
     """An object that we would create exists and belongs to somebody else; it is left alone. The work queue retries."""
+
+    def __init__(self, resource: Resource, existing: Object) -> None:
+        super().__init__(
+            f"{resource.kind} {key_of(existing)} (uid {uid_of(existing)}) exists and does not belong to this TrainJob; "
+            "delete it or give the TrainJob another name"
+        )

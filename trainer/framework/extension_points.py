@@ -1,8 +1,34 @@
 """The extension points of the Pipeline Framework (KEP-2170): what a plugin can take part in.
 
-A plugin is a class with a `name` and the methods of one or more extension points; it need not inherit from anything.
-Plugins of one phase run in any order and must not depend on each other. They change `RuntimeInfo` only: never the
-TrainJob, never the cluster.
+A plugin is a class with a `name` and the methods, called hooks, of one or more extension points. It need not inherit
+from anything: the registry finds out what it takes part in, and refuses what nearly is a hook. A whole plugin::
+
+    class Greeting:
+        name = "greeting"
+        ml_policy_sources = frozenset()
+
+        def __init__(self, context: PluginContext) -> None:
+            self._text = context.settings(GreetingSettings).text
+
+        def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+            info.main_container.set_env([{"name": "GREETING", "value": self._text}])
+
+It is announced by an entry point of its name in the `pyproject.toml` of its package::
+
+    [project.entry-points."trainer.plugins"]
+    greeting = "acme_plugins.greeting:Greeting"
+
+What holds for every hook:
+
+* It is a plain function that runs on the event loop, for many TrainJobs, again and again. It must not block, wait or
+  send requests, and gives the same result for the same input; what it needs to know about the cluster it asks the
+  `Reader` of its `PluginContext`, which answers from caches.
+* Hooks of one phase run in any order and must not depend on each other. Phases have a fixed order: EnforceMLPolicy,
+  `trainer.env` of the TrainJob, EnforcePodGroupPolicy, PodNetwork, ComponentBuilder.
+* It changes the `RuntimeInfo` that it is given and nothing else: never the TrainJob, never the cluster.
+* What the author of the TrainJob or of the runtime can mend is a `BuildError`, which names the field and the remedy.
+  Whatever else it raises is a defect of the plugin: the TrainJob gets a condition with the plugin's name
+  (`JobsBuildFailed` while it is built), the work queue retries, and no other TrainJob notices.
 """
 
 from __future__ import annotations
@@ -26,12 +52,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Objects that a plugin wants to be cached."""
+    """Objects that a plugin wants to be cached. The service account of the manager must be allowed to list them."""
 
     resource: Resource
+    """Their kind."""
     selection: Selection = EVERYTHING
+    """Which of them, by labels and fields. Defaults to all; the manager adds the only namespace that it looks after."""
     triggers: bool = True
-    """Whether a change makes the TrainJob that controls the object be looked at; otherwise it is cached for reading."""
+    """Whether a change makes the TrainJob that controls the object be looked at; otherwise it is cached for reading.
+    Defaults to true, because most of what is watched is what was built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +77,10 @@ class Plugin(Protocol):
 
     @property
     def name(self) -> str:
-        """Unique name, for messages and configuration."""
+        """Unique name, for messages and configuration; that of the entry point.
+
+        Lower-case letters, digits and `-`, at most 63, as for a DNS label.
+        """
 
 
 @runtime_checkable
@@ -56,7 +88,11 @@ class WatchExtension(Plugin, Protocol):
     """Startup: names resources to watch. Every kind that the plugin builds or reads must be among them."""
 
     def watches(self) -> Iterable[Watch]:
-        """The resources."""
+        """The resources; asked once, when the manager starts.
+
+        A change of a watched object makes the TrainJob that controls it be reconciled. Several plugins may watch the
+        same resource: it is cached once for each selection.
+        """
 
 
 @runtime_checkable
@@ -68,8 +104,13 @@ class CustomValidation(Plugin, Protocol):
     ) -> Iterable[FieldError | AdmissionWarning]:
         """The wrong fields of `new`, and what its author should know although it is accepted.
 
+        It is asked about every TrainJob, whatever its runtime: begin with a look at `info.ml_policy`. Errors refuse
+        the TrainJob; `AdmissionWarning`s reach its author through kubectl, and are dropped when it is built. Make
+        errors with `trainer.kube.field_errors`, at paths from the root of the object such as `spec.trainer.numNodes`;
+        what is wrong with the runtime has a path that begins with `info.runtime`.
+
         Args:
-            info: the runtime with the TrainJob's settings, before any plugin has changed it.
+            info: the runtime with the TrainJob's settings, before any plugin has changed it; to be read only.
             old: what `new` replaces; None when it is new, and when it is built.
             new: the TrainJob.
         """
@@ -81,22 +122,37 @@ class EnforceMLPolicy(Plugin, Protocol):
 
     @property
     def ml_policy_sources(self) -> frozenset[str]:
-        """The members of `spec.mlPolicy` that the plugin serves, such as `torch`; empty for runtimes without one."""
+        """The members of `spec.mlPolicy` that the plugin answers for, such as `torch`.
+
+        A runtime whose member no plugin answers for is refused, and only one plugin may answer for a member. Empty for
+        a plugin that serves runtimes without a member, or that adds something to those of another plugin.
+        """
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Change `info` if its policy is one of ours."""
+        """Change `info` if its policy is one of ours: it is called for every runtime.
+
+        `info.main_container` trains, `info.trainer` are its pods, and `info.trainer.count` is the number of nodes,
+        which this hook may still change. Images, commands, resources and pod overrides of the TrainJob are in `info`
+        already; its `trainer.env` follows and wins.
+        """
 
 
 @runtime_checkable
 class EnforcePodGroupPolicy(Plugin, Protocol):
-    """Build: tells pods which gang they belong to (`spec.podGroupPolicy` of the runtime)."""
+    """Build: tells pods which gang they belong to (`spec.podGroupPolicy` of the runtime).
+
+    The object that describes the gang is made by `ComponentBuilder`, usually of the same plugin.
+    """
 
     @property
     def pod_group_policy_sources(self) -> frozenset[str]:
-        """The members of `spec.podGroupPolicy` that the plugin serves."""
+        """The members of `spec.podGroupPolicy` that the plugin answers for, under the rules of `ml_policy_sources`."""
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Change `info` if its policy is one of ours."""
+        """Change `info` if its policy is one of ours: `info.scheduler` has the labels and annotations of all pods.
+
+        The number of pods is final by now.
+        """
 
 
 @runtime_checkable
@@ -104,7 +160,7 @@ class PodNetwork(Plugin, Protocol):
     """Build: knows the DNS names of the pods."""
 
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Set `endpoints` of the pod sets; their number of pods is final by now."""
+        """Set `endpoints` of the pod sets, in the order of the pods' index; their number of pods is final by now."""
 
 
 @runtime_checkable
@@ -112,7 +168,12 @@ class ComponentBuilder(Plugin, Protocol):
     """Build: makes objects of the finished RuntimeInfo."""
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterable[Component]:
-        """The objects; the same ones for the same input."""
+        """The objects, in the TrainJob's namespace, without owner references; the same ones for the same input.
+
+        They are applied by server-side apply when they differ from what is there, as children of the TrainJob. Each
+        kind must be among the plugin's `watches`. Copy what you take from `info` and do not change it: other builders
+        read it, too. Kinds with immutable fields say with `Component.revise` what may still change.
+        """
 
 
 @runtime_checkable
@@ -120,7 +181,10 @@ class Suspension(Plugin, Protocol):
     """Build, when objects exist but their runtime is gone or no longer fits: `spec.suspend` works all the same."""
 
     def suspension(self, train_job: TrainJob) -> Iterable[Component]:
-        """The objects that exist, to be suspended or resumed and not changed otherwise."""
+        """The objects that exist, to be suspended or resumed as `train_job.spec.suspend` says, not changed otherwise.
+
+        Read them with the `Reader`, and leave out those that another object of the same name owns.
+        """
 
 
 @runtime_checkable
@@ -137,3 +201,17 @@ class JobsStatus(Plugin, Protocol):
 
     def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
         """The counts; None when there are no child Jobs to count."""
+
+
+EXTENSION_POINTS: tuple[type, ...] = (
+    WatchExtension,
+    CustomValidation,
+    EnforceMLPolicy,
+    EnforcePodGroupPolicy,
+    PodNetwork,
+    ComponentBuilder,
+    Suspension,
+    TerminalCondition,
+    JobsStatus,
+)
+"""All of them, in the order in which a TrainJob meets them."""

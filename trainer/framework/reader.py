@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trainer.kube.cache.store import Lister
     from trainer.kube.objects import Object, ObjectKey
@@ -22,6 +23,9 @@ class Reader(Protocol):
 
     def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
         """The objects of a namespace that have all these labels."""
+
+    def children(self, owner_uid: str) -> Iterable[tuple[Resource, Object]]:
+        """All objects whose controller has this uid, whatever their kind."""
 
 
 class CacheReader:
@@ -41,6 +45,12 @@ class CacheReader:
     def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
         """See `Reader.list`."""
         return self._lister(resource).list(namespace, LabelSelector.from_object({"matchLabels": labels}))
+
+    def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
+        """See `Reader.children`."""
+        for resource, lister in self._listers.items():
+            for child in lister.by_index(CONTROLLER_UID, owner_uid):
+                yield resource, child
 
     def _lister(self, resource: Resource) -> Lister:
         if resource not in self._listers:

@@ -1,20 +1,34 @@
-"""The set of plugins of a process."""
+"""The plugins of a process: which there are, and that they get along."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.extension_points import EnforceMLPolicy, EnforcePodGroupPolicy, JobsStatus
+from trainer.framework.hooks import defects_of
+from trainer.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.framework.extension_points import Plugin
 
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_ML_POLICIES = frozenset(MLPolicy.model_fields) - {"num_nodes"}
+_POD_GROUP_POLICIES = frozenset(PodGroupPolicy.model_fields)
+
 
 class Registry:
-    """Plugins, at most one of each type and name."""
+    """Plugins, at most one of each type and name, none of which is in the way of another.
+
+    Raises:
+        ConfigurationError: see `register`.
+    """
 
     def __init__(self, plugins: Iterable[Plugin] = ()) -> None:
-        self._by_type: dict[type[Plugin], Plugin] = {}
+        self._by_name: dict[str, Plugin] = {}
         for plugin in plugins:
             self.register(plugin)
 
@@ -22,16 +36,69 @@ class Registry:
         """Add a plugin.
 
         Raises:
-            ValueError: its type or name is registered already.
+            ConfigurationError: it has no usable name, its type or name is registered already, it has no hook or a hook
+                that would not work, or another plugin has the task that it wants; names plugin and remedy.
         """
-        if type(plugin) in self._by_type:
-            raise ValueError(f"the plugin {plugin.name} is registered twice")
-        if any(plugin.name == other.name for other in self):
-            raise ValueError(f"there are two plugins called {plugin.name}; rename one of them")
-        self._by_type[type(plugin)] = plugin
+        name = _name(plugin)
+        if name in self._by_name:
+            raise ConfigurationError(f"there are two plugins called {name}; rename one of them")
+        if any(type(plugin) is type(other) for other in self):
+            raise ConfigurationError(f"the plugin {name} is registered twice")
+        problems = [*defects_of(plugin), *_unknown_policies(plugin), *self._conflicts(plugin)]
+        if problems:
+            raise ConfigurationError(f"plugin {name} cannot be used: {'; '.join(problems)}")
+        self._by_name[name] = plugin
+
+    def get(self, name: str) -> Plugin | None:
+        """The plugin of this name."""
+        return self._by_name.get(name)
+
+    def _conflicts(self, plugin: Plugin) -> Iterator[str]:
+        """What only one plugin may do, and another does."""
+        for other in self:
+            if isinstance(plugin, EnforceMLPolicy) and isinstance(other, EnforceMLPolicy):
+                taken = frozenset(plugin.ml_policy_sources) & other.ml_policy_sources
+                yield from _taken("spec.mlPolicy", taken, other)
+            if isinstance(plugin, EnforcePodGroupPolicy) and isinstance(other, EnforcePodGroupPolicy):
+                taken = frozenset(plugin.pod_group_policy_sources) & other.pod_group_policy_sources
+                yield from _taken("spec.podGroupPolicy", taken, other)
+            if isinstance(plugin, JobsStatus) and isinstance(other, JobsStatus):
+                yield f"plugin {other.name} counts the child Jobs already; disable one of the two"
 
     def __iter__(self) -> Iterator[Plugin]:
-        return iter(self._by_type.values())
+        return iter(self._by_name.values())
 
     def __len__(self) -> int:
-        return len(self._by_type)
+        return len(self._by_name)
+
+
+def _name(plugin: Plugin) -> str:
+    described = f"the plugin {type(plugin).__module__}.{type(plugin).__qualname__}"
+    if isinstance(plugin, type):
+        raise ConfigurationError(
+            f"the plugin {plugin.__module__}.{plugin.__qualname__} is a class; make an object of it"
+        )
+    name = getattr(plugin, "name", None)
+    if name is None:
+        raise ConfigurationError(f'{described} has no name; add name = "..." to the class')
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{described}: the name {name!r} cannot be used; it must consist of lower-case letters, digits and -, "
+            "with a letter or digit at both ends, at most 63"
+        )
+    return name
+
+
+def _unknown_policies(plugin: Plugin) -> Iterator[str]:
+    """A plugin that serves what no runtime can ask for would never do so."""
+    for attribute, known in (("ml_policy_sources", _ML_POLICIES), ("pod_group_policy_sources", _POD_GROUP_POLICIES)):
+        sources = getattr(plugin, attribute, frozenset())
+        if not isinstance(sources, frozenset | set):
+            continue
+        for source in sorted(str(source) for source in sources - known):
+            yield f"{attribute} names {source}, which runtimes do not have; they have {', '.join(sorted(known))}"
+
+
+def _taken(policy: str, sources: frozenset[str], other: Plugin) -> Iterator[str]:
+    for source in sorted(sources):
+        yield f"plugin {other.name} serves {policy}.{source} already; disable one of the two"

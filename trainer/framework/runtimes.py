@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from trainer.api.invalid_object import InvalidObjectError
@@ -12,8 +13,11 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.framework.errors import BuildError, RuntimeNotFoundError
+from trainer.framework.snapshot import SNAPSHOT_LABEL, open_snapshot, snapshot_key
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey
+from trainer.kube.objects import ObjectKey, controller_of
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,8 +27,8 @@ if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
     from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer.kube.selection import Selection
 
 _INDEX = "runtime"
 
@@ -64,35 +68,58 @@ def read_runtime(resource: Resource, obj: Mapping[str, object]) -> Runtime:
         raise BuildError(*wrong) from error
 
 
+@dataclass(frozen=True, slots=True)
+class FoundRuntime:
+    """What a TrainJob builds on."""
+
+    runtime: Runtime
+    resource: Resource
+    object: Object
+    """The runtime as it is stored."""
+    is_snapshot: bool
+    """Whether it comes from the snapshot of the TrainJob; otherwise it is the runtime of today."""
+
+
 class Runtimes:
-    """The cached runtimes, and an index of TrainJobs by runtime.
+    """The cached runtimes and their snapshots, and an index of TrainJobs by runtime.
 
     Args:
         manager: provides informers.
         train_jobs: the informer that gets the index; it must not run yet.
-        selection: the namespace of TrainingRuntimes.
+        namespace: of TrainJobs, TrainingRuntimes and snapshots; default: all.
     """
 
-    def __init__(self, manager: Manager, train_jobs: Informer, selection: Selection) -> None:
+    def __init__(self, manager: Manager, train_jobs: Informer, namespace: str | None) -> None:
         self._train_jobs = train_jobs.lister
         train_jobs.add_index(_INDEX, _index_values)
+        self.snapshots = Selection(namespace, label_selector=SNAPSHOT_LABEL)
+        self._snapshots = manager.informer(CONFIG_MAPS, self.snapshots).lister
         self._listers = {
-            TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, selection).lister,
+            TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, Selection(namespace)).lister,
             CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
         }
 
     def of(self, train_job: TrainJob) -> Runtime:
-        """The runtime that `spec.runtimeRef` names.
+        """What the TrainJob builds on; see `find`."""
+        return self.find(train_job).runtime
+
+    def find(self, train_job: TrainJob) -> FoundRuntime:
+        """The snapshot of the TrainJob if there is one, else the runtime that `spec.runtimeRef` names.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
             BuildError: it cannot be read.
         """
+        snapshot = self._snapshots.get(snapshot_key(train_job))
+        owner = controller_of(snapshot) if snapshot else None
+        if snapshot and owner and owner.get("uid") == train_job.metadata.uid:
+            resource, found = open_snapshot(snapshot, train_job)
+            return FoundRuntime(read_runtime(resource, found), resource, found, is_snapshot=True)
         resource, key = runtime_place(train_job)
-        found = self._listers[resource].get(key)
-        if found is None:
+        live = self._listers[resource].get(key)
+        if live is None:
             raise RuntimeNotFoundError(resource.kind, key)
-        return read_runtime(resource, found)
+        return FoundRuntime(read_runtime(resource, live), resource, live, is_snapshot=False)
 
     def train_jobs_of(self, runtime: CachedObject) -> Iterable[ObjectKey]:
         """The TrainJobs that name a runtime."""

@@ -29,7 +29,10 @@ def revise_jobset(desired: Object, existing: Object) -> Revision | None:
     wanted_pods = {job["name"]: _pod_template(job) for job in desired["spec"]["replicatedJobs"]}
     for job in spec.get("replicatedJobs") or []:
         pod, wanted = _pod_template(job), wanted_pods.get(job["name"]) or {}
-        _replace(pod.setdefault("metadata", {}), wanted.get("metadata") or {}, _MUTABLE_IN_POD_METADATA)
+        metadata = pod.pop("metadata", None) or {}
+        _replace(metadata, wanted.get("metadata") or {}, _MUTABLE_IN_POD_METADATA)
+        if metadata:
+            pod["metadata"] = metadata
         _replace(pod["spec"], wanted.get("spec") or {}, _MUTABLE_IN_POD_SPEC)
     revised = {name: desired[name] for name in ("apiVersion", "kind", "metadata")} | {"spec": spec}
     return Revision(revised, refused=tuple(differences(desired["spec"], spec, "spec")))

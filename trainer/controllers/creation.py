@@ -1,0 +1,148 @@
+"""Builds the objects of a TrainJob and brings them to the cluster (KEP-2170, "Build Phase")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
+from trainer.framework.snapshot import make_snapshot
+from trainer.framework.status import Creation, is_finished
+from trainer.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    NotFoundError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import CONFIG_MAPS
+
+if TYPE_CHECKING:
+    from trainer.framework.component import Component
+    from trainer.framework.deployer import Deployer
+    from trainer.framework.pipeline import Pipeline
+    from trainer.framework.runtimes import FoundRuntime, Runtimes
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+
+_TRANSIENT = (ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
+"""Answers that say nothing about the object: retried without telling the user."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of building and deploying."""
+
+    creation: Creation
+    error: Exception | None = None
+    """A failure that a retry may mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to bring to the cluster."""
+
+    components: list[Component]
+    runtime: FoundRuntime | None = None
+    """To be kept as a snapshot; None when there is one already, or nothing to keep."""
+    is_whole: bool = True
+    """Whether these are all objects of the TrainJob, so that others are left over from an earlier build."""
+    note: str = ""
+    """For the message of the condition Created."""
+
+
+class Creator:
+    """Brings what a TrainJob asks for to the cluster, and says how that went."""
+
+    def __init__(self, client: Client, pipeline: Pipeline, runtimes: Runtimes, deployer: Deployer) -> None:
+        self._client = client
+        self._pipeline = pipeline
+        self._runtimes = runtimes
+        self._deployer = deployer
+
+    async def create(self, train_job: TrainJob, obj: Object) -> Attempt | None:
+        """Build and deploy; None when the TrainJob has ended without the cache knowing yet.
+
+        Raises:
+            ApiError: the API server has no time for us; the work queue retries.
+        """
+        was_created = is_condition_true(obj, ConditionType.CREATED)
+        try:
+            plan = self._plan(train_job, was_created=was_created)
+        except BuildError as error:
+            creation = Creation(False, ConditionReason.JOBS_BUILD_FAILED, f"Failed to build Jobs: {error}")
+            return Attempt(creation, error if isinstance(error, PluginError) else None)
+        exists = was_created and not self._deployer.missing(plan.components)
+        if was_created and not exists and await self._is_outdated(obj):
+            return None
+        return await self._deploy(obj, plan, exists=exists)
+
+    def _plan(self, train_job: TrainJob, *, was_created: bool) -> _Plan:
+        try:
+            found = self._runtimes.find(train_job)
+            return _Plan(self._pipeline.build(train_job, found.runtime), None if found.is_snapshot else found)
+        except BuildError as error:
+            if not was_created:
+                raise
+            # What exists goes on, whatever is wrong by now.
+            note = f"; later changes, except of suspend, are not applied: {error}"
+            return _Plan(self._pipeline.suspension(train_job), is_whole=False, note=note)
+
+    async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Attempt:
+        failure: Exception | None = None
+        note = plan.note
+        try:
+            if plan.runtime is not None:
+                await self._keep_snapshot(obj, plan.runtime)
+            refused = await self._deployer.deploy(obj, plan.components)
+            if plan.is_whole:
+                await self._deployer.prune(obj, plan.components)
+        except _TRANSIENT:
+            raise
+        except (ApiError, ForeignObjectError) as error:
+            if not exists or isinstance(error, ForeignObjectError):
+                message = f"Failed to create Jobs: {error}"
+                return Attempt(Creation(False, ConditionReason.JOBS_CREATION_FAILED, message), error)
+            failure, note = error, f"; later changes are not applied: {error}"
+        else:
+            if refused:
+                note += f"; changed too late, delete the TrainJob and submit it again: {', '.join(refused)}"
+        message = f"Succeeded to create Jobs{note}"
+        return Attempt(Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, message), failure)
+
+    async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
+        """Store what the TrainJob is built on, before anything else exists of it.
+
+        Raises:
+            ConflictError: a snapshot exists that the cache does not show yet.
+            ForeignObjectError: a ConfigMap of that name belongs to somebody else.
+        """
+        snapshot = make_snapshot(owner, found.resource, found.object)
+        try:
+            await self._client.create(CONFIG_MAPS, snapshot)
+        except AlreadyExistsError as error:
+            existing = await self._client.get(CONFIG_MAPS, name_of(snapshot), namespace_of(snapshot))
+            if not is_controlled_by(existing, owner):
+                raise ForeignObjectError(CONFIG_MAPS, existing) from error
+            raise ConflictError(409, f"the cache does not show ConfigMap {key_of(snapshot)} yet") from error
+        log.info("took runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
+
+    async def _is_outdated(self, obj: Object) -> bool:
+        """Whether a TrainJob whose objects are gone has ended or gone as well, unknown to the cache.
+
+        Objects of a finished TrainJob may be deleted at any time and must not be created again.
+        """
+        try:
+            current = await self._client.get(TRAIN_JOBS, name_of(obj), namespace_of(obj))
+        except NotFoundError:
+            return True
+        return uid_of(current) != uid_of(obj) or is_finished(TrainJob.from_object(current))

@@ -1,0 +1,66 @@
+"""How long a TrainJob may live: `activeDeadlineSeconds` while it trains, `ttlSecondsAfterFinished` afterwards.
+
+Both are derived from the TrainJob alone, so a restart of the manager changes nothing. The deadline counts from the
+creation, or from the last time at which the TrainJob was resumed, and so covers queueing and initializers (reference:
+KEP-2899 of Kubeflow Trainer); while suspended, no time runs.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.framework.extension_points import Outcome
+from trainer.kube.clock import parse_timestamp
+
+if TYPE_CHECKING:
+    from trainer.api.metadata import Condition
+    from trainer.api.trainjob import TrainJob
+
+
+def deadline_of(train_job: TrainJob, now: datetime) -> datetime | None:
+    """When the training has to be over; None when there is no limit or no time runs."""
+    seconds = train_job.spec.active_deadline_seconds
+    if seconds is None or train_job.spec.suspend:
+        return None
+    suspended = _condition(train_job, ConditionType.SUSPENDED)
+    if suspended is not None and suspended.status == "True":
+        start = now  # it is being resumed at this moment
+    elif suspended is not None:
+        start = parse_timestamp(suspended.last_transition_time)
+    else:
+        created = train_job.metadata.creation_timestamp
+        start = parse_timestamp(created) if created else now
+    return start + timedelta(seconds=seconds)
+
+
+def deadline_exceeded(train_job: TrainJob) -> Outcome:
+    """How a TrainJob ends at its deadline."""
+    limit = train_job.spec.active_deadline_seconds
+    return Outcome(
+        ConditionType.FAILED,
+        ConditionReason.DEADLINE_EXCEEDED,
+        f"TrainJob was active for longer than spec.activeDeadlineSeconds ({limit} s)",
+    )
+
+
+def ended_at_deadline(train_job: TrainJob) -> bool:
+    """Whether the TrainJob failed because of its deadline: what still runs of it has to go."""
+    failed = _condition(train_job, ConditionType.FAILED)
+    return failed is not None and failed.status == "True" and failed.reason == ConditionReason.DEADLINE_EXCEEDED
+
+
+def expiry_of(train_job: TrainJob) -> datetime | None:
+    """When a finished TrainJob is to be deleted; None when it stays, or has not finished."""
+    seconds = train_job.spec.ttl_seconds_after_finished
+    ended = [_condition(train_job, condition) for condition in (ConditionType.COMPLETE, ConditionType.FAILED)]
+    finished = [parse_timestamp(end.last_transition_time) for end in ended if end is not None and end.status == "True"]
+    if seconds is None or not finished:
+        return None
+    return min(finished) + timedelta(seconds=seconds)
+
+
+def _condition(train_job: TrainJob, condition_type: ConditionType) -> Condition | None:
+    conditions = (train_job.status and train_job.status.conditions) or []
+    return next((condition for condition in conditions if condition.type == condition_type), None)

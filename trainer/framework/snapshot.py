@@ -1,0 +1,88 @@
+"""Runtime snapshots: what a TrainJob was first built on, kept so that a later change of the runtime never reaches it.
+
+The ConfigMap `<job>-runtime-snapshot` is immutable and belongs to the TrainJob. It is taken when the TrainJob is built
+for the first time with success; from then on the TrainJob is built on it alone (reference: KEP-2599 of Kubeflow
+Trainer).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.framework.errors import BuildError
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import ObjectKey, controller_reference, metadata_of, name_of, namespace_of
+from trainer.kube.resource import CONFIG_MAPS
+
+if TYPE_CHECKING:
+    from trainer.api.trainjob import TrainJob
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+SNAPSHOT_LABEL = "trainer.kubeflow.org/runtime-snapshot"
+"""Label of all snapshots, so that no other ConfigMap has to be cached."""
+
+_DATA_KEY = "runtime"
+_KEPT = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
+
+
+def snapshot_key(train_job: TrainJob) -> ObjectKey:
+    """Where the snapshot of a TrainJob is."""
+    return ObjectKey(train_job.metadata.namespace or "", f"{train_job.metadata.name}-runtime-snapshot")
+
+
+def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
+    """The snapshot of a runtime for a TrainJob.
+
+    Args:
+        owner: the TrainJob, with apiVersion and kind.
+        resource: the kind of the runtime.
+        runtime: the runtime as it is stored.
+    """
+    metadata = {name: value for name, value in metadata_of(runtime).items() if name in _KEPT}
+    content = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": metadata,
+        "spec": runtime["spec"],
+    }
+    return {
+        "apiVersion": CONFIG_MAPS.api_version,
+        "kind": CONFIG_MAPS.kind,
+        "metadata": {
+            "name": f"{name_of(owner)}-runtime-snapshot",
+            "namespace": namespace_of(owner),
+            "labels": {SNAPSHOT_LABEL: name_of(owner)},
+            "ownerReferences": [controller_reference(owner)],
+        },
+        "immutable": True,
+        "data": {_DATA_KEY: json.dumps(content, indent=2, ensure_ascii=False)},
+    }
+
+
+def open_snapshot(snapshot: Object, train_job: TrainJob) -> tuple[Resource, Object]:
+    """The runtime in a snapshot, and its kind.
+
+    Raises:
+        BuildError: somebody has made something else of the snapshot.
+    """
+    resources = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
+    ref = train_job.spec.runtime_ref
+    try:
+        runtime: Object = msgspec.json.decode((snapshot.get("data") or {})[_DATA_KEY], type=dict)
+        found = (str(runtime["kind"]), name_of(runtime))
+        spec = runtime["spec"]
+    except (KeyError, TypeError, msgspec.DecodeError) as error:
+        raise _broken(snapshot, "does not hold a runtime") from error
+    if found != (ref.kind, ref.name) or not isinstance(spec, dict):
+        raise _broken(snapshot, f"holds {'/'.join(found)}, not {ref.kind}/{ref.name}")
+    return resources[ref.kind], runtime
+
+
+def _broken(snapshot: Object, problem: str) -> BuildError:
+    detail = f"Invalid value: {problem}; delete the ConfigMap, and a new snapshot of the runtime will be taken"
+    return BuildError(FieldError(f"ConfigMap {name_of(snapshot)} data.{_DATA_KEY}", detail))
