@@ -19,6 +19,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
+from trainer.kube.clock import timestamp
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBSETS, LEASES
@@ -230,7 +231,7 @@ async def test_leader_election_needs_one_lease(shipped: ManagerConfiguration, le
 
 
 async def test_the_role_allows_what_the_manager_does() -> None:
-    """Every request of a manager that submits, suspends and finishes a TrainJob is allowed, and no rule is idle."""
+    """Whatever it does from the submission of TrainJobs to their end is allowed, and no rule is idle."""
     clock = ManualClock()
     client = FakeClient(runtime_object(), resources=RESOURCES, clock=clock)
     async with anyio.create_task_group() as tasks:
@@ -240,6 +241,10 @@ async def test_the_role_allows_what_the_manager_does() -> None:
             await settle()
             client.add(client.objects(TRAIN_JOBS)[0] | {"spec": train_job_object(suspend=suspend)["spec"]})
             await settle()
+        limited = train_job_object("limited", activeDeadlineSeconds=1, ttlSecondsAfterFinished=1)
+        limited["metadata"]["creationTimestamp"] = timestamp(clock.now())
+        client.add(limited)
+        await clock.advance(5)
         tasks.cancel_scope.cancel()
     used = {
         (request.resource.group, request.resource.plural + (request.subresource and f"/{request.subresource}"), verb)
@@ -257,6 +262,9 @@ async def test_the_role_allows_what_the_manager_does() -> None:
     assert used <= allowed
     idle = {rule[:2] for rule in allowed} - {request[:2] for request in used}
     assert idle == {("trainer.kubeflow.org", "trainjobs/finalizers")}
+    assert {request for request in used if request[2] == "delete"} == {
+        request for request in allowed if request[2] == "delete"
+    }
 
 
 _NAMESPACED = {"Deployment", "ServiceAccount", "ConfigMap", "Role", "RoleBinding"}
@@ -269,6 +277,7 @@ _VERBS: dict[str, list[str]] = {
     "update": ["update"],
     "patch": ["patch"],
     "apply": ["patch"],
+    "delete": ["delete"],
 }
 
 

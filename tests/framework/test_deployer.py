@@ -157,3 +157,52 @@ async def test_the_hash_follows_the_wish(cluster: Cluster) -> None:
         await cluster.deploy(wanted)
         hashes.append(annotations_of(cluster.stored)[APPLIED_HASH])
     assert hashes[0] == hashes[1] != hashes[2]
+
+
+async def test_prunes_what_a_changed_build_no_longer_contains(cluster: Cluster) -> None:
+    """Only what it has deployed itself for this TrainJob, and with the uid that it has seen."""
+    await cluster.deploy(component(a="1"))
+    await cluster.deployer.prune(OWNER, [component(a="2")])
+    assert len(cluster.client.objects(CONFIG_MAPS)) == 1
+
+    cluster.client.requests.clear()
+    cluster.reader.add(cluster.stored)
+    await cluster.deployer.prune(OWNER, [])
+    assert cluster.client.objects(CONFIG_MAPS) == []
+    (request,) = cluster.client.requests
+    assert request.verb == "delete"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"ownerReferences": []}, id="released"),
+        pytest.param({"annotations": {}}, id="not-deployed-by-us"),
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z"}, id="going-already"),
+    ],
+)
+async def test_prunes_nothing_else(cluster: Cluster, change: Object) -> None:
+    """Objects of others, such as the snapshot or what a JobSet makes, are not for the deployer to delete."""
+    await cluster.deploy(component(a="1"))
+    cluster.reader.add(cluster.stored | {"metadata": cluster.stored["metadata"] | change})
+    cluster.client.requests.clear()
+    await cluster.deployer.prune(OWNER, [])
+    assert cluster.client.requests == []
+
+
+async def test_pruning_what_is_gone_is_no_error(cluster: Cluster) -> None:
+    """The cache may be behind."""
+    await cluster.deploy(component(a="1"))
+    cluster.client.remove(CONFIG_MAPS, "demo", "default")
+    await cluster.deployer.prune(OWNER, [])
+    assert cluster.client.objects(CONFIG_MAPS) == []
+
+
+async def test_deletes_only_its_own(cluster: Cluster) -> None:
+    """An object of that name that belongs to somebody else stays."""
+    await cluster.deploy(component(a="1"))
+    stranger = train_job_object() | {"metadata": {"name": "demo", "namespace": "default", "uid": "another"}}
+    await cluster.deployer.delete(stranger, [component()])
+    assert len(cluster.client.objects(CONFIG_MAPS)) == 1
+    await cluster.deployer.delete(OWNER, [component()])
+    assert cluster.client.objects(CONFIG_MAPS) == []

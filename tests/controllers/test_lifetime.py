@@ -1,0 +1,187 @@
+"""Deadline and time to live of a TrainJob."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import train_job, train_job_object
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.controllers.lifetime import deadline_of, ended_at_deadline, expiry_of
+from trainer.kube.clock import parse_timestamp, timestamp
+from trainer.kube.errors import ForbiddenError
+from trainer.kube.resource import JOBSETS
+from trainer.kube.testing import settle
+
+if TYPE_CHECKING:
+    from tests.controllers.conftest import Cluster
+    from trainer.kube.objects import Object
+
+NOW = "2026-01-01T12:00:00Z"
+CREATED_AT = "2026-01-01T11:00:00Z"
+RESUMED_AT = "2026-01-01T11:30:00Z"
+COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
+
+
+def condition(condition_type: str, status: str, since: str, reason: str = "R") -> Object:
+    """A condition."""
+    return {"type": condition_type, "status": status, "reason": reason, "message": "", "lastTransitionTime": since}
+
+
+@pytest.mark.parametrize(
+    ("spec", "conditions", "deadline"),
+    [
+        pytest.param({}, [], None, id="no-limit"),
+        pytest.param({"activeDeadlineSeconds": 60}, [], "2026-01-01T11:01:00Z", id="from-creation"),
+        pytest.param({"activeDeadlineSeconds": 60, "suspend": True}, [], None, id="suspended"),
+        pytest.param(
+            {"activeDeadlineSeconds": 60},
+            [condition("Suspended", "False", RESUMED_AT)],
+            "2026-01-01T11:31:00Z",
+            id="from-the-last-resumption",
+        ),
+        pytest.param(
+            {"activeDeadlineSeconds": 60},
+            [condition("Suspended", "True", RESUMED_AT)],
+            "2026-01-01T12:01:00Z",
+            id="being-resumed-right-now",
+        ),
+        pytest.param(
+            {"activeDeadlineSeconds": 60},
+            [condition("Created", "True", RESUMED_AT)],
+            "2026-01-01T11:01:00Z",
+            id="other-conditions-do-not-count",
+        ),
+    ],
+)
+def test_deadline(spec: Any, conditions: list[Object], deadline: str | None) -> None:
+    """Seconds since the creation or the last resumption; none pass while suspended."""
+    job = train_job(status={"conditions": conditions}, **spec)
+    job.metadata.creation_timestamp = CREATED_AT
+    found = deadline_of(job, parse_timestamp(NOW))
+    assert (found and timestamp(found)) == deadline
+
+
+@pytest.mark.parametrize(
+    ("spec", "conditions", "expiry"),
+    [
+        pytest.param({}, [condition("Complete", "True", NOW)], None, id="stays"),
+        pytest.param({"ttlSecondsAfterFinished": 60}, [], None, id="not-finished"),
+        pytest.param({"ttlSecondsAfterFinished": 60}, [condition("Complete", "False", NOW)], None, id="not-true"),
+        pytest.param(
+            {"ttlSecondsAfterFinished": 60}, [condition("Complete", "True", NOW)], "2026-01-01T12:01:00Z", id="complete"
+        ),
+        pytest.param({"ttlSecondsAfterFinished": 0}, [condition("Failed", "True", NOW)], NOW, id="failed-at-once"),
+    ],
+)
+def test_expiry(spec: Any, conditions: list[Object], expiry: str | None) -> None:
+    """Seconds since the TrainJob finished."""
+    found = expiry_of(train_job(status={"conditions": conditions}, **spec))
+    assert (found and timestamp(found)) == expiry
+
+
+def test_only_its_own_deadline_counts() -> None:
+    """A JobSet that failed by itself is not deleted."""
+    failed = condition("Failed", "True", NOW, reason="FailedJobs")
+    assert not ended_at_deadline(train_job(status={"conditions": [failed]}))
+    assert ended_at_deadline(train_job(status={"conditions": [failed | {"reason": "DeadlineExceeded"}]}))
+
+
+def limited(cluster: Cluster, **spec: Any) -> Object:
+    """A TrainJob that is created now."""
+    obj = train_job_object(**spec)
+    obj["metadata"]["creationTimestamp"] = timestamp(cluster.clock.now())
+    return obj
+
+
+async def test_a_deadline_passes(cluster: Cluster) -> None:
+    """The TrainJob fails with DeadlineExceeded, its JobSet is deleted, and neither comes back."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, activeDeadlineSeconds=60))
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.clock.advance(59)
+        assert cluster.train_job["status"]["state"] == "Running"
+        await cluster.clock.advance(2)
+        assert cluster.condition("Failed") == (
+            "True",
+            "DeadlineExceeded",
+            "TrainJob was active for longer than spec.activeDeadlineSeconds (60 s)",
+        )
+        assert cluster.train_job["status"]["state"] == "Failed"
+        assert cluster.jobsets == []
+        await cluster.look_again()
+        assert cluster.jobsets == []
+
+
+async def test_a_deletion_that_fails_is_tried_again(cluster: Cluster) -> None:
+    """The Failed condition is stored by then, and still the JobSet goes."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, activeDeadlineSeconds=60))
+        cluster.client.fail_next(ForbiddenError(403, "not now"), verb="delete", resource=JOBSETS)
+        await cluster.clock.advance(61)
+        assert cluster.condition("Failed") is not None
+        await cluster.clock.advance(1)
+        assert cluster.jobsets == []
+
+
+async def test_a_jobset_that_completes_in_time(cluster: Cluster) -> None:
+    """What has completed stays complete, whenever the deadline passes."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, activeDeadlineSeconds=60))
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        await cluster.clock.advance(120)
+        assert cluster.condition("Failed") is None
+        assert len(cluster.jobsets) == 1
+
+
+async def test_time_stands_still_while_suspended(cluster: Cluster) -> None:
+    """A resumed TrainJob has all its time again."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, activeDeadlineSeconds=60, suspend=True))
+        await cluster.clock.advance(600)
+        assert cluster.condition("Failed") is None
+        await cluster.change(cluster.train_job, suspend=False)
+        await cluster.clock.advance(59)
+        assert cluster.condition("Failed") is None
+        await cluster.clock.advance(2)
+        assert cluster.condition("Failed") is not None
+
+
+async def test_a_restarted_manager_keeps_the_deadline(cluster: Cluster) -> None:
+    """It passed while no manager ran: the next one sees that at once."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, activeDeadlineSeconds=60))
+    await cluster.clock.advance(61)
+    async with cluster.managed():
+        assert cluster.condition("Failed") is not None
+        assert cluster.jobsets == []
+
+
+async def test_a_finished_train_job_is_deleted_after_its_time(cluster: Cluster) -> None:
+    """Its children follow by their owner references; until then it can still be given more time."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, ttlSecondsAfterFinished=60))
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        await cluster.clock.advance(59)
+        await cluster.change(cluster.train_job, ttlSecondsAfterFinished=120)
+        await cluster.clock.advance(2)
+        assert cluster.train_job["status"]["state"] == "Complete"
+        await cluster.clock.advance(60)
+        assert cluster.client.objects(TRAIN_JOBS) == []
+
+
+async def test_a_stale_cache_deletes_nothing(cluster: Cluster) -> None:
+    """More time that the cache does not show yet counts."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, ttlSecondsAfterFinished=60))
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        await cluster.clock.advance(1)
+        cluster.client.faults.hold_watches()
+        await cluster.change(cluster.train_job, ttlSecondsAfterFinished=3600)
+        await cluster.clock.advance(60)
+        assert len(cluster.client.objects(TRAIN_JOBS)) == 1
+        cluster.client.faults.release_watches()
+        await settle()
+        await cluster.clock.advance(3600)
+        assert cluster.client.objects(TRAIN_JOBS) == []

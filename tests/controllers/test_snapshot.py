@@ -1,0 +1,125 @@
+"""Snapshots of runtimes in the life of a TrainJob."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.framework.snapshot import make_snapshot
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.testing import settle
+
+if TYPE_CHECKING:
+    from tests.controllers.conftest import Cluster
+
+NAME = "demo-runtime-snapshot"
+
+
+def image(cluster: Cluster) -> str:
+    """Image of the training container."""
+    job = cluster.jobset["spec"]["replicatedJobs"][0]
+    found: str = job["template"]["spec"]["template"]["spec"]["containers"][0]["image"]
+    return found
+
+
+async def test_a_suspended_train_job_keeps_its_runtime(cluster: Cluster) -> None:
+    """Also before the first pod runs, what was built first counts."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        cluster.client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
+        await settle()
+        await cluster.change(cluster.train_job, suspend=False, labels={"a": "b"})
+        assert image(cluster) == "runtime-image"
+        assert cluster.jobset["metadata"]["labels"] == {"a": "b"}
+
+
+async def test_no_snapshot_of_a_runtime_that_does_not_fit(cluster: Cluster) -> None:
+    """A build that fails keeps nothing, so that a better runtime of the same name heals it."""
+    cluster.client.add(runtime_object(policy={"mpi": {}}))
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert cluster.client.objects(CONFIG_MAPS) == []
+        await cluster.put(runtime_object())
+        assert image(cluster) == "runtime-image"
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        assert "mlPolicy" not in json.loads(snapshot["data"]["runtime"])["spec"]
+
+
+async def test_a_deleted_snapshot_is_taken_again(cluster: Cluster) -> None:
+    """Of the runtime of that moment; what runs is left alone all the same."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        cluster.client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
+        await cluster.client.delete(CONFIG_MAPS, NAME, "default")
+        await settle()
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        assert "newer" in snapshot["data"]["runtime"]
+        assert image(cluster) == "runtime-image"
+
+
+async def test_a_config_map_of_somebody_else(cluster: Cluster) -> None:
+    """It is neither changed nor believed; the condition names it, and its end is all that is needed."""
+    cluster.client.add(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": NAME, "namespace": "default", "uid": "u"},
+            "data": {"runtime": "mine"},
+        }
+    )
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert cluster.condition("Created") == (
+            "False",
+            "JobsCreationFailed",
+            (
+                f"Failed to create Jobs: ConfigMap default/{NAME} (uid u) exists and does not belong to this TrainJob; "
+                "delete it or give the TrainJob another name"
+            ),
+        )
+        assert cluster.jobsets == []
+        await cluster.client.delete(CONFIG_MAPS, NAME, "default")
+        await cluster.clock.advance(1)
+        assert image(cluster) == "runtime-image"
+
+
+async def test_the_snapshot_of_an_earlier_train_job_of_the_name(cluster: Cluster) -> None:
+    """It is not used: the new TrainJob is built on the runtime of today once the old snapshot has gone."""
+    earlier = train_job_object()
+    earlier["metadata"]["uid"] = "uid-of-earlier"
+    cluster.client.add(make_snapshot(earlier, CLUSTER_TRAINING_RUNTIMES, runtime_object()))
+    cluster.client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert cluster.jobsets == []
+        await cluster.client.delete(CONFIG_MAPS, NAME, "default")
+        await settle()
+        assert image(cluster) == "newer"
+
+
+async def test_a_corrupt_snapshot_heals(cluster: Cluster) -> None:
+    """Nothing but suspension reaches the Jobs until it is deleted, which the condition says."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        await cluster.put(snapshot | {"data": {"runtime": "{}"}})
+        await cluster.look_again()
+        created = cluster.condition("Created")
+        assert created is not None
+        assert "ConfigMap demo-runtime-snapshot data.runtime: Invalid value: does not hold a runtime" in created[2]
+        await cluster.client.delete(CONFIG_MAPS, NAME, "default")
+        await settle()
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
+async def test_the_runtime_may_go_before_the_jobset(cluster: Cluster) -> None:
+    """A JobSet that somebody deletes is made again as it was, whatever has become of the runtime."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        before = cluster.jobset["spec"]
+        await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        cluster.client.remove(JOBSETS, "demo", "default")
+        await settle()
+        assert cluster.jobset["spec"] == before
