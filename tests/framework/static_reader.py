@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, labels_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from trainer.kube.cache.store import IndexFunction
     from trainer.kube.resource import Resource
 
 
 class StaticReader:
     """Answers from the objects that it was given; `add` puts or replaces one."""
 
-    def __init__(self, *objects: Object) -> None:
+    def __init__(self, *objects: Object, indexes: Mapping[str, IndexFunction] | None = None) -> None:
+        self._indexes = dict(indexes or {})
         self._objects: dict[tuple[str, ObjectKey], Object] = {}
         for obj in objects:
             self.add(obj)
@@ -36,6 +39,12 @@ class StaticReader:
             for (kind, _), obj in self._objects.items()
             if kind == resource.kind and namespace_of(obj) == namespace and labels.items() <= labels_of(obj).items()
         ]
+
+    def keys(self, resource: Resource, index: str, value: str) -> set[ObjectKey]:
+        """See `Reader.keys`; an index that it was not given finds nothing."""
+        function = self._indexes.get(index, lambda _: ())
+        objects = (obj for (kind, _), obj in self._objects.items() if kind == resource.kind)
+        return {key_of(obj) for obj in objects if value in function(CachedObject.of(obj))}
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""

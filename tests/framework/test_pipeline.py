@@ -14,6 +14,7 @@ from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import Outcome, Plugin, Watch
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
+from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 
@@ -166,8 +167,8 @@ def test_only_one_plugin_counts_jobs() -> None:
     """Two plugins that count child Jobs would overwrite each other."""
     assert Pipeline(Registry([Counter()])).jobs_status(train_job()) == []
     assert Pipeline(Registry()).jobs_status(train_job()) is None
-    with pytest.raises(ValueError, match="only one plugin may count child Jobs, not counter, other-counter"):
-        Pipeline(Registry([Counter(), OtherCounter()]))
+    with pytest.raises(ConfigurationError, match="plugin counter counts the child Jobs already"):
+        Registry([Counter(), OtherCounter()])
 
 
 def test_a_watch_triggers_by_default() -> None:

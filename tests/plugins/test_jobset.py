@@ -225,6 +225,9 @@ def test_what_may_change_while_suspended() -> None:
     assert "tolerations" not in pod["spec"]
     assert change.object["metadata"]["annotations"] == {"new": "1"}
     assert change.object["spec"]["suspend"] is False
+    # Nobody can change those of the Jobs, so nothing is said about them either.
+    assert change.object["spec"]["replicatedJobs"][0]["template"]["metadata"] == {"labels": {"old": "1"}}
+    assert change.refused == ()
 
 
 def test_what_may_not_change_is_told() -> None:

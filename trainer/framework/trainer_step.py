@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
+from trainer.framework.resources import merged
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.template import split_command
 from trainer.kube.field_errors import FieldError
@@ -12,7 +13,6 @@ from trainer.kube.field_errors import FieldError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.api.corev1 import ResourceRequirements
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainjob import TrainJob
     from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
@@ -69,7 +69,7 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     if trainer.num_nodes is not None:
         info.trainer.count = trainer.num_nodes
     if trainer.resources_per_node is not None:
-        container.resources = _merged(container.resources, trainer.resources_per_node)
+        container.resources = merged(container.resources, trainer.resources_per_node)
 
 
 def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:
@@ -127,10 +127,3 @@ def _find_main(pod_set: PodSet, path: str) -> Container:
             path, f"one of {', '.join(by_name)} must be called trainer, so that it is known which trains"
         )
     return pod_set.containers[0]
-
-
-def _merged(resources: Object, changes: ResourceRequirements) -> Object:
-    merged = dict(resources)
-    for kind, amounts in changes.to_object().items():
-        merged[kind] = (merged.get(kind) or {}) | amounts if isinstance(amounts, dict) else amounts
-    return merged

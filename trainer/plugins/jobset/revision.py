@@ -7,6 +7,7 @@ annotations, node selector, tolerations and scheduling gates of their pods.
 from __future__ import annotations
 
 import copy
+import re
 from typing import TYPE_CHECKING, Any
 
 from trainer.framework.comparison import differences
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 _MUTABLE = ("suspend", "ttlSecondsAfterFinished", "coordinator")
 _MUTABLE_IN_POD_METADATA = ("labels", "annotations")
 _MUTABLE_IN_POD_SPEC = ("nodeSelector", "tolerations", "schedulingGates")
+
+_JOB_METADATA = re.compile(r"spec\.replicatedJobs\[[^]]+\]\.template\.metadata\b")
+"""Labels and annotations of Jobs, which stay as they are when those of JobSet and pods change."""
 
 
 def revise_jobset(desired: Object, existing: Object) -> Revision | None:
@@ -35,7 +39,8 @@ def revise_jobset(desired: Object, existing: Object) -> Revision | None:
             pod["metadata"] = metadata
         _replace(pod["spec"], wanted.get("spec") or {}, _MUTABLE_IN_POD_SPEC)
     revised = {name: desired[name] for name in ("apiVersion", "kind", "metadata")} | {"spec": spec}
-    return Revision(revised, refused=tuple(differences(desired["spec"], spec, "spec")))
+    refused = [path for path in differences(desired["spec"], spec, "spec") if not _JOB_METADATA.match(path)]
+    return Revision(revised, refused=tuple(refused))
 
 
 def resuspend_jobset(existing: Object, *, suspend: bool) -> Revision | None:

@@ -1,0 +1,38 @@
+"""Compute resources of containers: how those of a TrainJob join those of its runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trainer.api.corev1 import ResourceRequirements
+    from trainer.kube.objects import Object
+
+
+def is_extended(name: str) -> bool:
+    """Whether a resource is a device such as `nvidia.com/gpu` (Kubernetes documentation, "Extended resources").
+
+    Devices are never shared: Kubernetes refuses a container whose request is not equal to its limit.
+    """
+    domain = name.rpartition("/")[0]
+    return bool(domain) and not (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
+
+
+def merged(resources: Object, changes: ResourceRequirements) -> Object:
+    """The resources with changes of single amounts; a device that is only requested, or only limited, gets both.
+
+    KEP-2170 writes `requests: {nvidia.com/gpu: 2}` in `resourcesPerNode`, which Kubernetes refuses without the limit.
+    """
+    changed = changes.to_object()
+    result = dict(resources)
+    for kind, amounts in changed.items():
+        result[kind] = (result.get(kind) or {}) | amounts if isinstance(amounts, dict) else amounts
+    requests, limits = changed.get("requests") or {}, changed.get("limits") or {}
+    devices = {name: amount for name, amount in requests.items() if is_extended(name) and name not in limits}
+    if devices:
+        result["limits"] = (result.get("limits") or {}) | devices
+    present = result.get("requests") or {}
+    followers = {name: amount for name, amount in limits.items() if is_extended(name) and name in present}
+    if followers:
+        result["requests"] = present | {name: requests.get(name, amount) for name, amount in followers.items()}
+    return result
