@@ -1,10 +1,10 @@
 """Generate the structural schemas of the built-in types that our custom resources contain: pod templates and the like.
 
-Reads the JSON schemas in the pip package `kubernetes-validate`, as `generate_builtin_types.py` does, and adds what they
-leave out and the API server checks: enums, limits, formats of names, defaults of list map keys. Run it after a change of
-the tables below, or with a newer version of the package, and then write the CRDs anew:
+Reads the JSON schemas in the pip package `kubernetes-validate`, as `generate_builtin_types.py` does, and adds what
+they leave out and the API server checks: enums, limits, formats of names, defaults of list map keys. Run it after a
+change of the tables below, or with a newer version of the package, and then write the CRDs anew:
 
-    python hack/generate_pod_schema.py && trainer crds > config/crd/trainer.kubeflow.org.yaml
+    pip install -e .[dev] && python hack/generate_pod_schema.py && trainer crds > config/crd/trainer.kubeflow.org.yaml
 """
 
 from __future__ import annotations
@@ -132,18 +132,16 @@ ANNOTATIONS = {"type": "object", "additionalProperties": TEXT, "description": "A
 FINALIZERS = {
     "type": "array", "items": TEXT, "x-kubernetes-list-type": "set", "description": "Finalizers of the objects.",
 }  # fmt: skip
+EMBEDDED = {"labels": LABELS, "annotations": ANNOTATIONS, "finalizers": FINALIZERS}
 METADATA = {
     "PodTemplateSpec": {
-        "labels": LABELS,
-        "annotations": ANNOTATIONS,
-        "finalizers": FINALIZERS,
+        **EMBEDDED,
         "name": {**TEXT, "description": "Ignored: pods get generated names."},
         "namespace": {**TEXT, "description": "Ignored: pods are in the namespace of their Job."},
     },
+    "PersistentVolumeClaimTemplate": EMBEDDED,
     "PersistentVolumeClaim": {
-        "labels": LABELS,
-        "annotations": ANNOTATIONS,
-        "finalizers": FINALIZERS,
+        **EMBEDDED,
         "name": {**TEXT, **DNS_LABEL, "description": "Name of the claim, and of the volume that containers mount."},
     },
 }
@@ -195,8 +193,8 @@ def constrain(definitions: dict[str, Any]) -> None:
         target.update(constraint)
 
 
-def main() -> None:
-    """Write the data file."""
+def document() -> dict[str, Any]:
+    """What is in the data file: a schema for each definition, with references by name."""
     source = json.loads((schema_directory() / "_definitions.json").read_text())["$defs"]
     source[META] = {"type": "object"}
     for name, fields in DROPPED.items():
@@ -219,9 +217,15 @@ def main() -> None:
     definitions["TemplateEnvVar"] = {**variable, "properties": {**variable["properties"], "value": value}}
     definitions["Container"]["properties"]["env"]["items"] = {"$ref": "TemplateEnvVar"}
     del definitions["ObjectMeta"]
-    text = json.dumps({"version": VERSION, "definitions": definitions}, separators=(",", ":"), sort_keys=True).encode()
+    return {"version": VERSION, "definitions": definitions}
+
+
+def main() -> None:
+    """Write the data file."""
+    made = document()
+    text = json.dumps(made, separators=(",", ":"), sort_keys=True).encode()
     TARGET.write_bytes(gzip.compress(text, 9, mtime=0))
-    print(f"{len(definitions)} definitions, {TARGET.stat().st_size} bytes")  # noqa: T201
+    print(f"{len(made['definitions'])} definitions, {TARGET.stat().st_size} bytes")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
+from trainer.api import patterns
 from trainer.api.crds import crds, crds_yaml
 
 if TYPE_CHECKING:
@@ -58,7 +61,9 @@ def test_schemas_are_structural(crd: dict[str, Any]) -> None:
             assert "items" in schema, path
         if schema.get("x-kubernetes-list-type") == "map":
             keys = schema["x-kubernetes-list-map-keys"]
-            assert set(keys) <= set(schema["items"]["required"]), path
+            items = schema["items"]
+            defaulted = {key for key in keys if "default" in items["properties"][key]}
+            assert set(keys) - defaulted <= set(items.get("required", ())), path
 
 
 @pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
@@ -79,6 +84,10 @@ def test_kubectl_get_columns() -> None:
         ("ETA", ".status.trainerStatus.estimatedRemainingTimeSummary"),
         ("Age", ".metadata.creationTimestamp"),
     ]
+
+
+POD = ("spec", "template", "spec", "replicatedJobs", "[]", "template", "spec", "template")
+"""Where a runtime's pod templates are."""
 
 
 @pytest.mark.parametrize(
@@ -140,11 +149,72 @@ def test_kubectl_get_columns() -> None:
         pytest.param(
             "trainjobs", ("status", "trainerStatus", "trainMetrics"), {"x-kubernetes-map-type": "atomic"}, id="metrics"
         ),
+        pytest.param("clustertrainingruntimes", POD, {"type": "object", "required": ["spec"]}, id="pod-template"),
         pytest.param(
             "clustertrainingruntimes",
-            ("spec", "template", "spec", "replicatedJobs", "[]", "template", "spec", "template"),
-            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            id="pod-template-preserved",
+            (*POD, "spec", "containers"),
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "minItems": 1},
+            id="containers-by-name",
+        ),
+        pytest.param(
+            "clustertrainingruntimes",
+            (*POD, "spec", "initContainers", "[]", "env"),
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+            id="env-by-name",
+        ),
+        pytest.param(
+            "clustertrainingruntimes",
+            (*POD, "spec", "containers", "[]", "env", "[]", "value"),
+            {"x-kubernetes-int-or-string": True},
+            id="numbers-in-env",
+        ),
+        pytest.param(
+            "trainjobs", ("spec", "trainer", "env", "[]", "value"), {"type": "string"}, id="no-numbers-in-env-of-a-job"
+        ),
+        pytest.param(
+            "clustertrainingruntimes",
+            (*POD, "spec", "containers", "[]", "ports"),
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["containerPort", "protocol"]},
+            id="ports-by-number-and-protocol",
+        ),
+        pytest.param(
+            "clustertrainingruntimes",
+            (*POD, "spec", "containers", "[]", "ports", "[]", "protocol"),
+            {"type": "string", "default": "TCP", "enum": ["SCTP", "TCP", "UDP"]},
+            id="protocol",
+        ),
+        pytest.param(
+            "clustertrainingruntimes",
+            (*POD, "spec", "containers", "[]", "volumeMounts"),
+            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["mountPath"]},
+            id="mounts-by-path",
+        ),
+        pytest.param(
+            "clustertrainingruntimes", (*POD, "spec", "tolerations"), {"x-kubernetes-list-type": "atomic"}, id="atomic"
+        ),
+        pytest.param(
+            "clustertrainingruntimes",
+            (*POD, "spec", "restartPolicy"),
+            {"enum": ["Never", "OnFailure"]},
+            id="restart-policy-of-jobs",
+        ),
+        pytest.param(
+            "trainingruntimes",
+            ("spec", "mlPolicy", "torch", "elasticPolicy", "metrics", "[]"),
+            {"required": ["type"]},
+            id="metrics",
+        ),
+        pytest.param(
+            "trainingruntimes",
+            ("spec", "mlPolicy", "mpi", "SSHAuthMountPath"),
+            {"default": "/root/.ssh", "type": "string"},
+            id="ssh-default",
+        ),
+        pytest.param(
+            "trainingruntimes",
+            ("spec", "podGroupPolicy", "coscheduling", "scheduleTimeoutSeconds"),
+            {"default": 60},
+            id="coscheduling-default",
         ),
         pytest.param(
             "trainingruntimes",
@@ -155,7 +225,7 @@ def test_kubectl_get_columns() -> None:
         pytest.param(
             "trainjobs",
             ("spec", "podSpecOverrides", "[]", "volumes", "[]"),
-            {"required": ["name"], "x-kubernetes-preserve-unknown-fields": True},
+            {"required": ["name"], "type": "object"},
             id="volumes-have-names",
         ),
     ],
@@ -170,6 +240,39 @@ def test_no_schema_has_an_empty_properties_field() -> None:
     for crd in crds():
         for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
             assert schema.get("properties") != {}, path
+
+
+@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+def test_definitions_fit_into_an_annotation(crd: dict[str, Any]) -> None:
+    """Client-side `kubectl apply` keeps the whole definition in an annotation, and annotations end at 256 KiB."""
+    assert len(json.dumps(crd, separators=(",", ":"), ensure_ascii=False).encode()) + 1 < 200 * 1024
+
+
+@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+def test_nothing_is_left_unchecked(crd: dict[str, Any]) -> None:
+    """No part of a schema accepts any field, so that a typing mistake is found wherever it is."""
+    for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
+        assert "x-kubernetes-preserve-unknown-fields" not in schema, path
+
+
+@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+def test_every_pattern_has_words(crd: dict[str, Any]) -> None:
+    """Nobody has to read a regular expression to understand a refusal."""
+    for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
+        assert schema.get("pattern", patterns.DNS_LABEL) in patterns.WORDS, path
+
+
+@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+def test_lists_that_rules_walk_are_bounded(crd: dict[str, Any]) -> None:
+    """An API server estimates what rules cost before it accepts a definition, and an unbounded list is too much."""
+    root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for path, schema in walk(root):
+        for rule in schema.get("x-kubernetes-validations", ()):
+            for steps in re.findall(r"(?:self|oldSelf)((?:\.\w+)+)\.(?:all|exists)\(", rule["rule"]):
+                walked = schema
+                for step in steps.strip(".").split("."):
+                    walked = walked["properties"][step]
+                assert walked["maxItems"] <= 100, (path, rule["rule"])
 
 
 def test_scopes_and_subresources() -> None:

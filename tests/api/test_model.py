@@ -42,7 +42,7 @@ FULL_TRAIN_JOB = train_job(
         "args": ["a"],
         "env": [{"name": "A", "value": ""}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
         "numNodes": 2,
-        "resourcesPerNode": {"limits": {"cpu": 1.5, "nvidia.com/gpu": 2}, "claims": [{"name": "c", "request": "r"}]},
+        "resourcesPerNode": {"limits": {"cpu": "1.5", "nvidia.com/gpu": 2}, "claims": [{"name": "c", "request": "r"}]},
         "numProcPerNode": "auto",
     },
     datasetConfig={"storageUri": "s3://b", "env": [{"name": "A", "value": "1"}], "secretRef": {"name": "s"}},
@@ -101,6 +101,33 @@ FULL_TRAIN_JOB = train_job(
 }
 FULL_TRAIN_JOB["spec"]["runtimeRef"] |= {"apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime"}
 
+POD_TEMPLATE = {
+    "metadata": {"labels": {"l": "v"}, "annotations": {"a": "any text"}},
+    "spec": {
+        "restartPolicy": "OnFailure",
+        "containers": [
+            {
+                "name": "launcher",
+                "image": "i",
+                "command": ["c"],
+                "args": ["a"],
+                "env": [{"name": "PORT", "value": 29400}],
+                "ports": [{"containerPort": 29400}, {"containerPort": 29400, "protocol": "UDP"}],
+                "resources": {"limits": {"cpu": "500m", "nvidia.com/gpu": 1}},
+                "volumeMounts": [{"name": "v", "mountPath": "/v"}],
+                "readinessProbe": {"httpGet": {"port": "http", "path": "/"}},
+            }
+        ],
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+    },
+}
+
+CLAIM = {
+    "metadata": {"name": "scratch"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
 FULL_RUNTIME = runtime(
     mlPolicy={
         "mpi": {
@@ -125,16 +152,15 @@ FULL_RUNTIME = runtime(
             "startupPolicy": {"startupPolicyOrder": "InOrder"},
             "coordinator": {"replicatedJob": "launcher", "jobIndex": 0, "podIndex": 0},
             "ttlSecondsAfterFinished": 60,
-            "volumeClaimPolicies": [{"templates": [{"spec": {}}], "retentionPolicy": {"whenDeleted": "Retain"}}],
+            "volumeClaimPolicies": [{"templates": [CLAIM], "retentionPolicy": {"whenDeleted": "Retain"}}],
             "replicatedJobs": [
                 {
                     "name": "launcher",
                     "groupName": "g",
                     "replicas": 1,
-                    "dependsOn": [{"name": "node", "status": "Ready"}],
                     "template": {
                         "metadata": {"labels": {"l": "v"}},
-                        "spec": {"backoffLimit": 1, "template": {"spec": {"anything": [{"goes": None}]}}},
+                        "spec": {"backoffLimit": 1, "template": POD_TEMPLATE},
                     },
                 }
             ],
@@ -149,7 +175,7 @@ def test_train_job_round_trip() -> None:
 
 
 def test_runtime_round_trip() -> None:
-    """Every field of a runtime survives reading and writing, and what pod templates contain is not looked at."""
+    """Every field of a runtime survives reading and writing, with a pod template as it was written."""
     assert ClusterTrainingRuntime.from_object(FULL_RUNTIME, strict=True).to_object() == FULL_RUNTIME
 
 
@@ -158,7 +184,7 @@ def test_written_object_is_private() -> None:
     before = copy.deepcopy(FULL_RUNTIME)
     model = ClusterTrainingRuntime.from_object(FULL_RUNTIME)
     job = model.to_object()["spec"]["template"]["spec"]["replicatedJobs"][0]
-    job["template"]["spec"]["template"]["spec"]["anything"].append(1)
+    job["template"]["spec"]["template"]["spec"]["containers"].append(1)
     assert model.to_object() == FULL_RUNTIME == before
 
 
@@ -179,50 +205,72 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        pytest.param({"trainer": {"numNodes": "2"}}, "spec.trainer.numNodes: must be an integer, got '2'", id="type"),
-        pytest.param({"trainer": {"numNodes": 0}}, "spec.trainer.numNodes: must be at least 1, got 0", id="minimum"),
         pytest.param(
-            {"trainer": {"numNode": 2}}, "spec.trainer.numNode: unknown field; did you mean numNodes?", id="typo"
+            {"trainer": {"numNodes": "2"}}, 'spec.trainer.numNodes: Invalid value: "2": must be an integer', id="type"
+        ),
+        pytest.param(
+            {"trainer": {"numNodes": 0}}, "spec.trainer.numNodes: Invalid value: 0: must be at least 1", id="minimum"
+        ),
+        pytest.param(
+            {"trainer": {"numNode": 2}}, "spec.trainer.numNode: Unknown field: did you mean numNodes?", id="typo"
         ),
         pytest.param(
             {"trainer": {"num_nodes": 2}},
-            "spec.trainer.num_nodes: unknown field; did you mean numNodes?",
+            "spec.trainer.num_nodes: Unknown field: did you mean numNodes?",
             id="python-name-is-not-a-field",
         ),
         pytest.param(
             {"runtimeRef": {"name": "a", "versoin": "1"}},
-            "spec.runtimeRef.versoin: unknown field; known here: name, apiGroup, kind",
+            "spec.runtimeRef.versoin: Unknown field: known here: name, apiGroup, kind",
             id="unknown",
         ),
-        pytest.param({"runtimeRef": {}}, "spec.runtimeRef.name: is required", id="missing"),
-        pytest.param({"runtimeRef": {"name": ""}}, "spec.runtimeRef.name: must not be empty", id="empty"),
-        pytest.param({"runtimeRef": None}, "spec.runtimeRef: must be a mapping of fields, got None", id="null"),
-        pytest.param({"trainer": {"args": "x"}}, "spec.trainer.args: must be a list, got 'x'", id="list"),
-        pytest.param({"suspend": "yes"}, "spec.suspend: must be true or false, got 'yes'", id="boolean"),
+        pytest.param({"runtimeRef": {}}, "spec.runtimeRef.name: Required value", id="missing"),
+        pytest.param(
+            {"runtimeRef": {"name": ""}}, 'spec.runtimeRef.name: Invalid value: "": must not be empty', id="empty"
+        ),
+        pytest.param({"runtimeRef": None}, "spec.runtimeRef: Required value", id="null"),
+        pytest.param({"trainer": {"args": "x"}}, 'spec.trainer.args: Invalid value: "x": must be a list', id="list"),
+        pytest.param({"suspend": "yes"}, 'spec.suspend: Invalid value: "yes": must be true or false', id="boolean"),
         pytest.param(
             {"trainer": {"env": [{"name": "A", "value": 29400}]}},
-            "spec.trainer.env[0].value: must be a string, got 29400; put it in quotes",
+            "spec.trainer.env[0].value: Invalid value: 29400: must be a string; put it in quotes",
             id="number-in-env",
         ),
         pytest.param(
             {"trainer": {"numProcPerNode": "many"}},
-            "spec.trainer.numProcPerNode: must be auto, cpu, gpu or an integer, got 'many'",
+            'spec.trainer.numProcPerNode: Invalid value: "many": must be auto, cpu, gpu or a positive integer',
             id="processes-word",
         ),
         pytest.param(
             {"trainer": {"numProcPerNode": 0}},
-            "spec.trainer.numProcPerNode: must be at least 1, got 0",
+            "spec.trainer.numProcPerNode: Invalid value: 0: must be at least 1",
             id="no-process",
         ),
         pytest.param(
             {"trainer": {"resourcesPerNode": {"limits": {"cpu": "2x"}}}},
-            "spec.trainer.resourcesPerNode.limits.cpu: must be a quantity such as 2, 500m or 4Gi, got '2x'",
+            'spec.trainer.resourcesPerNode.limits[cpu]: Invalid value: "2x": must be a quantity such as 2, 500m or 4Gi',
             id="quantity",
         ),
         pytest.param(
             {"managedBy": "me"},
-            "spec.managedBy: must be '', 'kubeflow.org/trainjob-controller' or 'kueue.x-k8s.io/multikueue', got 'me'",
+            'spec.managedBy: Unsupported value: "me": supported values: "", "kubeflow.org/trainjob-controller", '
+            '"kueue.x-k8s.io/multikueue"',
             id="managed-by",
+        ),
+        pytest.param(
+            {"runtimeRef": {"name": "a" * 254}},
+            "spec.runtimeRef.name: Too long: may not be more than 253 bytes",
+            id="too-long",
+        ),
+        pytest.param(
+            {"trainer": {"env": [{"name": f"V{index}"} for index in range(129)]}},
+            "spec.trainer.env: Too many: 129: must have at most 128 items",
+            id="too-many",
+        ),
+        pytest.param(
+            {"trainer": {"env": [{"name": "A"}, {"name": "A"}]}},
+            'spec.trainer.env[1]: Duplicate value: {"name":"A"}',
+            id="duplicate",
         ),
     ],
 )
@@ -240,27 +288,34 @@ def test_all_errors_at_once() -> None:
         TrainJob.from_object(train_job(trainer={"numNodes": "2"}, labels={"a": 1}, modelConfig={"in": {}}), strict=True)
     assert [error.field for error in caught.value.errors] == [
         "spec.trainer.numNodes",
+        "spec.labels[a]",
         "spec.modelConfig.in",
-        "spec.labels.a",
     ]
 
 
 @pytest.mark.parametrize(
-    ("policy", "message"),
+    ("policy", "path", "message"),
     [
-        pytest.param({"torch": {}, "jax": {}}, "only one of torch, mpi, jax may be set", id="two-sources"),
+        pytest.param({"torch": {}, "jax": {}}, "spec.mlPolicy", "only one of torch, mpi, jax may be set", id="two"),
         pytest.param(
             {"numNodes": 1, "torch": {"elasticPolicy": {"minNodes": 1}}},
+            "spec.mlPolicy",
             "numNodes must be left out when torch.elasticPolicy is set; use minNodes and maxNodes",
             id="elastic-with-numNodes",
         ),
+        pytest.param(
+            {"torch": {"elasticPolicy": {"minNodes": 3, "maxNodes": 2}}},
+            "spec.mlPolicy.torch.elasticPolicy",
+            "minNodes must not be greater than maxNodes",
+            id="no-node-count-fits",
+        ),
     ],
 )
-def test_policies_that_exclude_each_other(policy: Any, message: str) -> None:
+def test_policies_that_exclude_each_other(policy: Any, path: str, message: str) -> None:
     """Settings that contradict each other are refused."""
     with pytest.raises(InvalidObjectError) as caught:
         ClusterTrainingRuntime.from_object(runtime(mlPolicy=policy))
-    assert str(caught.value) == f"spec.mlPolicy: {message}"
+    assert str(caught.value) == f"{path}: Invalid value: {message}"
 
 
 def test_server_objects_are_read_tolerantly() -> None:
@@ -274,3 +329,63 @@ def test_number_of_processes(value: int | str) -> None:
     """numProcPerNode is a word, a number, or a number as a string, and stays as it was written."""
     model = TrainJob.from_object(train_job(trainer={"numProcPerNode": value}), strict=True)
     assert model.to_object()["spec"]["trainer"]["numProcPerNode"] == value
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        pytest.param(
+            {"trainer": {"numNodes": "2"}}, 'spec.trainer.numNodes: Invalid value: "2": must be an integer', id="type"
+        ),
+        pytest.param(
+            {"trainer": {"numNodes": 0}}, "spec.trainer.numNodes: Invalid value: 0: must be at least 1", id="minimum"
+        ),
+        pytest.param({"runtimeRef": {}}, "spec.runtimeRef.name: Required value", id="missing"),
+        pytest.param(
+            {"runtimeRef": {"name": ""}}, 'spec.runtimeRef.name: Invalid value: "": must not be empty', id="empty"
+        ),
+        pytest.param(
+            {"runtimeRef": {"name": "a" * 254}},
+            "spec.runtimeRef.name: Too long: may not be more than 253 bytes",
+            id="too-long",
+        ),
+        pytest.param(
+            {"runtimeRef": {"name": "a", "kind": "b"}},
+            'spec.runtimeRef.kind: Unsupported value: "b": supported values: "TrainingRuntime", '
+            '"ClusterTrainingRuntime"',
+            id="choice",
+        ),
+        pytest.param({"trainer": []}, "spec.trainer: Invalid value: []: must be a mapping of fields", id="mapping"),
+        pytest.param(
+            {"trainer": {"resourcesPerNode": {"limits": {"cpu": "2x"}}}},
+            'spec.trainer.resourcesPerNode.limits.cpu: Invalid value: "2x": must be a quantity such as 2, 500m or 4Gi',
+            id="quantity",
+        ),
+        pytest.param(
+            {"trainer": {"numProcPerNode": True}},
+            "spec.trainer.numProcPerNode: Invalid value: true: must be auto, cpu, gpu or a positive integer",
+            id="processes",
+        ),
+    ],
+)
+def test_errors_of_a_stored_object(spec: Any, message: str) -> None:
+    """What cannot be read at all is named in the same words when objects of a server are read tolerantly."""
+    with pytest.raises(InvalidObjectError) as caught:
+        TrainJob.from_object(train_job(**spec))
+    assert str(caught.value) == message
+
+
+def test_defaults_of_policies() -> None:
+    """Where the KEP states a default it is filled in, with and without an API server."""
+    policy: Object = {"mpi": {}}
+    spec = ClusterTrainingRuntime.from_object(
+        runtime(mlPolicy=policy, podGroupPolicy={"coscheduling": {}}), strict=True
+    ).to_object()["spec"]
+    assert spec["mlPolicy"]["mpi"] == {
+        "mpiImplementation": "OpenMPI",
+        "SSHAuthMountPath": "/root/.ssh",
+        "runLauncherAsNode": False,
+    }
+    assert spec["podGroupPolicy"] == {"coscheduling": {"scheduleTimeoutSeconds": 60}}
+    torch = ClusterTrainingRuntime.from_object(runtime(mlPolicy={"torch": {}}))
+    assert torch.to_object()["spec"]["mlPolicy"]["torch"] == {"numProcPerNode": "auto"}

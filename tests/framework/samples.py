@@ -23,8 +23,8 @@ def train_job_object(name: str = "demo", *, status: Object | None = None, **spec
 
 
 def train_job(name: str = "demo", *, status: Object | None = None, **spec: Any) -> TrainJob:
-    """A TrainJob."""
-    return TrainJob.from_object(train_job_object(name, status=status, **spec), strict=True)
+    """A TrainJob as it is read from the cluster."""
+    return TrainJob.from_object(train_job_object(name, status=status, **spec))
 
 
 def replicated_job(
@@ -49,8 +49,8 @@ def runtime_object(*jobs: Object, policy: Object | None = None, jobset: Object |
 def runtime(
     *jobs: Object, policy: Object | None = None, jobset: Object | None = None, **spec: Any
 ) -> ClusterTrainingRuntime:
-    """A ClusterTrainingRuntime."""
-    return ClusterTrainingRuntime.from_object(runtime_object(*jobs, policy=policy, jobset=jobset, **spec), strict=True)
+    """A ClusterTrainingRuntime as it is read from the cluster."""
+    return ClusterTrainingRuntime.from_object(runtime_object(*jobs, policy=policy, jobset=jobset, **spec))
 
 
 def env_of(container: Object) -> dict[str, Any]:

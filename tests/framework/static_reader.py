@@ -42,7 +42,9 @@ class StaticReader:
 
     def keys(self, resource: Resource, index: str, value: str) -> set[ObjectKey]:
         """See `Reader.keys`; an index that it was not given finds nothing."""
-        function = self._indexes.get(index, lambda _: ())
+        function = self._indexes.get(index)
+        if function is None:
+            return set()
         objects = (obj for (kind, _), obj in self._objects.items() if kind == resource.kind)
         return {key_of(obj) for obj in objects if value in function(CachedObject.of(obj))}
 

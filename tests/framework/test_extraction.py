@@ -103,7 +103,7 @@ def test_main_container(containers: list[str], main: str) -> None:
             [replicated_job("node", {"name": "trainer", "resources": {"limits": {"cpu": "many"}}})],
             {},
             "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
-            "containers[0].resources.limits.cpu: must be a quantity such as 2, 500m or 4Gi, got 'many'",
+            'containers[0].resources.limits[cpu]: Invalid value: "many": must be a quantity such as 2, 500m or 4Gi',
             id="quantity",
         ),
         pytest.param(

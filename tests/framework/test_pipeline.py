@@ -10,8 +10,8 @@ import pytest
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
-from trainer.framework.errors import BuildError
-from trainer.framework.extension_points import Outcome, Plugin, Watch
+from trainer.framework.errors import BuildError, PluginError
+from trainer.framework.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.kube.errors import ConfigurationError
@@ -169,6 +169,74 @@ def test_only_one_plugin_counts_jobs() -> None:
     assert Pipeline(Registry()).jobs_status(train_job()) is None
     with pytest.raises(ConfigurationError, match="plugin counter counts the child Jobs already"):
         Registry([Counter(), OtherCounter()])
+
+
+class Reporter:
+    """Reports conditions."""
+
+    condition_types = frozenset({"acme.com/Verified", "acme.com/Other"})
+
+    def __init__(self, *conditions: StatusCondition, name: str = "reporter") -> None:
+        self.name = name
+        self._conditions = conditions
+
+    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
+        """See `StatusConditions`."""
+        return self._conditions
+
+
+class Broken:
+    """Raises where it can."""
+
+    name = "broken"
+    condition_types = frozenset({"acme.com/Broken"})
+
+    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
+        """See `StatusConditions`."""
+        raise LookupError("oh")
+
+    def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
+        """See `Impediments`."""
+        yield Impediment(ConditionType.PENDING, "Waits", "1 pod waits", str)
+        raise LookupError("oh")
+
+
+def test_conditions_of_plugins() -> None:
+    """Each plugin reports; one that raises is named and in the way of no other."""
+    verified = StatusCondition("acme.com/Verified", True, "Fine")
+    pipeline = Pipeline(Registry([Broken(), Reporter(verified)]))
+    assert pipeline.condition_types == {"acme.com/Verified", "acme.com/Other", "acme.com/Broken"}
+    conditions, (error,) = pipeline.status_conditions(train_job())
+    assert conditions == [verified]
+    assert str(error) == "Internal error: plugin broken failed in status_conditions: LookupError: oh"
+    assert Pipeline(Registry()).status_conditions(train_job()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("condition", "problem"),
+    [
+        pytest.param(
+            StatusCondition("Complete", True, "Fine"), "condition Complete is not among its condition_types", id="core"
+        ),
+        pytest.param(
+            StatusCondition("acme.com/Verified", True, "not a word"),
+            "condition acme.com/Verified has reason 'not a word', which is no CamelCase word",
+            id="reason",
+        ),
+    ],
+)
+def test_conditions_that_cannot_be_written(condition: StatusCondition, problem: str) -> None:
+    """A condition that the API server would refuse must not take the rest of the status with it."""
+    conditions, (error,) = Pipeline(Registry([Reporter(condition)])).status_conditions(train_job())
+    assert conditions == []
+    assert problem in str(error)
+
+
+def test_impediments() -> None:
+    """Those of all plugins are told; one that raises is named."""
+    assert Pipeline(Registry()).impediments(train_job()) == []
+    with pytest.raises(PluginError, match="plugin broken failed in impediments"):
+        Pipeline(Registry([Broken()])).impediments(train_job())
 
 
 def test_a_watch_triggers_by_default() -> None:

@@ -8,15 +8,10 @@ import pytest
 
 from tests.framework.samples import train_job
 from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, TrainJobStatus
-from trainer.framework.extension_points import Outcome
-from trainer.framework.status import (
-    Creation,
-    Observation,
-    changed_conditions,
-    is_finished,
-    next_status,
-    owned_fields,
-)
+from trainer.framework.errors import PluginError
+from trainer.framework.extension_points import Impediment, Outcome, StatusCondition
+from trainer.framework.failure import FailedContainer
+from trainer.framework.status import Creation, Observation, is_finished, next_status, owned_fields
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -31,6 +26,16 @@ FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed")
 def condition(kind: str, status: str, reason: str, message: str = "", since: str = BEFORE) -> Object:
     """A condition as JSON."""
     return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
+
+
+def pending(reason: str = "ImagePullBackOff", headline: str = "1 pod cannot start", details: str = "x") -> Impediment:
+    """Pods that cannot start."""
+    return Impediment(ConditionType.PENDING, reason, headline, lambda: details)
+
+
+def restarting(headline: str = "restart 1", details: str = "pod a failed") -> Impediment:
+    """A restart."""
+    return Impediment(ConditionType.RESTARTING, "RestartingJobSet", headline, lambda: details)
 
 
 def jobs(**counts: int) -> list[JobStatus]:
@@ -52,7 +57,79 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
     [
         pytest.param(None, False, Observation(CREATED), [IS_CREATED], "Created", id="created"),
         pytest.param(
-            None, False, Observation(UNBUILT), [("Created", "False", "JobsBuildFailed")], None, id="build-failed"
+            None, False, Observation(UNBUILT), [("Created", "False", "JobsBuildFailed")], "Blocked", id="build-failed"
+        ),
+        pytest.param(
+            None,
+            True,
+            Observation(UNBUILT),
+            [("Created", "False", "JobsBuildFailed"), ("Suspended", "True", "Suspended")],
+            "Blocked",
+            id="resuming-would-not-help",
+        ),
+        pytest.param(
+            {"conditions": [condition("Created", "False", "JobsBuildFailed")], "state": "Blocked"},
+            False,
+            Observation(CREATED),
+            [IS_CREATED],
+            "Created",
+            id="healed",
+        ),
+        pytest.param(
+            None,
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(pending(),)),
+            [IS_CREATED, ("Pending", "True", "ImagePullBackOff")],
+            "Pending",
+            id="pods-cannot-start",
+        ),
+        pytest.param(
+            {"conditions": [condition("Pending", "True", "Unschedulable", "m")], "state": "Pending"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1, ready=1)),
+            [("Pending", "False", "NoPodWaits"), IS_CREATED],
+            "Running",
+            id="pods-have-started-after-all",
+        ),
+        pytest.param(
+            {"conditions": [condition("Pending", "True", "Unschedulable", "m")], "state": "Pending"},
+            True,
+            Observation(CREATED, jobs=jobs()),
+            [("Pending", "False", "NoPodWaits"), IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-while-pending",
+        ),
+        pytest.param(
+            {"state": "Running"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(restarting(),)),
+            [IS_CREATED, ("Restarting", "True", "RestartingJobSet")],
+            "Restarting",
+            id="restarting",
+        ),
+        pytest.param(
+            {"state": "Running"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(pending(), restarting())),
+            [IS_CREATED, ("Pending", "True", "ImagePullBackOff"), ("Restarting", "True", "RestartingJobSet")],
+            "Pending",
+            id="a-restart-that-cannot-go-on",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            False,
+            Observation(CREATED, jobs=jobs(ready=1)),
+            [("Restarting", "False", "RestartEnded"), IS_CREATED],
+            "Running",
+            id="restarted",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            False,
+            Observation(CREATED, FAILED, jobs(failed=1), impediments=(restarting(),)),
+            [("Restarting", "False", "RestartEnded"), IS_CREATED, ("Failed", "True", "FailedJobs")],
+            "Failed",
+            id="failed-while-restarting",
         ),
         pytest.param(
             None,
@@ -151,7 +228,6 @@ def test_transition_time_changes_only_with_the_status() -> None:
         ("Created", BEFORE),
         ("Suspended", NOW),
     ]
-    assert [c.type for c in changed_conditions(train_job(status=previous).status, status)] == ["Created", "Suspended"]
 
 
 def test_what_others_own_is_left_out() -> None:
@@ -164,7 +240,7 @@ def test_what_others_own_is_left_out() -> None:
         "trainerStatus": {"progressPercentage": 3, "lastUpdatedTime": BEFORE},
     }
     status = next_status(train_job(status=previous), Observation(CREATED), NOW)
-    assert owned_fields(status).keys() == {"conditions", "state"}
+    assert owned_fields(status).keys() == {"conditions", "state"}, "without a generation there is none to tell"
     assert [c["type"] for c in owned_fields(status)["conditions"]] == ["Created"]
     assert [c["type"] for c in owned_fields(TrainJobStatus.from_object(previous))["conditions"]] == ["Created"]
 
@@ -191,3 +267,115 @@ def test_counts_outlive_the_jobs() -> None:
 def test_is_finished(conditions: list[Object], finished: bool) -> None:
     """A TrainJob has finished when it is complete or failed."""
     assert is_finished(train_job(status={"conditions": conditions})) is finished
+
+
+def test_observed_generation() -> None:
+    """Every condition that is derived anew, and the status, tell of which generation they are."""
+    job = train_job(suspend=True, status={"conditions": [condition("Suspended", "True", "Suspended")]})
+    job.metadata.generation = 4
+    status = next_status(job, Observation(CREATED), NOW)
+    assert status.observed_generation == 4
+    assert {c.type: (c.observed_generation, c.last_transition_time) for c in status.conditions or []} == {
+        "Created": (4, NOW),
+        "Suspended": (4, BEFORE),
+    }
+
+
+def test_an_end_keeps_its_generation() -> None:
+    """A change of a finished TrainJob has been seen, but says nothing about how it ended."""
+    complete = condition("Complete", "True", "AllJobsCompleted") | {"observedGeneration": 1}
+    job = train_job(suspend=True, status={"conditions": [complete], "state": "Complete", "observedGeneration": 1})
+    job.metadata.generation = 2
+    fields = owned_fields(next_status(job, Observation(), NOW))
+    assert fields == {"conditions": [complete], "state": "Complete", "observedGeneration": 2}
+
+
+@pytest.mark.parametrize(
+    ("told", "seen", "message"),
+    [
+        pytest.param("", (pending(),), "ImagePullBackOff: 1 pod cannot start: x", id="new"),
+        pytest.param(
+            "ImagePullBackOff: 1 pod cannot start: pod a",
+            (pending(details="pod b"),),
+            "ImagePullBackOff: 1 pod cannot start: pod a",
+            id="another-example-is-no-news",
+        ),
+        pytest.param(
+            "ImagePullBackOff: 1 pod cannot start: pod a",
+            (pending(headline="at least 2 pods cannot start", details="pod b"),),
+            "ImagePullBackOff: at least 2 pods cannot start: pod b",
+            id="more-pods",
+        ),
+        pytest.param(
+            "Unschedulable: 1 pod cannot start: pod a\nImagePullBackOff: 1 pod cannot start: pod b",
+            (pending("ErrX", details=" many\n words "), pending("Unschedulable", details="pod c")),
+            "ErrX: 1 pod cannot start: many words\nUnschedulable: 1 pod cannot start: pod a",
+            id="one-of-several-has-changed",
+        ),
+        pytest.param(
+            "", (pending(details="y" * 9000),), f"ImagePullBackOff: 1 pod cannot start: {'y' * 500}", id="long"
+        ),
+    ],
+)
+def test_the_message_remembers_what_was_told(told: str, seen: tuple[Impediment, ...], message: str) -> None:
+    """Only a new headline changes the line of an impediment."""
+    before = {"conditions": [condition("Pending", "True", "X", told)]} if told else None
+    status = next_status(train_job(status=before), Observation(CREATED, impediments=seen), NOW)
+    (found,) = [c for c in status.conditions or [] if c.type == "Pending"]
+    assert found.message == message
+    assert found.reason == seen[0].reason
+
+
+def test_the_cause_of_a_restart_stays() -> None:
+    """When pods of a later failure are gone, the last restart still tells what happened then."""
+    told = "RestartingJobSet: restart 1: pod a failed"
+    before = {"conditions": [condition("Restarting", "True", "RestartingJobSet", told)], "state": "Restarting"}
+    status = next_status(train_job(status=before), Observation(CREATED, jobs=jobs(ready=1)), NOW)
+    (found,) = [c for c in status.conditions or [] if c.type == "Restarting"]
+    assert (found.status, found.message) == ("False", told)
+
+
+def test_a_failure_tells_the_culprit_and_its_log() -> None:
+    """The first line is what the JobSet and the pod say, then come the last lines of the log."""
+    culprit = FailedContainer("pod a: container trainer exited with code 3", "a", "trainer")
+    outcome = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", culprit)
+    status = next_status(train_job(), Observation(CREATED, outcome, log=("Traceback", "ValueError: lr")), NOW)
+    assert (status.conditions or [])[-1].message.splitlines() == [
+        "a job failed; pod a: container trainer exited with code 3",
+        "last lines of its log:",
+        "Traceback",
+        "ValueError: lr",
+    ]
+
+
+def test_conditions_of_plugins() -> None:
+    """They are ours, keep their times, and stay when they are not reported or the TrainJob has ended."""
+    types = frozenset({"acme.com/Verified", "acme.com/Other"})
+    previous = {
+        "conditions": [
+            condition("acme.com/Verified", "True", "Fine", "m"),
+            condition("acme.com/Other", "Unknown", "NoIdea"),
+            condition("QuotaReserved", "True", "Kueue"),
+        ]
+    }
+    verified = StatusCondition("acme.com/Verified", None, "Lost", "n")
+    seen = Observation(CREATED, COMPLETE, conditions=(verified,), plugin_types=types)
+    status = next_status(train_job(status=previous), seen, NOW)
+    assert [(c.type, c.status, c.reason, c.last_transition_time) for c in status.conditions or []] == [
+        ("acme.com/Verified", "Unknown", "Lost", NOW),
+        ("acme.com/Other", "Unknown", "NoIdea", BEFORE),
+        ("Created", "True", "JobsCreationSucceeded", NOW),
+        ("Complete", "True", "AllJobsCompleted", NOW),
+    ]
+    ended = train_job(status=owned_fields(status, types))
+    assert next_status(ended, Observation(plugin_types=types), NOW) == status
+
+
+def test_a_plugin_that_raised_is_named() -> None:
+    """What a plugin could not say is told with the condition Created, which holds all the same."""
+    error = PluginError("nosy", "status_conditions", ValueError("oh"))
+    (created,) = next_status(train_job(), Observation(CREATED, problems=(error,)), NOW).conditions or []
+    assert created.status == "True"
+    assert created.message == (
+        "Succeeded to create Jobs; Internal error: plugin nosy failed in status_conditions: ValueError: oh"
+    )

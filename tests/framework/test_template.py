@@ -61,14 +61,14 @@ def test_split_command(command: list[str], words: list[str]) -> None:
 
 def test_numbers_in_env_become_strings() -> None:
     """The KEP writes `value: 29400`, Kubernetes wants a string."""
-    env = [{"name": "PORT", "value": 29400}, {"name": "FLAG", "value": True}, {"name": "EMPTY"}]
+    env = [{"name": "PORT", "value": 29400}, {"name": "RANK", "value": 0}, {"name": "EMPTY"}]
     template = runtime(replicated_job("node", {"name": "trainer", "env": env})).spec.template.spec
 
     container = pod_spec_of((normalised(template, "runtime").replicated_jobs or [])[0])["containers"][0]
 
     assert container["env"] == [
         {"name": "PORT", "value": "29400"},
-        {"name": "FLAG", "value": "true"},
+        {"name": "RANK", "value": "0"},
         {"name": "EMPTY"},
     ]
 
@@ -96,18 +96,19 @@ def test_numbers_in_env_become_strings() -> None:
         pytest.param(
             [replicated_job("node", {"name": "trainer", "command": "python train.py"})],
             "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[0].command: "
-            "must be a list, got 'python train.py'",
+            'Invalid value: "python train.py": must be a list',
             id="command-is-no-list",
         ),
         pytest.param(
             [replicated_job("node", pod={"containers": []})],
-            "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers: must not be empty",
+            "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers: "
+            "Invalid value: []: must not be empty",
             id="no-containers",
         ),
         pytest.param(
             [replicated_job("node", {"image": "i"})],
             "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[0].name: "
-            "is required",
+            "Required value",
             id="nameless-container",
         ),
     ],

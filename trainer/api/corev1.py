@@ -1,16 +1,24 @@
-"""The few core/v1 types that appear in our own specs."""
+"""The few core/v1 types that appear in our own specs; their schemas are those of Kubernetes."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from trainer.api.model import ApiModel, JsonObject, Quantity, list_map
+from trainer.api.builtin_schemas import built_in
+from trainer.api.model import ApiModel, JsonObject, Quantity, atomic_list, list_map, text
+
+Words: TypeAlias = Annotated[
+    list[Annotated[str, Field(json_schema_extra=text(longest=1024 * 1024))]], Field(json_schema_extra=atomic_list(128))
+]
+"""A command or its arguments."""
 
 
 class EnvVar(ApiModel):
     """One environment variable of a container."""
+
+    model_config = ConfigDict(json_schema_extra=built_in("EnvVar"))
 
     name: Annotated[str, Field(min_length=1)]
     """Name of the variable."""
@@ -20,20 +28,32 @@ class EnvVar(ApiModel):
     """Source of the value, such as fieldRef, configMapKeyRef or secretKeyRef; cannot be combined with value."""
 
 
-EnvVars = Annotated[list[EnvVar], Field(json_schema_extra=list_map("name"))]
+EnvVars = Annotated[list[EnvVar], Field(json_schema_extra=list_map("name", 128))]
+
+EnvFromSource: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("EnvFromSource"))]
+"""A ConfigMap or Secret whose keys become environment variables."""
+
+Toleration: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("Toleration"))]
+"""A taint of nodes that pods tolerate."""
+
+PodTemplate: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("PodTemplateSpec"))]
+"""Metadata and spec of pods."""
+
+PersistentVolumeClaim: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("PersistentVolumeClaim"))]
+"""A claim for storage."""
 
 
 class LocalObjectReference(ApiModel):
     """An object in the same namespace."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the object."""
 
 
 class Volume(ApiModel):
     """A volume of a pod; everything but its name is handed on as it is."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", json_schema_extra=built_in("Volume"))
 
     name: Annotated[str, Field(min_length=1)]
     """Name of the volume, by which containers mount it."""
@@ -42,7 +62,7 @@ class Volume(ApiModel):
 class VolumeMount(ApiModel):
     """A volume in the file system of a container; everything but its path is handed on as it is."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", json_schema_extra=built_in("VolumeMount"))
 
     mount_path: Annotated[str, Field(min_length=1)]
     """Path in the container."""
@@ -60,9 +80,11 @@ class ResourceClaim(ApiModel):
 class ResourceRequirements(ApiModel):
     """Compute resources of a container."""
 
+    model_config = ConfigDict(json_schema_extra=built_in("ResourceRequirements"))
+
     limits: dict[str, Quantity] | None = None
     """The most that the container may use, by resource name."""
     requests: dict[str, Quantity] | None = None
     """What the container needs to be scheduled, by resource name; resources with a limit only request the limit."""
-    claims: Annotated[list[ResourceClaim], Field(json_schema_extra=list_map("name"))] | None = None
+    claims: list[ResourceClaim] | None = None
     """Claims of the pod (dynamic resource allocation) that the container uses."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from trainer.api import rules
 from trainer.api.schema import structural_schema
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -19,18 +20,6 @@ if TYPE_CHECKING:
     from trainer.api.model import ApiModel
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-
-_NAME_RULES = [
-    {
-        "rule": "self.metadata.name.size() <= 63",
-        "message": "metadata.name must have at most 63 characters",
-    },
-    {
-        "rule": "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-        "message": "metadata.name must start with a letter and consist of lower-case letters, digits and -",
-    },
-]
-"""A TrainJob's name starts the host names of its pods, so it must be a DNS label (RFC 1035)."""
 
 _TRAIN_JOB_COLUMNS = [
     {"name": "State", "type": "string", "jsonPath": ".status.state"},
@@ -46,7 +35,7 @@ def crds() -> list[Object]:
     version: dict[str, Any] = train_job["spec"]["versions"][0]
     version["subresources"] = {"status": {}}
     version["additionalPrinterColumns"] = _TRAIN_JOB_COLUMNS
-    version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] = _NAME_RULES
+    version["schema"]["openAPIV3Schema"][rules.RULES] = rules.train_job_rules()
     return [
         train_job,
         _crd(TRAINING_RUNTIMES, TrainingRuntime, "trt"),
@@ -85,6 +74,7 @@ def _crd(resource: Resource, model: type[ApiModel], short_name: str) -> Object:
                 "plural": resource.plural,
                 "singular": resource.kind.lower(),
                 "shortNames": [short_name],
+                "categories": ["kubeflow"],
             },
             "versions": [
                 {

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
+from trainer.api import patterns, rules
+from trainer.api.builtin_schemas import built_in
+from trainer.api.corev1 import PersistentVolumeClaim, PodTemplate
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
-from trainer.api.model import ApiModel, Count, Int64, JsonObject, list_map
+from trainer.api.model import ApiModel, Count, Int64, JsonObject, atomic_list, list_map, text
+
+JobNames = Annotated[list[str], Field(json_schema_extra=atomic_list(100))]
+"""Names of replicated Jobs."""
 
 
 class JobSpec(ApiModel):
@@ -19,7 +25,7 @@ class JobSpec(ApiModel):
     """How many pods must succeed; set to the number of nodes for the trainer."""
     completion_mode: Literal["Indexed", "NonIndexed"] | None = None
     """Whether pods have an index; JobSet defaults to Indexed, which training needs."""
-    active_deadline_seconds: Int64 | None = None
+    active_deadline_seconds: Annotated[Int64, Field(ge=0)] | None = None
     """Seconds after its start at which the Job fails if it still runs."""
     backoff_limit: Count | None = None
     """How many pod failures are retried before the Job fails. Kubernetes defaults to 6."""
@@ -27,9 +33,9 @@ class JobSpec(ApiModel):
     """How many failures of each index are retried."""
     max_failed_indexes: Count | None = None
     """How many indexes may fail before the Job fails; only with backoffLimitPerIndex."""
-    pod_failure_policy: JsonObject | None = None
+    pod_failure_policy: Annotated[JsonObject, Field(json_schema_extra=built_in("PodFailurePolicy"))] | None = None
     """What to do about particular pod failures, by exit code or pod condition."""
-    success_policy: JsonObject | None = None
+    success_policy: Annotated[JsonObject, Field(json_schema_extra=built_in("SuccessPolicy"))] | None = None
     """When the Job counts as succeeded although not all pods are."""
     pod_replacement_policy: Literal["TerminatingOrFailed", "Failed"] | None = None
     """When a replacement for a pod that goes away is created."""
@@ -37,13 +43,13 @@ class JobSpec(ApiModel):
     """Overwritten by JobSet."""
     managed_by: str | None = None
     """Controller that reconciles the Job; the built-in one by default."""
-    selector: JsonObject | None = None
+    selector: Annotated[JsonObject, Field(json_schema_extra=built_in("LabelSelector"))] | None = None
     """Pods that belong to the Job; leave it out, Kubernetes generates it."""
     manual_selector: bool | None = None
     """Whether the selector was written by hand."""
     ttl_seconds_after_finished: Count | None = None
     """Seconds after which the finished Job is deleted."""
-    template: JsonObject
+    template: PodTemplate
     """The pods of the Job."""
 
 
@@ -68,9 +74,9 @@ class DependsOn(ApiModel):
 class ReplicatedJob(ApiModel):
     """A group of equal Jobs in a JobSet."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.JOB_NAME, longest=63))]
     """Unique name; part of the names of Jobs, pods and hosts. Upper-case letters become lower-case."""
-    group_name: str | None = None
+    group_name: Annotated[str, Field(json_schema_extra=text(pattern=patterns.HOST_LABEL, longest=63))] | None = None
     """Group that the Jobs belong to. JobSet defaults to default."""
     replicas: Count | None = None
     """How many Jobs are made from the template. JobSet defaults to 1, and trainer and initializers need 1."""
@@ -85,7 +91,7 @@ class Network(ApiModel):
 
     enable_dns_hostnames: Annotated[bool | None, Field(alias="enableDNSHostnames")] = None
     """Whether pods have DNS names. JobSet defaults to true, which distributed training needs."""
-    subdomain: str | None = None
+    subdomain: Annotated[str, Field(json_schema_extra=text(pattern=patterns.HOST_LABEL, longest=63))] | None = None
     """Subdomain of the pods' DNS names. JobSet defaults to its own name."""
     publish_not_ready_addresses: bool | None = None
     """Whether names resolve before pods are ready. JobSet defaults to true."""
@@ -96,14 +102,19 @@ class SuccessPolicy(ApiModel):
 
     operator: Literal["All", "Any"]
     """Whether all or any of the targeted Jobs must succeed."""
-    target_replicated_jobs: list[str] | None = None
+    target_replicated_jobs: JobNames | None = None
     """Replicated Jobs that count; all of them when absent."""
+
+
+JobFailureReason: TypeAlias = Literal[
+    "BackoffLimitExceeded", "DeadlineExceeded", "FailedIndexes", "MaxFailedIndexesExceeded", "PodFailurePolicy"
+]
 
 
 class FailurePolicyRule(ApiModel):
     """What to do about one kind of Job failure."""
 
-    name: str | None = None
+    name: Annotated[str, Field(json_schema_extra=text(pattern=patterns.RULE_NAME, longest=128))] | None = None
     """Name of the rule, unique in the policy."""
     action: Literal[
         "FailJobSet",
@@ -113,11 +124,11 @@ class FailurePolicyRule(ApiModel):
         "RestartJobAndIgnoreMaxRestarts",
     ]
     """What happens."""
-    on_job_failure_reasons: list[str] | None = None
+    on_job_failure_reasons: Annotated[list[JobFailureReason], Field(json_schema_extra=atomic_list(5))] | None = None
     """Reasons of the Job's Failed condition that match; any when absent."""
-    on_job_failure_message_patterns: list[str] | None = None
+    on_job_failure_message_patterns: Annotated[list[str], Field(json_schema_extra=atomic_list(50))] | None = None
     """Regular expressions of which one must match the message of the Job's Failed condition."""
-    target_replicated_jobs: list[str] | None = None
+    target_replicated_jobs: JobNames | None = None
     """Replicated Jobs to which the rule applies; all of them when absent."""
 
 
@@ -128,7 +139,7 @@ class FailurePolicy(ApiModel):
     """How often all Jobs are restarted before the JobSet fails. JobSet defaults to 0."""
     restart_strategy: Literal["Recreate", "BlockingRecreate", "InPlaceRestart"] | None = None
     """Whether Jobs are recreated one by one or only when all old ones are gone."""
-    rules: list[FailurePolicyRule] | None = None
+    rules: Annotated[list[FailurePolicyRule], Field(json_schema_extra=atomic_list(50))] | None = None
     """Rules in order; the first that matches decides. A failure that no rule matches restarts the JobSet."""
 
 
@@ -160,7 +171,7 @@ class VolumeRetentionPolicy(ApiModel):
 class VolumeClaimPolicy(ApiModel):
     """Volume claims that a JobSet makes for its pods."""
 
-    templates: Annotated[list[JsonObject], Field(max_length=50)]
+    templates: Annotated[list[PersistentVolumeClaim], Field(json_schema_extra=atomic_list(50, min_items=1))]
     """PersistentVolumeClaims; pods use one by mounting a volume of its name."""
     retention_policy: VolumeRetentionPolicy | None = None
     """What becomes of the claims when the JobSet is deleted."""
@@ -169,7 +180,19 @@ class VolumeClaimPolicy(ApiModel):
 class JobSetSpec(ApiModel):
     """The desired JobSet."""
 
-    replicated_jobs: Annotated[list[ReplicatedJob], Field(json_schema_extra=list_map("name"))] | None = None
+    model_config = ConfigDict(
+        json_schema_extra=rules.cel_rules(
+            rules.cel_rule(
+                "!(has(self.startupPolicy) && self.startupPolicy.startupPolicyOrder == 'InOrder'"
+                " && has(self.replicatedJobs) && self.replicatedJobs.exists(job, has(job.dependsOn)))",
+                rules.ORDER_OR_DEPENDENCIES,
+            )
+        )
+    )
+
+    replicated_jobs: (
+        Annotated[list[ReplicatedJob], Field(json_schema_extra=list_map("name", 100) | {"minItems": 1})] | None
+    ) = None
     """The groups of Jobs."""
     network: Network | None = None
     """How pods find each other."""
@@ -187,7 +210,7 @@ class JobSetSpec(ApiModel):
     """Controller that reconciles the JobSet; the JobSet controller by default."""
     ttl_seconds_after_finished: Count | None = None
     """Seconds after which the finished JobSet is deleted; it stays when absent."""
-    volume_claim_policies: Annotated[list[VolumeClaimPolicy], Field(max_length=50)] | None = None
+    volume_claim_policies: Annotated[list[VolumeClaimPolicy], Field(json_schema_extra=atomic_list(50))] | None = None
     """Volume claims that are made for the pods."""
 
 

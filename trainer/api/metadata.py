@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-from trainer.api.model import ApiModel, Int64, JsonObject, Time
+from trainer.api import patterns
+from trainer.api.model import ApiModel, Int64, JsonObject, Time, text
+
+Labels: TypeAlias = dict[str, Annotated[str, Field(json_schema_extra=text(pattern=patterns.LABEL_VALUE, longest=63))]]
+"""Labels of an object, by key."""
 
 
 class TemplateMetadata(ApiModel):
     """What a template may say about the metadata of the objects made from it."""
 
-    labels: dict[str, str] | None = None
+    labels: Labels | None = None
     """Labels of the objects made from the template."""
     annotations: dict[str, str] | None = None
     """Annotations of the objects made from the template."""

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+import functools
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
+from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.kube.field_errors import FieldError
+from trainer.api.schema import model_schema
+from trainer.api.schema_check import check_value, compile_schema, must_be
+from trainer.kube import field_errors
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pydantic import ValidationInfo
     from pydantic_core import ErrorDetails
 
+    from trainer.api.schema_check import Node
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
-_STRICT = "refuse unknown fields"
+_EXPECTED = re.compile(r"'([^']*)'")
+"""How pydantic lists allowed values."""
 
 
 class ApiModel(BaseModel):
@@ -39,33 +44,37 @@ class ApiModel(BaseModel):
         use_attribute_docstrings=True,
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown_fields(cls, data: Any, info: ValidationInfo) -> Any:
-        if not isinstance(data, dict) or not (info.context or {}).get(_STRICT) or cls.model_config["extra"] == "allow":
-            return data
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        unknown = [key for key in data if key not in known]
-        if unknown:
-            raise PydanticCustomError("unknown_fields", "unknown fields", {"unknown": unknown, "known": known})
-        return data
-
     @classmethod
     def from_object(cls, obj: Mapping[str, Any], *, strict: bool = False) -> Self:
         """Read decoded JSON or YAML.
 
         Args:
             obj: The decoded document; it is not changed.
-            strict: Refuse unknown fields, for what a user wrote. What a server sends is read tolerantly, because it
-                may be newer than this code.
+            strict: Check it field by field as the API server would, for what a user wrote: unknown fields, limits and
+                pod templates too. What a server sends is read tolerantly, because it may be newer than this code.
 
         Raises:
             InvalidObjectError: fields are wrong; the message has a line for each.
         """
+        if strict:
+            cls._refuse(obj, check_value(obj, _compiled(cls)))
         try:
-            return cls.model_validate(obj, context={_STRICT: strict})
+            model = cls.model_validate(obj)
         except ValidationError as error:
             raise InvalidObjectError(cls._subject(obj), tuple(_field_errors(error.errors()))) from None
+        if strict:
+            cls._refuse(obj, model.semantic_errors())
+        return model
+
+    def semantic_errors(self) -> Iterable[FieldError]:
+        """What is wrong with the object although it fits its schema; strict reading refuses it."""
+        return ()
+
+    @classmethod
+    def _refuse(cls, obj: Mapping[str, Any], errors: Iterable[FieldError]) -> None:
+        found = tuple(errors)
+        if found:
+            raise InvalidObjectError(cls._subject(obj), found)
 
     @classmethod
     def _subject(cls, obj: Mapping[str, Any]) -> str:
@@ -78,21 +87,14 @@ class ApiModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+@functools.cache
+def _compiled(model: type[ApiModel]) -> Node:
+    return compile_schema(model_schema(model))
+
+
 def _field_errors(details: Iterable[ErrorDetails]) -> Iterable[FieldError]:
     for detail in details:
-        path = _path(detail["loc"])
-        if detail["type"] == "unknown_fields":
-            yield from _unknown_fields(path, detail["ctx"]["unknown"], detail["ctx"]["known"])
-        else:
-            yield FieldError(path, _message(detail))
-
-
-def _unknown_fields(path: str, unknown: list[str], known: list[str]) -> Iterable[FieldError]:
-    by_lower_case = {name.lower(): name for name in known}
-    for key in unknown:
-        similar = get_close_matches(str(key).lower(), list(by_lower_case), n=1)
-        remedy = f"did you mean {by_lower_case[similar[0]]}?" if similar else f"known here: {', '.join(known)}"
-        yield FieldError(f"{path}.{key}" if path else str(key), f"unknown field; {remedy}")
+        yield _field_error(_path(detail["loc"]), detail)
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -105,60 +107,86 @@ def _path(location: tuple[int | str, ...]) -> str:
     return path
 
 
-def _message(detail: ErrorDetails) -> str:
-    """Pydantic's finding in the words of a Kubernetes user; the wrong value is quoted where it helps to find it."""
+_TYPES = {
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "string_type": "a string",
+    "dict_type": "a mapping of fields",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "list_type": "a list",
+}
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("greater than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+
+
+def _field_error(path: str, detail: ErrorDetails) -> FieldError:
+    """Pydantic's finding in the words of Kubernetes."""
     context = detail.get("ctx", {})
-    value = detail["input"]
-    got = f", got {value!r}"
-    match detail["type"]:
+    kind, value = detail["type"], detail["input"]
+    shown = field_errors.OMITTED if isinstance(value, dict | list) else value
+    if kind in _TYPES:
+        return must_be(path, value, _TYPES[kind])
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return field_errors.invalid(path, shown, f"must be {words} {field_errors.number(context[key])}")
+    match kind:
         case "missing":
-            return "is required"
-        case "int_type" | "int_from_float" | "int_parsing":
-            return f"must be an integer{got}"
-        case "bool_type":
-            return f"must be true or false{got}"
-        case "string_type":
-            return f"must be a string{got}" + ("; put it in quotes" if isinstance(value, int | float) else "")
-        case "dict_type" | "model_type" | "model_attributes_type":
-            return f"must be a mapping of fields{got}"
-        case "list_type":
-            return f"must be a list{got}"
-        case "literal_error":
-            return f"must be {context['expected']}{got}"
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}{got}"
-        case "less_than_equal":
-            return f"must be at most {context['le']}{got}"
+            return field_errors.required(path)
+        case "literal_error" | "enum":
+            return field_errors.not_supported(path, value, _EXPECTED.findall(context["expected"]))
         case "string_too_short" | "too_short":
-            return "must not be empty"
+            return field_errors.invalid(path, value, "must not be empty")
+        case "string_too_long":
+            return field_errors.too_long(path, context["max_length"])
+        case "too_long":
+            return field_errors.too_many(path, len(value), context["max_length"])
         case "value_error":
-            return str(context["error"])
+            return field_errors.invalid(path, shown, str(context["error"]))
         case _:
-            return detail["msg"].replace("Input should", "must") + got
+            return field_errors.invalid(path, shown, detail["msg"].replace("Input should", "must"))
 
 
-def list_map(key: str) -> dict[str, Any]:
+def list_map(key: str, max_items: int | None = None) -> dict[str, Any]:
     """Schema extension: a list whose items are told apart by `key`, so that several appliers can each own some."""
-    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]} | _at_most(max_items)
 
 
-def cel_rule(rule: str, message: str) -> dict[str, Any]:
-    """Schema extension: a validation rule in the Common Expression Language that the API server enforces."""
-    return {"x-kubernetes-validations": [{"rule": rule, "message": message}]}
+def atomic_list(max_items: int | None = None, min_items: int = 0) -> dict[str, Any]:
+    """Schema extension: a list that has one owner."""
+    least = {"minItems": min_items} if min_items else {}
+    return {"x-kubernetes-list-type": "atomic"} | least | _at_most(max_items)
+
+
+def text(*, pattern: str = "", longest: int | None = None) -> dict[str, Any]:
+    """Schema extension: what a string looks like; `pattern` is one of `trainer.api.patterns`."""
+    return ({"pattern": pattern} if pattern else {}) | ({"maxLength": longest} if longest is not None else {})
+
+
+def _at_most(max_items: int | None) -> dict[str, Any]:
+    return {} if max_items is None else {"maxItems": max_items}
 
 
 def _read_number_of_processes(value: Any) -> int | str:
+    words = patterns.WORDS[patterns.NUMBER_OF_PROCESSES]
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"must be auto, cpu, gpu or an integer, got {value!r}")  # noqa: TRY004 pydantic reads ValueError
-    if isinstance(value, str) and value not in {"auto", "cpu", "gpu"} and not (value.isascii() and value.isdigit()):
-        raise ValueError(f"must be auto, cpu, gpu or an integer, got {value!r}")
-    if value not in {"auto", "cpu", "gpu"} and int(value) < 1:
-        raise ValueError(f"must be at least 1, got {value!r}")
+        raise ValueError(words)  # noqa: TRY004 pydantic reads ValueError
+    if not re.search(patterns.NUMBER_OF_PROCESSES, str(value)):
+        raise ValueError(words)
     return value
 
 
 def _read_quantity(value: Any) -> int | float | str:
-    parse_quantity(value)
+    try:
+        parse_quantity(value)
+    except ValueError:
+        raise ValueError(patterns.WORDS[patterns.QUANTITY]) from None
     return value  # type: ignore[no-any-return]  # parse_quantity accepts only these types
 
 
@@ -170,30 +198,18 @@ Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1, json_schema_extra={"format": "int32"})]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
+_INTEGER_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+
 NumberOfProcesses = Annotated[
     int | str,
     PlainValidator(_read_number_of_processes),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "x-kubernetes-int-or-string": True,
-            "minimum": 1,
-            "pattern": "^(auto|cpu|gpu|[1-9][0-9]*)$",
-        }
-    ),
+    WithJsonSchema({**_INTEGER_OR_STRING, "minimum": 1, "pattern": patterns.NUMBER_OF_PROCESSES}),
 ]
 """`auto`, `cpu`, `gpu` or a positive integer, which may be written as a string."""
 
 Quantity = Annotated[
     int | float | str,
     PlainValidator(_read_quantity),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "x-kubernetes-int-or-string": True,
-            "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]"
-            r"|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
-        }
-    ),
+    WithJsonSchema({**_INTEGER_OR_STRING, "pattern": patterns.QUANTITY}),
 ]
 """An amount of a resource (Kubernetes `resource.Quantity`), such as `2`, `500m` or `4Gi`."""

@@ -1,8 +1,13 @@
-"""Structural schemas for CustomResourceDefinitions from models (Kubernetes documentation, "Structural schema")."""
+"""Structural schemas from models (Kubernetes documentation, "Structural schema").
+
+The same schema is in the CustomResourceDefinition and checks what users hand to the command line, so both refuse alike.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from trainer.api.builtin_schemas import BUILT_IN, built_in_schema
 
 if TYPE_CHECKING:
     from trainer.api.model import ApiModel
@@ -15,10 +20,15 @@ _ROOT = {
 }
 
 
-def structural_schema(model: type[ApiModel]) -> JsonSchema:
-    """The schema of a root object: no references, no nulls, and metadata left to the API server."""
+def model_schema(model: type[ApiModel]) -> JsonSchema:
+    """The schema of what a model reads: no references and no nulls."""
     generated = model.model_json_schema()
-    schema = _Structure(generated.pop("$defs", {})).of(generated)
+    return _Structure(generated.pop("$defs", {})).of(generated)
+
+
+def structural_schema(model: type[ApiModel]) -> JsonSchema:
+    """The schema of a root object in a definition: metadata and type are left to the API server."""
+    schema = model_schema(model)
     properties = schema["properties"]
     for name, description in _ROOT.items():
         properties[name] = {"type": "string", "description": description}
@@ -34,11 +44,12 @@ class _Structure:
 
     def of(self, schema: JsonSchema) -> JsonSchema:
         schema = self._resolved(schema)
+        if BUILT_IN in schema:
+            return self._built_in(schema)
         structural = {key: value for key, value in schema.items() if key not in {"title", "properties", "items"}}
         if "const" in structural:
             structural["enum"] = [structural.pop("const")]
-        if "description" in schema:
-            structural["description"] = " ".join(schema["description"].split())
+        self._describe(structural, schema)
         if schema.get("properties"):  # the API server leaves empty ones out, so they would differ for ever
             structural["properties"] = {name: self.of(value) for name, value in schema["properties"].items()}
         if "items" in schema:
@@ -49,6 +60,16 @@ class _Structure:
         elif isinstance(additional, dict):
             structural["additionalProperties"] = self.of(additional)
         return structural
+
+    def _built_in(self, schema: JsonSchema) -> JsonSchema:
+        structural = built_in_schema(schema[BUILT_IN])
+        self._describe(structural, schema)
+        return structural
+
+    @staticmethod
+    def _describe(structural: JsonSchema, schema: JsonSchema) -> None:
+        if "description" in schema:
+            structural["description"] = " ".join(schema["description"].split())
 
     def _resolved(self, schema: JsonSchema) -> JsonSchema:
         """Without reference and without the alternative null; what stands beside them wins, as descriptions do."""

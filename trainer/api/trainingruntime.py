@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from trainer.api import patterns, rules
+from trainer.api.builtin_schemas import built_in
 from trainer.api.jobset import JobSetSpec
+from trainer.api.labels import check_keys
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
-from trainer.api.model import ApiModel, Count, Int32, JsonObject, NumberOfProcesses, cel_rule
+from trainer.api.model import ApiModel, Count, Int32, JsonObject, NumberOfProcesses, atomic_list, text
+from trainer.api.pod_template import semantic_pod_template_errors
+from trainer.kube.field_errors import OMITTED, invalid
 from trainer.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.field_errors import FieldError
 
 TRAINING_RUNTIMES = Resource("trainer.kubeflow.org", "v2alpha1", "trainingruntimes", "TrainingRuntime")
 CLUSTER_TRAINING_RUNTIMES = Resource(
@@ -20,20 +30,40 @@ CLUSTER_TRAINING_RUNTIMES = Resource(
 class TorchElasticPolicy(ApiModel):
     """Elastic PyTorch training: nodes may come and go. numNodes must be left out."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules.cel_rules(
+            rules.cel_rule(
+                "!has(self.minNodes) || !has(self.maxNodes) || self.minNodes <= self.maxNodes", rules.ELASTIC_RANGE
+            )
+        )
+    )
+
     max_restarts: Count | None = None
     """How often the training may be restarted."""
     min_nodes: Annotated[Int32, Field(ge=1)] | None = None
     """The fewest nodes with which the training goes on."""
     max_nodes: Annotated[Int32, Field(ge=1)] | None = None
     """The most nodes that the training may grow to."""
-    metrics: list[JsonObject] | None = None
+    metrics: (
+        Annotated[
+            list[Annotated[JsonObject, Field(json_schema_extra=built_in("MetricSpec"))]],
+            Field(json_schema_extra=atomic_list(32)),
+        ]
+        | None
+    ) = None
     """Metrics of the HorizontalPodAutoscaler (autoscaling/v2) that chooses the number of nodes."""
+
+    @model_validator(mode="after")
+    def _check_range(self) -> Self:
+        if self.min_nodes is not None and self.max_nodes is not None and self.min_nodes > self.max_nodes:
+            raise ValueError(rules.ELASTIC_RANGE)
+        return self
 
 
 class TorchMLPolicySource(ApiModel):
     """Distributed PyTorch, started by torchrun."""
 
-    num_proc_per_node: NumberOfProcesses | None = None
+    num_proc_per_node: NumberOfProcesses = "auto"
     """Processes on every node: auto, cpu, gpu or an integer. Defaults to auto."""
     elastic_policy: TorchElasticPolicy | None = None
     """Elastic training."""
@@ -44,11 +74,13 @@ class MPIMLPolicySource(ApiModel):
 
     num_proc_per_node: Annotated[Int32, Field(ge=1)] | None = None
     """Processes on every node: the slots in the host file."""
-    mpi_implementation: Literal["OpenMPI", "Intel", "MPICH"] | None = None
+    mpi_implementation: Literal["OpenMPI", "Intel", "MPICH"] = "OpenMPI"
     """Flavour of the host file. Defaults to OpenMPI."""
-    ssh_auth_mount_path: Annotated[str | None, Field(alias="SSHAuthMountPath")] = None
-    """Directory where the SSH keys are mounted."""
-    run_launcher_as_node: bool | None = None
+    ssh_auth_mount_path: Annotated[
+        str, Field(alias="SSHAuthMountPath", json_schema_extra=text(pattern=patterns.ABSOLUTE_PATH, longest=4096))
+    ] = "/root/.ssh"
+    """Directory where the SSH keys are mounted. Defaults to /root/.ssh."""
+    run_launcher_as_node: bool = False
     """Whether the launcher trains as well. Defaults to false."""
 
 
@@ -61,6 +93,17 @@ _SOURCES = ("torch", "mpi", "jax")
 
 class MLPolicy(ApiModel):
     """Settings of the training that depend on the machine learning framework."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules.cel_rules(
+            rules.cel_rule(
+                "[has(self.torch), has(self.mpi), has(self.jax)].filter(present, present).size() <= 1", rules.ONE_SOURCE
+            ),
+            rules.cel_rule(
+                "!(has(self.numNodes) && has(self.torch) && has(self.torch.elasticPolicy))", rules.ELASTIC_NODES
+            ),
+        )
+    )
 
     num_nodes: Annotated[Int32, Field(ge=1)] | None = None
     """Number of training nodes. Defaults to 1."""
@@ -79,16 +122,16 @@ class MLPolicy(ApiModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if sum(getattr(self, name) is not None for name in _SOURCES) > 1:
-            raise ValueError(f"only one of {', '.join(_SOURCES)} may be set")
+            raise ValueError(rules.ONE_SOURCE)
         if self.torch and self.torch.elastic_policy and self.num_nodes is not None:
-            raise ValueError("numNodes must be left out when torch.elasticPolicy is set; use minNodes and maxNodes")
+            raise ValueError(rules.ELASTIC_NODES)
         return self
 
 
 class CoschedulingPodGroupPolicySource(ApiModel):
     """Gang scheduling by the coscheduling plugin of the Kubernetes scheduler-plugins."""
 
-    schedule_timeout_seconds: Annotated[Int32, Field(ge=0)] | None = None
+    schedule_timeout_seconds: Annotated[Int32, Field(ge=0)] = 60
     """Seconds to wait until all pods can be scheduled. Defaults to 60."""
 
 
@@ -116,15 +159,9 @@ class JobSetTemplate(ApiModel):
 class TrainingRuntimeSpec(ApiModel):
     """The blueprint."""
 
-    ml_policy: Annotated[
-        MLPolicy | None,
-        Field(
-            json_schema_extra=cel_rule(
-                "[has(self.torch), has(self.mpi), has(self.jax)].filter(present, present).size() <= 1",
-                "only one of torch, mpi, jax may be set",
-            )
-        ),
-    ] = None
+    model_config = ConfigDict(json_schema_extra=rules.immutable(rules.RUNTIME_IMMUTABLE))
+
+    ml_policy: MLPolicy | None = None
     """Settings that depend on the machine learning framework."""
     pod_group_policy: PodGroupPolicy | None = None
     """Gang scheduling."""
@@ -141,6 +178,10 @@ class TrainingRuntime(ApiModel):
     spec: TrainingRuntimeSpec
     """The blueprint."""
 
+    def semantic_errors(self) -> Iterator[FieldError]:
+        """What is wrong with labels and pod templates although they fit their schemas."""
+        return _semantic_errors(self.spec.template)
+
 
 class ClusterTrainingRuntime(ApiModel):
     """A blueprint for TrainJobs of all namespaces."""
@@ -150,6 +191,28 @@ class ClusterTrainingRuntime(ApiModel):
     metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
     spec: TrainingRuntimeSpec
     """The blueprint."""
+
+    def semantic_errors(self) -> Iterator[FieldError]:
+        """What is wrong with labels and pod templates although they fit their schemas."""
+        return _semantic_errors(self.spec.template)
+
+
+def _semantic_errors(template: JobSetTemplate) -> Iterator[FieldError]:
+    path = "spec.template"
+    yield from _check_metadata(template.metadata, f"{path}.metadata")
+    policy, jobs = template.spec.startup_policy, template.spec.replicated_jobs or []
+    if policy and policy.startup_policy_order == "InOrder" and any(job.depends_on is not None for job in jobs):
+        yield invalid(f"{path}.spec", OMITTED, rules.ORDER_OR_DEPENDENCIES)
+    for index, job in enumerate(jobs):
+        field = f"{path}.spec.replicatedJobs[{index}].template"
+        yield from _check_metadata(job.template.metadata, f"{field}.metadata")
+        yield from semantic_pod_template_errors(job.template.spec.template, f"{field}.spec.template")
+
+
+def _check_metadata(metadata: TemplateMetadata | None, path: str) -> Iterator[FieldError]:
+    if metadata is not None:
+        yield from check_keys(metadata.labels, f"{path}.labels")
+        yield from check_keys(metadata.annotations, f"{path}.annotations")
 
 
 Runtime: TypeAlias = TrainingRuntime | ClusterTrainingRuntime

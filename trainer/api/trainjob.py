@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from trainer.api.corev1 import EnvVars, LocalObjectReference, ResourceRequirements, Volume, VolumeMount
-from trainer.api.metadata import ObjectMetadata
-from trainer.api.model import ApiModel, Count, Int32, Int64, JsonObject, NumberOfProcesses, cel_rule, list_map
+from trainer.api import patterns, rules
+from trainer.api.container import check_env, check_env_from, check_resources
+from trainer.api.corev1 import (
+    EnvFromSource,
+    EnvVar,
+    EnvVars,
+    LocalObjectReference,
+    ResourceRequirements,
+    Toleration,
+    Volume,
+    VolumeMount,
+    Words,
+)
+from trainer.api.labels import check_keys
+from trainer.api.metadata import Labels, ObjectMetadata
+from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, atomic_list, list_map, text
+from trainer.api.pod_template import check_tolerations, check_volumes
 from trainer.api.trainjob_status import TrainJobStatus
 from trainer.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.field_errors import FieldError
 
 TRAIN_JOBS = Resource("trainer.kubeflow.org", "v2alpha1", "trainjobs", "TrainJob")
 
@@ -32,11 +51,11 @@ class RuntimeRef(ApiModel):
 class Trainer(ApiModel):
     """Settings of the training container, which runs on every training node."""
 
-    image: str | None = None
+    image: Annotated[str, Field(json_schema_extra=text(longest=500))] | None = None
     """Container image."""
-    command: list[str] | None = None
+    command: Words | None = None
     """Entrypoint; a single item with spaces is split as a shell would."""
-    args: list[str] | None = None
+    args: Words | None = None
     """Arguments of the entrypoint."""
     env: EnvVars | None = None
     """Environment variables, merged into those of the runtime by name."""
@@ -51,7 +70,7 @@ class Trainer(ApiModel):
 class StorageSettings(ApiModel):
     """Where a dataset or model comes from or goes to."""
 
-    storage_uri: str | None = None
+    storage_uri: Annotated[str, Field(json_schema_extra=text(pattern=patterns.STORAGE_URI, longest=2048))] | None = None
     """Location, such as s3://bucket/path or hf://repository; handed to the container as STORAGE_URI."""
     env: EnvVars | None = None
     """Environment variables of the container, merged into those of the runtime by name."""
@@ -85,15 +104,15 @@ class ContainerOverride(ApiModel):
 
     name: Annotated[str, Field(min_length=1)]
     """Name of the container; the runtime must have it."""
-    command: list[str] | None = None
+    command: Words | None = None
     """Entrypoint."""
-    args: list[str] | None = None
+    args: Words | None = None
     """Arguments of the entrypoint."""
     env: EnvVars | None = None
     """Environment variables, merged into those of the runtime by name."""
-    env_from: list[JsonObject] | None = None
+    env_from: Annotated[list[EnvFromSource], Field(json_schema_extra=atomic_list(128))] | None = None
     """Sources of environment variables, added to those of the runtime."""
-    volume_mounts: Annotated[list[VolumeMount], Field(json_schema_extra=list_map("mountPath"))] | None = None
+    volume_mounts: Annotated[list[VolumeMount], Field(json_schema_extra=list_map("mountPath", 128))] | None = None
     """Volume mounts, merged into those of the runtime by mountPath."""
 
 
@@ -107,26 +126,30 @@ class PodSpecOverrideTargetJob(ApiModel):
 class PodSpecOverride(ApiModel):
     """Changes to the pods of some replicated Jobs of the runtime."""
 
-    target_jobs: list[PodSpecOverrideTargetJob]
+    target_jobs: Annotated[list[PodSpecOverrideTargetJob], Field(json_schema_extra=atomic_list(100, min_items=1))]
     """The replicated Jobs whose pods are changed."""
-    containers: Annotated[list[ContainerOverride], Field(json_schema_extra=list_map("name"))] | None = None
+    containers: Annotated[list[ContainerOverride], Field(json_schema_extra=list_map("name", 64))] | None = None
     """Changes to containers."""
-    init_containers: Annotated[list[ContainerOverride], Field(json_schema_extra=list_map("name"))] | None = None
+    init_containers: Annotated[list[ContainerOverride], Field(json_schema_extra=list_map("name", 64))] | None = None
     """Changes to init containers."""
-    volumes: Annotated[list[Volume], Field(json_schema_extra=list_map("name"))] | None = None
+    volumes: Annotated[list[Volume], Field(json_schema_extra=list_map("name", 128))] | None = None
     """Volumes, merged into those of the runtime by name."""
-    service_account_name: str | None = None
+    service_account_name: Annotated[str, Field(json_schema_extra=text(longest=253))] | None = None
     """Service account of the pods."""
-    node_selector: dict[str, str] | None = None
+    node_selector: Labels | None = None
     """Labels that a node must have, merged into those of the runtime by key."""
-    tolerations: list[JsonObject] | None = None
+    tolerations: Annotated[list[Toleration], Field(json_schema_extra=atomic_list(128))] | None = None
     """Tolerations, added to those of the runtime."""
 
 
 class TrainJobSpec(ApiModel):
     """The desired training."""
 
-    runtime_ref: Annotated[RuntimeRef, Field(json_schema_extra=cel_rule("self == oldSelf", "runtimeRef is immutable"))]
+    model_config = ConfigDict(
+        json_schema_extra=rules.cel_rules(rules.immutable_member("activeDeadlineSeconds", rules.DEADLINE_IMMUTABLE))
+    )
+
+    runtime_ref: Annotated[RuntimeRef, Field(json_schema_extra=rules.immutable(rules.RUNTIME_REF_IMMUTABLE))]
     """The training runtime to build on. Cannot be changed."""
     trainer: Trainer | None = None
     """Settings of the training container."""
@@ -134,11 +157,11 @@ class TrainJobSpec(ApiModel):
     """The training dataset."""
     model_config_: Annotated[ModelConfig | None, Field(alias="modelConfig")] = None
     """The pre-trained and the trained model."""
-    labels: dict[str, str] | None = None
+    labels: Labels | None = None
     """Labels of the JobSet, its Jobs and pods; merged into those of the runtime."""
     annotations: dict[str, str] | None = None
     """Annotations of the JobSet, its Jobs and pods; merged into those of the runtime."""
-    pod_spec_overrides: list[PodSpecOverride] | None = None
+    pod_spec_overrides: Annotated[list[PodSpecOverride], Field(json_schema_extra=atomic_list(16))] | None = None
     """Changes to the pods of the runtime, usually made by admission webhooks and queueing systems."""
     suspend: bool = False
     """Whether the training is suspended: its pods are deleted until it is resumed."""
@@ -149,9 +172,20 @@ class TrainJobSpec(ApiModel):
     """Seconds after which the finished TrainJob is deleted, with all that belongs to it; it stays when absent."""
     managed_by: Annotated[
         Literal["", "kubeflow.org/trainjob-controller", "kueue.x-k8s.io/multikueue"],
-        Field(json_schema_extra=cel_rule("self == oldSelf", "managedBy is immutable")),
+        Field(json_schema_extra=rules.immutable(rules.MANAGED_BY_IMMUTABLE)),
     ] = "kubeflow.org/trainjob-controller"
     """Who manages the TrainJob; every value but kueue.x-k8s.io/multikueue is this controller. Cannot be changed."""
+
+    def storage_settings(self) -> Iterator[tuple[str, StorageSettings]]:
+        """Where datasets and models come from and go to, each with its path in a TrainJob."""
+        model = self.model_config_ or ModelConfig()
+        for path, settings in (
+            ("spec.datasetConfig", self.dataset_config),
+            ("spec.modelConfig.input", model.input),
+            ("spec.modelConfig.output", model.output),
+        ):
+            if settings is not None:
+                yield path, settings
 
 
 class TrainJob(ApiModel):
@@ -164,3 +198,32 @@ class TrainJob(ApiModel):
     """The desired training."""
     status: TrainJobStatus | None = None
     """How the training goes; written by the system."""
+
+    def semantic_errors(self) -> Iterator[FieldError]:
+        """What is wrong with labels, environments, resources and overrides although they fit their schemas."""
+        spec = self.spec
+        yield from check_keys(spec.labels, "spec.labels")
+        yield from check_keys(spec.annotations, "spec.annotations")
+        if spec.trainer is not None:
+            yield from _check_env(spec.trainer.env, "spec.trainer.env")
+            resources = spec.trainer.resources_per_node or ResourceRequirements()
+            yield from check_resources(resources.to_object(), "spec.trainer.resourcesPerNode")
+        for path, settings in spec.storage_settings():
+            yield from _check_env(settings.env, f"{path}.env")
+        for index, override in enumerate(spec.pod_spec_overrides or []):
+            yield from _check_override(override, f"spec.podSpecOverrides[{index}]")
+
+
+def _check_override(override: PodSpecOverride, path: str) -> Iterator[FieldError]:
+    for kind, containers in (("containers", override.containers), ("initContainers", override.init_containers)):
+        for index, container in enumerate(containers or []):
+            field = f"{path}.{kind}[{index}]"
+            yield from _check_env(container.env, f"{field}.env")
+            yield from check_env_from(container.env_from, f"{field}.envFrom")
+    yield from check_volumes([volume.to_object() for volume in override.volumes or []], f"{path}.volumes")
+    yield from check_keys(override.node_selector, f"{path}.nodeSelector")
+    yield from check_tolerations(override.tolerations, f"{path}.tolerations")
+
+
+def _check_env(variables: list[EnvVar] | None, path: str) -> Iterator[FieldError]:
+    return check_env([variable.to_object() for variable in variables or []], path)

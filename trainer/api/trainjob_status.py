@@ -12,10 +12,16 @@ from trainer.api.model import ApiModel, Count, Int32, Int64, Time, list_map
 
 
 class ConditionType(StrEnum):
-    """Conditions of a TrainJob."""
+    """Conditions of a TrainJob that the controller sets itself; plugins may add others (KEP-2170, "State Transition").
+
+    Pending and Restarting are not in the KEP. They keep what an event tells for an hour, and are only there once they
+    have been true.
+    """
 
     CREATED = "Created"
     SUSPENDED = "Suspended"
+    PENDING = "Pending"
+    RESTARTING = "Restarting"
     COMPLETE = "Complete"
     FAILED = "Failed"
 
@@ -29,18 +35,30 @@ class ConditionReason(StrEnum):
     JOBS_BUILD_FAILED = "JobsBuildFailed"
     JOBS_CREATION_FAILED = "JobsCreationFailed"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
+    NO_POD_WAITS = "NoPodWaits"
+    RESTART_ENDED = "RestartEnded"
 
 
 class State(StrEnum):
-    """The state of a TrainJob in one word."""
+    """The state of a TrainJob in one word; it has none before a controller has looked at it."""
 
+    BLOCKED = "Blocked"
+    """It cannot become Jobs as things are (condition Created is False): somebody has to do something, such as to make
+    the runtime. It goes on by itself then, so this is no end."""
     CREATED = "Created"
+    """Its Jobs exist; nothing is known to keep their pods from starting."""
     SUSPENDED = "Suspended"
+    """It has no pods until it is resumed."""
     PENDING = "Pending"
+    """A pod cannot start: no node takes it, its image cannot be pulled, a Secret is missing, and the like."""
     RUNNING = "Running"
+    """All pods of at least one Job are ready, or have been."""
     RESTARTING = "Restarting"
+    """Pods are made again after a failure."""
     COMPLETE = "Complete"
+    """It ended well."""
     FAILED = "Failed"
+    """It ended, but not well."""
 
 
 class JobStatus(ApiModel):
@@ -88,12 +106,12 @@ class TrainerStatus(ApiModel):
 class TrainJobStatus(ApiModel):
     """How a TrainJob is doing."""
 
-    conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type"))] | None = None
-    """Created, Suspended, Complete and Failed, and what plugins add."""
-    jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name"))] | None = None
+    conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type", 32))] | None = None
+    """Created, Suspended, Pending, Restarting, Complete and Failed, and what plugins add."""
+    jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name", 100))] | None = None
     """How the child Jobs are doing."""
     state: Annotated[State, Field(strict=False)] | None = None
-    """The state in one word: Created, Suspended, Pending, Running, Restarting, Complete or Failed."""
+    """The state in one word: Blocked, Created, Suspended, Pending, Running, Restarting, Complete or Failed."""
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that this status was derived from."""
     trainer_status: TrainerStatus | None = None

@@ -22,6 +22,12 @@ MODEL_INITIALIZER = "model-initializer"
 MODEL_EXPORTER = "model-exporter"
 """Containers that fetch and export data; in the KEP they are in the replicated Jobs Initializer and Finalizer."""
 
+_CONTAINERS = {
+    "spec.datasetConfig": DATASET_INITIALIZER,
+    "spec.modelConfig.input": MODEL_INITIALIZER,
+    "spec.modelConfig.output": MODEL_EXPORTER,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Storage:
@@ -36,13 +42,8 @@ class Storage:
 
 def storages(train_job: TrainJob) -> Iterator[Storage]:
     """All places that a TrainJob names."""
-    spec = train_job.spec
-    if spec.dataset_config:
-        yield Storage("spec.datasetConfig", DATASET_INITIALIZER, spec.dataset_config)
-    if spec.model_config_ and spec.model_config_.input:
-        yield Storage("spec.modelConfig.input", MODEL_INITIALIZER, spec.model_config_.input)
-    if spec.model_config_ and spec.model_config_.output:
-        yield Storage("spec.modelConfig.output", MODEL_EXPORTER, spec.model_config_.output)
+    for path, settings in train_job.spec.storage_settings():
+        yield Storage(path, _CONTAINERS[path], settings)
 
 
 def apply_storage(info: RuntimeInfo, storage: Storage) -> None:

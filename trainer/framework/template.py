@@ -74,11 +74,8 @@ def _normalise_container(container: Object, path: str) -> None:
     if container.get("command"):
         container["command"] = split_command(container["command"], f"{path}.command")
     for variable in container.get("env") or []:
-        value = variable.get("value")
-        if isinstance(value, bool):
-            variable["value"] = str(value).lower()
-        elif isinstance(value, int | float):
-            variable["value"] = str(value)
+        if isinstance(variable.get("value"), int):
+            variable["value"] = str(variable["value"])
 
 
 def _lower_references(template: JobSetSpec) -> None:

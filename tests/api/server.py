@@ -1,0 +1,37 @@
+"""What an API server says to objects of our kinds, by the schemas and rules in the definitions alone."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import TYPE_CHECKING, Any
+
+from trainer.api.crds import crds
+from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
+from trainer.api.trainjob import TrainJob
+from trainer.devcluster.apiserver.structural import StructuralSchema
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+MODELS: dict[str, type[TrainJob | TrainingRuntime | ClusterTrainingRuntime]] = {
+    model.__name__: model for model in (TrainJob, TrainingRuntime, ClusterTrainingRuntime)
+}
+
+
+def admitted(obj: Object, old: Object | None = None) -> list[str]:
+    """Why a server with no webhooks refuses an object, one text for each reason; `old` is what it replaces."""
+    schema = schema_of(obj["kind"])
+    obj, old = copy.deepcopy(obj), copy.deepcopy(old)
+    pruned = schema.prune(obj)
+    schema.default(obj)
+    if old is not None:
+        schema.default(old)
+    return [f'{path}: unknown field "{path}"' for path in pruned] + list(map(str, schema.validate(obj, old)))
+
+
+@functools.cache
+def schema_of(kind: str) -> StructuralSchema:
+    """The schema of a kind, with its rules compiled."""
+    crd: Any = next(crd for crd in crds() if crd["spec"]["names"]["kind"] == kind)
+    return StructuralSchema.from_crd(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])

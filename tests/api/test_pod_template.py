@@ -1,0 +1,151 @@
+"""Pod templates: what a schema cannot say about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.api.pod_template import pod_template_errors
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+def template(metadata: Object | None = None, **spec: Any) -> Object:
+    """A pod template of one container."""
+    made: Object = {"spec": {"containers": [{"name": "a", "image": "i"}]} | spec}
+    return made if metadata is None else made | {"metadata": metadata}
+
+
+def container(**fields: Any) -> Object:
+    """A pod template of one container with these fields."""
+    return template(containers=[{"name": "a", "image": "i"} | fields])
+
+
+VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secretKeyRef"
+
+
+@pytest.mark.parametrize(
+    ("refused", "message"),
+    [
+        pytest.param({}, "t.spec: Required value", id="empty"),
+        pytest.param(template(contaners=[]), "t.spec.contaners: Unknown field: did you mean containers?", id="typo"),
+        pytest.param(
+            template(initContainers=[{"name": "a"}]),
+            't.spec.containers[0].name: Duplicate value: "a"',
+            id="name-of-an-init-container",
+        ),
+        pytest.param(
+            container(env=[{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}]),
+            "t.spec.containers[0].env[0].valueFrom: Invalid value: may not be specified when value is not empty",
+            id="two-values",
+        ),
+        pytest.param(
+            container(env=[{"name": "A", "valueFrom": {}}]),
+            "t.spec.containers[0].env[0].valueFrom: Invalid value: "
+            f"must have exactly one of {VALUE_SOURCES}; it has none",
+            id="no-source",
+        ),
+        pytest.param(
+            container(envFrom=[{"prefix": "P_"}]),
+            "t.spec.containers[0].envFrom[0]: Invalid value: "
+            "must have exactly one of configMapRef, secretRef; it has none",
+            id="env-from-nothing",
+        ),
+        pytest.param(
+            container(envFrom=[{"secretRef": {}}]),
+            "t.spec.containers[0].envFrom[0].secretRef.name: Required value",
+            id="env-from-nameless",
+        ),
+        pytest.param(
+            container(resources={"limits": {"cpu": 1}, "requests": {"cpu": "1500m"}}),
+            't.spec.containers[0].resources.requests[cpu]: Invalid value: "1500m": '
+            "must be less than or equal to cpu limit of 1",
+            id="request-above-limit",
+        ),
+        pytest.param(
+            container(resources={"limits": {"memory": "-1Gi"}}),
+            't.spec.containers[0].resources.limits[memory]: Invalid value: "-1Gi": must be greater than or equal to 0',
+            id="negative",
+        ),
+        pytest.param(
+            container(resources={"limits": {"nvidia.com/gpu": "500m"}}),
+            't.spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: "500m": '
+            "must be an integer: this resource has whole units only",
+            id="half-a-gpu",
+        ),
+        pytest.param(
+            container(resources={"limits": {"gpu": 1}}),
+            't.spec.containers[0].resources.limits[gpu]: Invalid value: "gpu": '
+            "must be a standard resource (cpu, memory ...) or have a domain: nvidia.com/gpu",
+            id="resource-name",
+        ),
+        pytest.param(
+            container(ports=[{"name": "p", "containerPort": 1}, {"name": "p", "containerPort": 2}]),
+            't.spec.containers[0].ports[1].name: Duplicate value: "p"',
+            id="port-name",
+        ),
+        pytest.param(
+            template({"labels": {"my team": "a"}}),
+            't.metadata.labels: Invalid value: "my team": '
+            "keys must be names of letters, digits, -, _ and ., such as team or example.com/team",
+            id="label-key",
+        ),
+        pytest.param(
+            template({"annotations": {"Example.com/a": ""}}),
+            't.metadata.annotations: Invalid value: "Example.com/a": '
+            "keys must be names of letters, digits, -, _ and ., such as team or example.com/team",
+            id="annotation-key",
+        ),
+        pytest.param(
+            template(nodeSelector={"a/b/c": "d"}),
+            't.spec.nodeSelector: Invalid value: "a/b/c": '
+            "keys must be names of letters, digits, -, _ and ., such as team or example.com/team",
+            id="node-selector-key",
+        ),
+        pytest.param(
+            template(volumes=[{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]),
+            't.spec.volumes[0]: Invalid value: "v": has more than one volume type: emptyDir, hostPath',
+            id="volume-of-two-types",
+        ),
+        pytest.param(
+            template(tolerations=[{"value": "v"}]),
+            "t.spec.tolerations[0].operator: Invalid value: null: must be Exists when key is empty",
+            id="toleration-without-key",
+        ),
+        pytest.param(
+            template(tolerations=[{"key": "k", "operator": "Exists", "value": "v"}]),
+            't.spec.tolerations[0].value: Invalid value: "v": must be empty when operator is Exists',
+            id="toleration-with-value",
+        ),
+        pytest.param(
+            template(tolerations=[{"key": "k", "tolerationSeconds": 5, "effect": "NoSchedule"}]),
+            't.spec.tolerations[0].effect: Invalid value: "NoSchedule": '
+            "must be NoExecute when tolerationSeconds is set",
+            id="toleration-seconds",
+        ),
+    ],
+)
+def test_refused(refused: Object, message: str) -> None:
+    """What the API server would say about pods of a template is said about the template."""
+    assert [str(error) for error in pod_template_errors(refused, "t")] == [message]
+
+
+@pytest.mark.parametrize(
+    "accepted",
+    [
+        pytest.param(template(), id="shortest"),
+        pytest.param(template(volumes=[{"name": "v"}]), id="a-volume-is-an-emptyDir-by-default"),
+        pytest.param(container(image=None, volumeMounts=[{"name": "later", "mountPath": "/m"}]), id="unfinished"),
+        pytest.param(container(resources={"limits": {"cpu": 2}, "requests": {"cpu": "2000m"}}), id="equal"),
+        pytest.param(container(resources={"limits": {"hugepages-2Mi": "4Mi", "ephemeral-storage": 1}}), id="standard"),
+        pytest.param(container(resources={"requests": {"nvidia.com/gpu": 2}}), id="gpu-request"),
+        pytest.param(container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}]), id="source"),
+        pytest.param(container(envFrom=[{"configMapRef": {"name": "c"}, "prefix": "P_"}]), id="env-from"),
+        pytest.param(template({"labels": {"example.com/a.b_c": ""}}), id="labels"),
+    ],
+)
+def test_accepted(accepted: Object) -> None:
+    """A template of a runtime need not be complete: TrainJobs add images, volumes and limits."""
+    assert pod_template_errors(accepted, "t") == []

@@ -1,0 +1,210 @@
+"""What may change, and when, as the rules in the definitions say it."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.api.samples import replicated_job, runtime, runtime_of, train_job
+from tests.api.server import admitted
+from trainer.api import rules
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+OVERRIDE = {
+    "targetJobs": [{"name": "node"}],
+    "containers": [{"name": "trainer", "env": [{"name": "A", "value": "1"}]}],
+    "nodeSelector": {"pool": "a"},
+}
+
+
+def stored(*, created: bool, suspend: bool = False, **spec: Any) -> Object:
+    """A TrainJob as the server has it."""
+    status = {
+        "conditions": [
+            {
+                "type": "Created",
+                "status": "True" if created else "False",
+                "reason": "JobsCreationSucceeded" if created else "JobsBuildFailed",
+                "message": "",
+                "lastTransitionTime": "2026-01-02T03:04:05Z",
+            }
+        ]
+    }
+    return train_job(suspend=suspend, **spec) | {"status": status}
+
+
+def changed(obj: Object, **spec: Any) -> Object:
+    """A copy with other fields of its spec; those that are None are gone."""
+    obj = copy.deepcopy(obj)
+    obj["spec"] = {name: value for name, value in (obj["spec"] | spec).items() if value is not None}
+    return obj
+
+
+@pytest.mark.parametrize("change", [{"trainer": {"numNodes": 3}}, {"trainer": None}, {"trainer": {"args": ["x"]}}])
+@pytest.mark.parametrize("suspend", [True, False])
+def test_what_jobs_were_made_of_stays(change: dict[str, Any], suspend: bool) -> None:
+    """A JobSet cannot take over another image, command or size, suspended or not, so the TrainJob cannot change."""
+    old = stored(created=True, suspend=suspend, trainer={"numNodes": 2})
+    assert admitted(changed(old, **change), old) == [f"spec.trainer: Forbidden: {rules.CREATED_IMMUTABLE}"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("trainer", {"numNodes": 3}),
+        ("datasetConfig", {"storageUri": "s3://b"}),
+        ("modelConfig", {"output": {"storageUri": "s3://b"}}),
+    ],
+)
+def test_adding_is_a_change(field: str, value: Object) -> None:
+    """A field that was absent when the Jobs were created cannot be added later."""
+    old = stored(created=True)
+    assert admitted(changed(old, **{field: value}), old) == [f"spec.{field}: Forbidden: {rules.CREATED_IMMUTABLE}"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trainer": {"numNodes": 3}},
+        {"datasetConfig": {"storageUri": "s3://b"}},
+        {"modelConfig": {}},
+        {"podSpecOverrides": [OVERRIDE]},
+        {"labels": {"a": "b"}},
+    ],
+)
+def test_a_job_that_could_not_be_built_can_be_corrected(change: dict[str, Any]) -> None:
+    """Until the Jobs exist everything but the immutable fields may change: that is how a build error heals."""
+    old = stored(created=False, trainer={"numNodes": 2})
+    assert admitted(changed(old, **change), old) == []
+    assert admitted(train_job(**change), train_job()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [pytest.param(True, True, id="suspended"), pytest.param(True, False, id="resumed"), (False, True)]
+)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"labels": {"queue": "b"}},
+        {"annotations": {"note": "b"}},
+        {"podSpecOverrides": [OVERRIDE | {"nodeSelector": {"pool": "b"}}]},
+        {"podSpecOverrides": [OVERRIDE | {"tolerations": [{"operator": "Exists"}]}]},
+        {"podSpecOverrides": [OVERRIDE, {"targetJobs": [{"name": "node"}], "nodeSelector": {"pool": "b"}}]},
+    ],
+)
+def test_a_queue_may_place_a_suspended_job(old: bool, new: bool, change: dict[str, Any]) -> None:
+    """What JobSet takes over while it is suspended may change, also in the update that suspends or resumes."""
+    before = stored(created=True, suspend=old, podSpecOverrides=[OVERRIDE], labels={"queue": "a"})
+    assert admitted(changed(before, suspend=new, **change), before) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("labels", {"queue": "b"}),
+        ("labels", None),
+        ("annotations", {"note": "b"}),
+        ("podSpecOverrides", [OVERRIDE] * 2),
+    ],
+)
+def test_a_running_job_stays_where_it_is(field: str, value: Any) -> None:
+    """Nothing of it may change while it runs."""
+    old = stored(created=True, podSpecOverrides=[OVERRIDE], labels={"queue": "a"})
+    assert admitted(changed(old, **{field: value}), old) == [f"spec.{field}: Forbidden: {rules.SUSPENDED_ONLY}"]
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        pytest.param(None, id="removed"),
+        pytest.param([OVERRIDE, OVERRIDE | {"containers": [{"name": "sidecar"}]}], id="added"),
+        pytest.param([OVERRIDE | {"targetJobs": [{"name": "other"}]}], id="target"),
+        pytest.param([OVERRIDE | {"containers": [{"name": "trainer"}]}], id="container"),
+        pytest.param([OVERRIDE | {"volumes": [{"name": "v", "emptyDir": {}}]}], id="volume"),
+        pytest.param([OVERRIDE | {"serviceAccountName": "admin"}], id="account"),
+        pytest.param([OVERRIDE | {"initContainers": [{"name": "init"}]}], id="init-container"),
+    ],
+)
+def test_a_queue_may_not_change_containers(overrides: Any) -> None:
+    """Only scheduling directives of overrides may change while the job is suspended."""
+    old = stored(created=True, suspend=True, podSpecOverrides=[OVERRIDE])
+    new = changed(old, podSpecOverrides=overrides)
+    assert admitted(new, old) == [f"spec.podSpecOverrides: Forbidden: {rules.OVERRIDES_IMMUTABLE}"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [pytest.param(None, 5, id="added"), pytest.param(5, None, id="removed"), (5, 6)]
+)
+def test_the_deadline_stays(old: int | None, new: int | None) -> None:
+    """It can be neither changed nor added nor removed."""
+    before = changed(train_job(), activeDeadlineSeconds=old)
+    after = changed(train_job(), activeDeadlineSeconds=new)
+    (refusal,) = admitted(after, before)
+    assert refusal.startswith("spec.activeDeadlineSeconds: Invalid value")
+    assert refusal.endswith(rules.DEADLINE_IMMUTABLE)
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "message"),
+    [
+        pytest.param({"runtimeRef": {"name": "b"}}, "spec.runtimeRef", rules.RUNTIME_REF_IMMUTABLE, id="runtime"),
+        pytest.param(
+            {"runtimeRef": {"name": "torch-distributed", "kind": "TrainingRuntime"}},
+            "spec.runtimeRef",
+            rules.RUNTIME_REF_IMMUTABLE,
+            id="kind",
+        ),
+        pytest.param(
+            {"managedBy": "kueue.x-k8s.io/multikueue"}, "spec.managedBy", rules.MANAGED_BY_IMMUTABLE, id="manager"
+        ),
+    ],
+)
+def test_references_stay(spec: Any, path: str, message: str) -> None:
+    """A job cannot move to another runtime or controller, not even before its Jobs exist."""
+    (refusal,) = admitted(train_job(**spec), train_job())
+    assert refusal.startswith(f"{path}: Invalid value")
+    assert refusal.endswith(message)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"suspend": True}, {"ttlSecondsAfterFinished": 5}, {}],
+    ids=["suspend", "time-to-live", "nothing"],
+)
+def test_what_always_may_change(change: Any) -> None:
+    """A running job can be suspended and given a time to live, and its metadata can change."""
+    old = stored(created=True, trainer={"numNodes": 2}, podSpecOverrides=[OVERRIDE])
+    new = changed(old, **change)
+    new["metadata"] = new["metadata"] | {"labels": {"a": "b"}, "finalizers": ["example.com/f"]}
+    assert admitted(new, old) == []
+
+
+@pytest.mark.parametrize("kind", ["TrainingRuntime", "ClusterTrainingRuntime"])
+@pytest.mark.parametrize(
+    "new",
+    [
+        pytest.param(runtime(mlPolicy={"torch": {}}), id="added"),
+        pytest.param(runtime_of(replicated_job(replicas=2)), id="changed"),
+    ],
+)
+def test_runtimes_are_immutable(kind: str, new: Object) -> None:
+    """The KEP wants a new version for each change, and the message says so."""
+    (refusal,) = admitted(new | {"kind": kind}, runtime(kind))
+    assert refusal == f"spec: Invalid value: {rules.RUNTIME_IMMUTABLE}"
+
+
+def test_metadata_of_runtimes_may_change() -> None:
+    """A runtime can be labelled as deprecated."""
+    new = runtime()
+    new["metadata"] |= {"labels": {"trainer.kubeflow.org/support": "deprecated"}}
+    assert admitted(new, runtime()) == []
+
+
+@pytest.mark.parametrize("name", ["Demo", "1demo", "demo-", "de.mo", "d" * 64])
+def test_names_are_host_names(name: str) -> None:
+    """The name of a TrainJob starts the host names of its pods."""
+    assert any("metadata.name must" in refusal for refusal in admitted(train_job(name)))

@@ -1,0 +1,95 @@
+"""What a schema cannot say about containers and the environment, mounts and resources in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.api.labels import is_qualified_name
+from trainer.kube.field_errors import OMITTED, duplicate, invalid, required
+from trainer.kube.quantity import parse_quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
+
+_STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+_HUGE_PAGES = "hugepages-"
+_NATIVE_DOMAIN = "kubernetes.io/"
+_VALUE_SOURCES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
+_ENV_SOURCES = ("configMapRef", "secretRef")
+
+
+def check_container(container: Object, path: str) -> Iterator[FieldError]:
+    """Refuse what would make the API server refuse a pod with this container; it fits its schema."""
+    yield from check_env(container.get("env"), f"{path}.env")
+    yield from check_env_from(container.get("envFrom"), f"{path}.envFrom")
+    yield from check_resources(container.get("resources"), f"{path}.resources")
+    yield from _check_port_names(container, path)
+
+
+def check_env(variables: list[Object] | None, path: str) -> Iterator[FieldError]:
+    """Refuse variables with two values, or with a source that says nothing."""
+    for index, variable in enumerate(variables or []):
+        source = variable.get("valueFrom")
+        if source is None:
+            continue
+        field = f"{path}[{index}].valueFrom"
+        if variable.get("value"):
+            yield invalid(field, OMITTED, "may not be specified when value is not empty")
+        yield from _check_one(source, _VALUE_SOURCES, field)
+
+
+def check_env_from(sources: list[Object] | None, path: str) -> Iterator[FieldError]:
+    """Refuse sources that are not exactly one ConfigMap or Secret with a name."""
+    for index, source in enumerate(sources or []):
+        yield from _check_one(source, _ENV_SOURCES, f"{path}[{index}]")
+        for name in _ENV_SOURCES:
+            reference = source.get(name)
+            if reference is not None and not reference.get("name"):
+                yield required(f"{path}[{index}].{name}.name")
+
+
+def check_resources(resources: Object | None, path: str) -> Iterator[FieldError]:
+    """Refuse negative amounts, parts of what comes in whole units, and requests above their limit."""
+    limits = (resources or {}).get("limits") or {}
+    for kind in ("limits", "requests"):
+        for name, amount in ((resources or {}).get(kind) or {}).items():
+            yield from _check_amount(name, amount, f"{path}.{kind}[{name}]")
+    for name, amount in ((resources or {}).get("requests") or {}).items():
+        if name in limits and parse_quantity(amount) > parse_quantity(limits[name]):
+            yield invalid(
+                f"{path}.requests[{name}]", amount, f"must be less than or equal to {name} limit of {limits[name]}"
+            )
+
+
+def _check_amount(name: str, amount: Any, path: str) -> Iterator[FieldError]:
+    if not is_qualified_name(name) or not (_is_standard(name) or "/" in name):
+        yield invalid(path, name, "must be a standard resource (cpu, memory ...) or have a domain: nvidia.com/gpu")
+        return
+    quantity = parse_quantity(amount)
+    if quantity < 0:
+        yield invalid(path, amount, "must be greater than or equal to 0")
+    elif not _is_standard(name) and quantity != quantity.to_integral_value():
+        yield invalid(path, amount, "must be an integer: this resource has whole units only")
+
+
+def _is_standard(name: str) -> bool:
+    return name in _STANDARD_RESOURCES or name.startswith((_HUGE_PAGES, _NATIVE_DOMAIN))
+
+
+def _check_one(source: Object, members: tuple[str, ...], path: str) -> Iterator[FieldError]:
+    present = [name for name in members if source.get(name) is not None]
+    if len(present) != 1:
+        given = " and ".join(present) or "none"
+        yield invalid(path, OMITTED, f"must have exactly one of {', '.join(members)}; it has {given}")
+
+
+def _check_port_names(container: Object, path: str) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, port in enumerate(container.get("ports") or []):
+        name = port.get("name")
+        if name and name in seen:
+            yield duplicate(f"{path}.ports[{index}].name", name)
+        seen.add(name)

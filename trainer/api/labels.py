@@ -1,0 +1,39 @@
+"""Keys of labels, annotations and node selectors, and names of resources: a name with an optional DNS prefix."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from trainer.kube.field_errors import invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.field_errors import FieldError
+
+_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
+_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+
+
+def is_qualified_name(key: str) -> bool:
+    """Whether Kubernetes accepts a text as key: up to 63 characters, perhaps after a DNS subdomain and a slash."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and not (len(prefix) <= 253 and _PREFIX.fullmatch(prefix)):
+        return False
+    return len(name) <= 63 and _NAME.fullmatch(name) is not None
+
+
+def check_keys(mapping: dict[str, Any] | None, path: str) -> Iterator[FieldError]:
+    """Refuse keys that labels, annotations and node selectors may not have; schemas judge only their values."""
+    for key in mapping or {}:
+        if not is_qualified_name(key):
+            yield invalid(
+                path, key, "keys must be names of letters, digits, -, _ and ., such as team or example.com/team"
+            )
+
+
+def check_metadata(metadata: dict[str, Any] | None, path: str) -> Iterator[FieldError]:
+    """Refuse keys of labels and annotations in metadata."""
+    for name in ("labels", "annotations"):
+        yield from check_keys((metadata or {}).get(name), f"{path}.{name}")

@@ -1,0 +1,32 @@
+"""Regular expressions in our schemas, and what they mean for people who do not read them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+HOST_LABEL: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+JOB_NAME: Final = "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"
+LABEL_VALUE: Final = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
+ENV_NAME: Final = "^[ -<>-~]+$"
+QUANTITY: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"
+    r"([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+NUMBER_OF_PROCESSES: Final = "^(auto|cpu|gpu|[1-9][0-9]*)$"
+STORAGE_URI: Final = "^([A-Za-z][A-Za-z0-9+.-]*://.+)?$"
+RULE_NAME: Final = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+ABSOLUTE_PATH: Final = "^/"
+
+WORDS: Final = {
+    DNS_LABEL: "must consist of lower-case letters, digits and -, and start and end with a letter or digit",
+    HOST_LABEL: "must consist of lower-case letters, digits and -, start with a letter and end with a letter or digit",
+    JOB_NAME: "must consist of letters, digits and -, and start and end with a letter or digit",
+    LABEL_VALUE: "must be a label value: letters, digits, -, _ and ., starting and ending with a letter or digit",
+    ENV_NAME: "must consist of printable ASCII characters other than =",
+    QUANTITY: "must be a quantity such as 2, 500m or 4Gi",
+    NUMBER_OF_PROCESSES: "must be auto, cpu, gpu or a positive integer",
+    STORAGE_URI: "must be a URI such as s3://bucket/path or hf://repository",
+    RULE_NAME: "must start with a letter, end with a letter, digit or _, and contain only these and the characters , :",
+    ABSOLUTE_PATH: "must be an absolute path",
+}

@@ -1,0 +1,119 @@
+"""Validation rules in the Common Expression Language (CEL) that the API server enforces, with or without webhooks.
+
+What they say is also checked where objects are read. Two things shape how they are written. A rule on an optional field
+is not evaluated when the field is added or removed, so rules about change stand on what is always there. And the API
+server estimates the cost of a rule before it accepts a definition: every list that a rule walks has a `maxItems`, and
+values are compared where they are, not as results of other expressions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+RULES: Final = "x-kubernetes-validations"
+
+RUNTIME_REF_IMMUTABLE: Final = "runtimeRef is immutable"
+MANAGED_BY_IMMUTABLE: Final = "managedBy is immutable"
+DEADLINE_IMMUTABLE: Final = "activeDeadlineSeconds is immutable"
+RUNTIME_IMMUTABLE: Final = (
+    "the spec of a runtime is immutable: make a new version under another name, and let new TrainJobs refer to it"
+)
+CREATED_IMMUTABLE: Final = "cannot be changed once the Jobs have been created: make a new TrainJob"
+SUSPENDED_ONLY: Final = "can only be changed while the TrainJob is suspended, once the Jobs have been created"
+OVERRIDES_IMMUTABLE: Final = (
+    "only nodeSelector and tolerations can be changed once the Jobs have been created: make a new TrainJob"
+)
+ONE_SOURCE: Final = "only one of torch, mpi, jax may be set"
+ELASTIC_NODES: Final = "numNodes must be left out when torch.elasticPolicy is set; use minNodes and maxNodes"
+ELASTIC_RANGE: Final = "minNodes must not be greater than maxNodes"
+ORDER_OR_DEPENDENCIES: Final = "startupPolicyOrder InOrder and dependsOn exclude each other"
+NAME_LENGTH: Final = "metadata.name must have at most 63 characters"
+NAME_FORM: Final = "metadata.name must start with a letter and consist of lower-case letters, digits and -"
+
+_CREATED: Final = (
+    "has(oldSelf.status) && has(oldSelf.status.conditions)"
+    " && oldSelf.status.conditions.exists(c, c.type == 'Created' && c.status == 'True')"
+)
+_SUSPENDED: Final = (
+    "((has(self.spec.suspend) && self.spec.suspend) || (has(oldSelf.spec.suspend) && oldSelf.spec.suspend))"
+)
+_FIXED_OVERRIDE_MEMBERS: Final = ("containers", "initContainers", "volumes", "serviceAccountName")
+
+
+def cel_rule(rule: str, message: str, *, field_path: str = "", reason: str = "") -> Object:
+    """One rule: `message` is the answer when `rule` is false; `field_path` is where, below the schema node."""
+    entry: Object = {"rule": rule, "message": message}
+    if field_path:
+        entry["fieldPath"] = field_path
+    if reason:
+        entry["reason"] = reason
+    return entry
+
+
+def cel_rules(*rules: Object) -> dict[str, Any]:
+    """Schema extension: rules of a schema node."""
+    return {RULES: list(rules)}
+
+
+def immutable(message: str) -> dict[str, Any]:
+    """Schema extension: a field that is always there and stays as it was."""
+    return cel_rules(cel_rule("self == oldSelf", message))
+
+
+def immutable_member(name: str, message: str) -> Object:
+    """A rule of the object around an optional field that may be neither changed nor added nor removed."""
+    return cel_rule(_same("self", "oldSelf", name), message, field_path=f".{name}")
+
+
+def train_job_rules() -> list[Object]:
+    """Rules of a whole TrainJob: its name, which starts host names (RFC 1035), and what may change when."""
+    return [
+        cel_rule("self.metadata.name.size() <= 63", NAME_LENGTH),
+        cel_rule("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
+        *(_fixed_once_created(name) for name in ("trainer", "datasetConfig", "modelConfig")),
+        *(_fixed_unless_suspended(name) for name in ("labels", "annotations", "podSpecOverrides")),
+        _fixed_overrides(),
+    ]
+
+
+def _fixed_once_created(name: str) -> Object:
+    unchanged = _same("self.spec", "oldSelf.spec", name)
+    return _forbidden(f"!({_CREATED}) || ({unchanged})", CREATED_IMMUTABLE, name)
+
+
+def _fixed_unless_suspended(name: str) -> Object:
+    """JobSet takes over changed labels, annotations and scheduling directives while it is suspended."""
+    unchanged = _same("self.spec", "oldSelf.spec", name)
+    return _forbidden(f"!({_CREATED}) || {_SUSPENDED} || ({unchanged})", SUSPENDED_ONLY, name)
+
+
+def _fixed_overrides() -> Object:
+    """Each override has its match among the old ones and the other way round: CEL has no loop over two lists.
+
+    Overrides of nothing but scheduling may come and go: queueing systems add them to a suspended TrainJob.
+    """
+    name = "podSpecOverrides"
+    same = " && ".join(
+        ["o.targetJobs == p.targetJobs", *(f"({_same('o', 'p', member)})" for member in _FIXED_OVERRIDE_MEMBERS)]
+    )
+    new, old = f"self.spec.{name}", f"oldSelf.spec.{name}"
+    unchanged = (
+        f"(!has({new}) || {new}.all(o, ({_only_scheduling('o')}) || (has({old}) && {old}.exists(p, {same}))))"
+        f" && (!has({old}) || {old}.all(p, ({_only_scheduling('p')}) || (has({new}) && {new}.exists(o, {same}))))"
+    )
+    return _forbidden(f"!({_CREATED}) || !{_SUSPENDED} || ({unchanged})", OVERRIDES_IMMUTABLE, name)
+
+
+def _only_scheduling(override: str) -> str:
+    return " && ".join(f"!has({override}.{member})" for member in _FIXED_OVERRIDE_MEMBERS)
+
+
+def _same(new: str, old: str, name: str) -> str:
+    return f"has({new}.{name}) == has({old}.{name}) && (!has({new}.{name}) || {new}.{name} == {old}.{name})"
+
+
+def _forbidden(rule: str, message: str, name: str) -> Object:
+    return cel_rule(rule, message, field_path=f".spec.{name}", reason="FieldValueForbidden")
