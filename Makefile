@@ -18,7 +18,7 @@ demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
 
 example-exists:
 	@test -f examples/$(EXAMPLE)/trainjob.yaml || \
-	  { echo "error: EXAMPLE=$(EXAMPLE): there is no such example; choose one of:" $$(ls examples) >&2; exit 2; }
+	  { echo "error: EXAMPLE=$(EXAMPLE): there is no such example; choose one of:" $$(cd examples && ls */trainjob.yaml | xargs dirname) >&2; exit 2; }
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n 2 tests

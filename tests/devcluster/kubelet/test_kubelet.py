@@ -178,6 +178,16 @@ async def test_unschedulable_pod(tmp_path: Path, spec: Object, resources: Object
         assert client.objects(EVENTS)[0]["reason"] == "FailedScheduling"
 
 
+async def test_advertised_resource(tmp_path: Path) -> None:
+    """A pod that waits for a resource is bound when the resource is advertised on the Node, as Kubernetes documents."""
+    client = FakeClient(unbound(make_pod("pod", shell("true", resources={"limits": {"nvidia.com/gpu": "2"}}))))
+    async with running(client, tmp_path):
+        await eventually(lambda: bool(client.objects(EVENTS)))
+        assert phase_of(client) != "Succeeded"
+        await client.patch(NODES, "laptop", {"status": {"capacity": {"nvidia.com/gpu": "2"}}}, subresource="status")
+        await eventually(lambda: phase_of(client) == "Succeeded")
+
+
 async def test_large_requests_are_scheduled(tmp_path: Path) -> None:
     """More CPU and memory than the machine has do not keep a pod from running."""
     resources = {"limits": {"cpu": "512", "memory": "4Ti"}}

@@ -27,6 +27,7 @@ async def make(tmp_path: Path, volume: Object) -> Volume:
     reader.add("ConfigMap", "config", data={"a": "1", "b": "2"}, binaryData={"c": base64.b64encode(b"\xff").decode()})
     reader.add("Secret", "secret", data={"token": base64.b64encode(b"hush").decode()})
     reader.add("PersistentVolumeClaim", "claim")
+    reader.add("PersistentVolumeClaim", "leaving", metadata={"deletionTimestamp": "2026-11-21T12:00:00Z"})
     pod = make_pod("pod", {"name": "main"}, volumes=[{"name": "v", **volume}])
     pod["metadata"]["labels"] = {"b": 'say "x"', "a": "1"}
     volumes = await VolumeBuilder(pod, PodDirectory(tmp_path, "uid"), FACTS, reader).build()
@@ -121,6 +122,11 @@ async def test_host_path(tmp_path: Path) -> None:
         ),
         pytest.param(
             {"persistentVolumeClaim": {"claimName": "no"}}, 'persistentvolumeclaim "no" not found', id="claim"
+        ),
+        pytest.param(
+            {"persistentVolumeClaim": {"claimName": "leaving"}},
+            'persistentvolumeclaim "leaving" is being deleted',
+            id="claim that is being deleted",
         ),
         pytest.param(
             {"configMap": {"name": "config", "items": [{"key": "a", "path": "../a"}]}}, "must be relative", id="escape"

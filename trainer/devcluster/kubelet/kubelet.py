@@ -8,6 +8,7 @@ import anyio
 import anyio.to_thread
 import structlog
 
+from trainer.devcluster.kubelet.claims import Claims
 from trainer.devcluster.kubelet.config_reader import ClientConfigReader
 from trainer.devcluster.kubelet.network.probe import open_pod_network
 from trainer.devcluster.kubelet.node import describe_machine, register_node
@@ -55,7 +56,8 @@ class Kubelet:
         self._started = anyio.Event()
         self._host: PodHost | None = None
         self._tasks: TaskGroup | None = None
-        self._scheduler = Scheduler(manager)
+        Scheduler(manager, options.node_name)
+        Claims(manager, options.data_dir)
         self._controller = Controller("kubelet", manager, self.reconcile).reconciles(PODS)
         manager.add(self.run, name="kubelet")
 
@@ -82,7 +84,6 @@ class Kubelet:
             self._host = self._make_host(chosen.network, machine)
             async with anyio.create_task_group() as self._tasks:
                 self._started.set()
-                self._scheduler.add_node(machine)
                 await anyio.sleep_forever()
 
     async def reconcile(self, key: ObjectKey) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio.to_thread
 
+from trainer.devcluster.kubelet.claims import claim_directory
 from trainer.devcluster.kubelet.config_reader import entries_of
 from trainer.devcluster.kubelet.downward import field_value, resource_value
 from trainer.devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer.devcluster.kubelet.pod_spec import container_named
-from trainer.kube.objects import namespace_of
+from trainer.kube.objects import is_being_deleted, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS
 
 if TYPE_CHECKING:
@@ -96,9 +97,12 @@ class VolumeBuilder:
 
     async def _claim(self, source: Mapping[str, Any]) -> Volume:
         name, namespace = source["claimName"], namespace_of(self.pod)
-        if await self.reader.read(PERSISTENT_VOLUME_CLAIMS, namespace, name) is None:
+        claim = await self.reader.read(PERSISTENT_VOLUME_CLAIMS, namespace, name)
+        if claim is None:
             raise VolumeError(f'persistentvolumeclaim "{name}" not found')
-        path = self.directory.data_dir / "claims" / namespace / name
+        if is_being_deleted(claim):
+            raise VolumeError(f'persistentvolumeclaim "{name}" is being deleted')
+        path = claim_directory(self.directory.data_dir, namespace, name)
         await anyio.to_thread.run_sync(lambda: path.mkdir(parents=True, exist_ok=True))
         return Volume(path, owned=True, read_only=bool(source.get("readOnly")))
 

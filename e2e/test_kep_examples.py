@@ -1,0 +1,272 @@
+"""Every example of KEP-2170 runs to the state that the KEP implies, all of them at the same time.
+
+torchrun is the real one; the training scripts and the images of the fine-tuning are stand-ins (see `kep_examples`).
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from e2e import kep_examples
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.cluster import Cluster
+
+pytestmark = pytest.mark.timeout(300)
+
+PATIENCE = 240.0
+"""Seconds; everything runs at once, so the first test waits for most of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What torchrun starts."""
+
+    nodes: int
+    processes: int
+    """On each node; 0: as many as the node has CPUs."""
+    arguments: str = ""
+
+
+TORCH = {
+    "torch-ddp": Training(nodes=5, processes=2),
+    "torch-test": Training(nodes=2, processes=5, arguments="num-epochs=5"),
+    "torch-simple": Training(nodes=1, processes=1),
+    "torch-distributed-single-worker": Training(nodes=1, processes=5),
+    "pytorch-distributed": Training(nodes=2, processes=0),
+    "pytorch-simple": Training(nodes=2, processes=1),
+}
+
+ALPACA = {"STORAGE_URI": "hf://tatsu-lab/alpaca"}
+LLAMA = {"STORAGE_URI": "hf://meta-llama/Llama-2-7b"}
+TRANSFORMER = {"TRANSFORMER_TYPE": "AutoModelForCausalLM"}
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuning:
+    """What reaches the trainer through the volumes, and where the exporter sends the result."""
+
+    dataset: dict[str, str]
+    model: dict[str, str]
+    export: str = ""
+
+
+FINE_TUNING = {
+    "torch-tune-llama-7b": FineTuning(ALPACA, LLAMA | TRANSFORMER),
+    "torch-tune-gemma-7b": FineTuning(ALPACA, {"STORAGE_URI": "hf://google/gemma-7b"} | TRANSFORMER),
+    "dataset-config": FineTuning(
+        {"STORAGE_URI": "s3://datasets/yelp-review", "ENDPOINT_URL": "s3.custom.com"}, LLAMA | TRANSFORMER
+    ),
+    "input-model": FineTuning(ALPACA, {"STORAGE_URI": "hf://bert-base-cased"} | TRANSFORMER),
+    "output-model": FineTuning(ALPACA, LLAMA, export="s3://trained-model"),
+    "tune-llama-with-yelp": FineTuning(
+        {"STORAGE_URI": "s3://dataset/custom-dataset/yelp-review", "SPLIT": "train[:5000]"},
+        LLAMA,
+        export="s3://trained-model",
+    ),
+}
+
+REFUSED = {
+    "coscheduling": "spec.podGroupPolicy.coscheduling: no plugin of this controller manager serves it",
+    "deepspeed": "spec.mlPolicy.mpi: no plugin of this controller manager serves it",
+    "torch-distributed-elastic": "spec.mlPolicy.torch.elasticPolicy: elastic training is not supported yet",
+}
+"""Examples of what no plugin builds yet, with the message that says so."""
+
+
+@pytest.fixture(scope="module")
+def namespaces(session_cluster: Cluster) -> Iterator[dict[str, Cluster]]:
+    """A namespace for each example that runs, in which it has been applied."""
+    if session_cluster.is_local and not session_cluster.pod_network.startswith("netns"):
+        pytest.skip(f"pods share one network on this machine ({session_cluster.pod_network})")
+    kep_examples.advertise_gpus(session_cluster)
+    run = uuid.uuid4().hex[:6]
+    found = {
+        example: replace(session_cluster, namespace=f"kep-{number}-{run}")
+        for number, example in enumerate([*FINE_TUNING, *TORCH])
+    }
+    objects = [obj for example, cluster in found.items() for obj in kep_examples.with_stand_ins(cluster, example)]
+    names = [cluster.namespace for cluster in found.values()]
+    runtimes = [obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterTrainingRuntime"]
+    try:
+        session_cluster.apply(*(namespace(name) for name in names))
+        session_cluster.apply(*objects)
+        yield found
+    finally:
+        session_cluster.kubectl("delete", "namespace", *names, "--ignore-not-found", "--timeout=80s")
+        session_cluster.kubectl("delete", "clustertrainingruntime", *runtimes, "--ignore-not-found")
+
+
+def test_no_example_is_forgotten() -> None:
+    """The tables of this module have every file."""
+    files = {path.stem for path in kep_examples.EXAMPLES.glob("*.yaml")}
+    assert {*FINE_TUNING, *TORCH, *REFUSED} == files
+
+
+@pytest.mark.parametrize("example", TORCH)
+def test_torch(namespaces: dict[str, Cluster], example: str) -> None:
+    """torchrun starts the processes of the KEP on the nodes of the KEP, with ranks over all of them."""
+    cluster, training = namespaces[example], TORCH[example]
+    complete(cluster, example)
+
+    nodes = [logs_of(pod, cluster) for pod in pods_of(cluster, "node")]
+
+    processes = training.processes or len(nodes[0])
+    world = training.nodes * processes
+    assert len(nodes) == training.nodes
+    for node, lines in enumerate(nodes):
+        ranks = range(node * processes, (node + 1) * processes)
+        assert set(lines) == {f"rank {rank} of {world} on node {node} {training.arguments}".strip() for rank in ranks}
+
+
+def test_overrides(namespaces: dict[str, Cluster]) -> None:
+    """The sidecar gets its identity; the processes of both nodes write into the volume of the user."""
+    cluster = namespaces["pytorch-distributed"]
+    complete(cluster, "pytorch-distributed")
+
+    pods = pods_of(cluster, "node")
+
+    for pod in pods:
+        assert logs_of(pod, cluster, "user-identity") == ["training as user 123"]
+    written = look_into(cluster, "user-123-volume")
+    assert written == {f"rank-{rank}" for rank in range(sum(len(logs_of(pod, cluster)) for pod in pods))}
+
+
+@pytest.mark.parametrize("example", FINE_TUNING)
+def test_fine_tuning(namespaces: dict[str, Cluster], example: str) -> None:
+    """The trainer finds what both initializers have completed; the exporter finds what the trainer has completed."""
+    cluster, expected = namespaces[example], FINE_TUNING[example]
+    complete(cluster, example)
+
+    (initializer,), (node,) = pods_of(cluster, "initializer"), pods_of(cluster, "node")
+    assert report_of(initializer, cluster, "dataset-initializer") == {"fetched": expected.dataset}
+    assert report_of(initializer, cluster, "model-initializer") == {"fetched": expected.model}
+    trained = {"dataset": expected.dataset, "model": expected.model, "lora": 8, "rank": "0"}
+    assert report_of(node, cluster, "trainer") == {"trained": trained}
+    assert ended(initializer) <= started(node)
+    if not expected.export:
+        assert pods_of(cluster, "finalizer") == []
+        return
+    (finalizer,) = pods_of(cluster, "finalizer")
+    exported = {"to": expected.export, "adapters": trained}
+    assert report_of(finalizer, cluster, "model-exporter") == {"exported": exported}
+    assert ended(node) <= started(finalizer)
+
+
+@pytest.mark.parametrize("example", FINE_TUNING)
+def test_steps_of_fine_tuning(namespaces: dict[str, Cluster], example: str) -> None:
+    """Each step is a replicated Job of its own that succeeds once, and its claims are bound."""
+    cluster = namespaces[example]
+    job = complete(cluster, example)
+
+    steps = ["initializer", "node"] + (["finalizer"] if FINE_TUNING[example].export else [])
+    counts = {status["name"]: status["succeeded"] for status in job["status"]["jobsStatus"]}
+    assert counts == dict.fromkeys(steps, 1)
+    claims = cluster.list("pvc")
+    assert len(claims) == len(steps)
+    assert {claim["status"]["phase"] for claim in claims} == {"Bound"}
+
+
+@pytest.mark.parametrize("example", REFUSED)
+def test_refused(cluster: Cluster, example: str) -> None:
+    """What no plugin builds is not started without it: who applies it, or looks at it, learns the field to change."""
+    name, objects = kep_examples.job_name(example), kep_examples.with_stand_ins(cluster, example)
+    runtime = next(obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterTrainingRuntime")
+    try:
+        applied = cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects), check=False)
+        if applied.returncode != 0:
+            assert "admission webhook" in applied.stderr
+            assert REFUSED[example] in applied.stderr
+        else:
+            condition = until(lambda: condition_of(cluster, name, "Created"), f"TrainJob {name} was looked at")
+            assert (condition["status"], condition["reason"]) == ("False", "JobsBuildFailed")
+            assert REFUSED[example] in condition["message"]
+        assert cluster.list("jobset") == []
+    finally:
+        cluster.kubectl("delete", "clustertrainingruntime", runtime, "--ignore-not-found")
+
+
+def condition_of(cluster: Cluster, name: str, kind: str) -> dict[str, Any] | None:
+    """A condition of a TrainJob; None as long as there is none."""
+    job = cluster.get("trainjob", name) or {}
+    conditions = (job.get("status") or {}).get("conditions") or []
+    return next((item for item in conditions if item["type"] == kind), None)
+
+
+def namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def complete(cluster: Cluster, example: str) -> dict[str, Any]:
+    """The TrainJob of an example, once it has ended; it must be Complete."""
+    name = kep_examples.job_name(example)
+    if cluster.wait_for_state(name, "Complete", "Failed", timeout=PATIENCE) == "Failed":
+        raise AssertionError(cluster.kubectl("describe", "trainjob,pod").stdout)
+    job = cluster.get("trainjob", name)
+    assert job is not None
+    return job
+
+
+def pods_of(cluster: Cluster, replicated_job: str) -> list[dict[str, Any]]:
+    """The pods of a replicated Job, by rank."""
+    selector = f"jobset.sigs.k8s.io/replicatedjob-name={replicated_job}"
+    pods = json.loads(cluster.kubectl("get", "pods", "-l", selector, "-o", "json").stdout)["items"]
+    return sorted(pods, key=lambda pod: int(pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"]))
+
+
+def logs_of(pod: dict[str, Any], cluster: Cluster, container: str = "trainer") -> list[str]:
+    """What the scripts in a container have printed, without what torchrun says itself."""
+    text = cluster.kubectl("logs", pod["metadata"]["name"], "-c", container).stdout
+    return [line for line in text.splitlines() if line.startswith(("rank ", "training ", "{"))]
+
+
+def started(pod: dict[str, Any]) -> str:
+    """When the first container of a pod began; the stand-ins before it take longer than these times are coarse."""
+    return min(str(status["state"]["terminated"]["startedAt"]) for status in pod["status"]["containerStatuses"])
+
+
+def ended(pod: dict[str, Any]) -> str:
+    """When the last container of a pod ended."""
+    return max(str(status["state"]["terminated"]["finishedAt"]) for status in pod["status"]["containerStatuses"])
+
+
+def report_of(pod: dict[str, Any], cluster: Cluster, container: str) -> dict[str, Any]:
+    """The report of a stand-in, which has had what it needs from the start: it was not restarted."""
+    statuses = {status["name"]: status for status in pod["status"]["containerStatuses"]}
+    assert statuses[container]["restartCount"] == 0, f"{container} started too early"
+    (line,) = logs_of(pod, cluster, container)
+    report: dict[str, Any] = json.loads(line)
+    return report
+
+
+def look_into(cluster: Cluster, claim: str) -> set[str]:
+    """The files in a claim, seen by a pod that mounts it."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "look"},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [
+                {
+                    "name": "look",
+                    "image": kep_examples.TORCH_IMAGE,
+                    "command": ["ls", "/volume"],
+                    "volumeMounts": [{"name": "volume", "mountPath": "/volume"}],
+                }
+            ],
+            "volumes": [{"name": "volume", "persistentVolumeClaim": {"claimName": claim}}],
+        },
+    }
+    cluster.apply(pod)
+    cluster.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/look", "--timeout=60s")
+    return set(cluster.kubectl("logs", "look").stdout.split())

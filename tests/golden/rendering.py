@@ -1,0 +1,32 @@
+"""The examples, and what their TrainJobs become: the text that `trainer render` prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trainer.cli.documents import DocumentError, place, read_documents
+from trainer.cli.kubernetes_yaml import join
+from trainer.cli.render import render_documents
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXPECTED = Path(__file__).parent / "expected"
+
+
+def examples() -> list[Path]:
+    """All files with TrainJobs, relative to the folder of the examples."""
+    return sorted(path.relative_to(EXAMPLES) for path in EXAMPLES.rglob("*.yaml"))
+
+
+def expected(example: Path) -> Path:
+    """Where the objects of an example are kept: `kep-2170/torch-ddp.yaml`, `jax-digits/trainjob.yaml`."""
+    return EXPECTED / example
+
+
+def render(example: Path) -> str:
+    """The objects as YAML; for an example that is refused, a comment that says why."""
+    documents = place(read_documents(str(EXAMPLES / example)), namespace=None, default="default")
+    try:
+        rendered = render_documents(documents)
+    except DocumentError as error:
+        return "".join(f"# {error.subject} is refused: {problem}\n" for problem in error.errors)
+    return join(result.to_yaml() for result in rendered)
