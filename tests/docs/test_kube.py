@@ -1,24 +1,28 @@
-"""The page about `trainer.kube` and the controller that it shows."""
+"""The page about `trainer.kube`, and the controller and the webhook that it shows."""
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import re
+import ssl
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import anyio
+import yaml
 
-from trainer.kube import Manager
-from trainer.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES
+from trainer.kube import Manager, WebhookServerOptions
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.testing import FakeClient, eventually, settle
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def load_example() -> Any:
-    """The module of the example."""
-    spec = importlib.util.spec_from_file_location("team_info", DOCS / "team_info.py")
+def load_example(name: str = "team_info") -> Any:
+    """The module of an example."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -76,3 +80,61 @@ async def test_example_mends_and_follows() -> None:
         await eventually(lambda: client.find(CONFIG_MAPS, "team-info", "c") is None, within=5)
         tasks.cancel_scope.cancel()
     assert [obj["metadata"]["namespace"] for obj in client.objects(CONFIG_MAPS)] == ["a"]
+
+
+def test_page_shows_the_webhook_as_it_is() -> None:
+    """What readers copy is what is tested."""
+    example = (DOCS / "team_names.py").read_text()
+    assert blocks()[2] == example
+    assert len(example.splitlines()) <= 50
+
+
+async def test_webhook_is_trusted_and_decides() -> None:
+    """With the page's configuration and the CA bundle in it, an API server gets answers by the name of the Service."""
+    [manifest] = re.findall(r"```yaml\n(.*?)```", (DOCS / "kube.md").read_text(), re.DOTALL)
+    client = FakeClient(yaml.safe_load(manifest))
+    manager = Manager(client)
+    server = load_example("team_names").add_webhook(manager, WebhookServerOptions(host="127.0.0.1", port=0))
+
+    def webhook() -> dict[str, Any]:
+        found = client.find(VALIDATING_WEBHOOK_CONFIGURATIONS, "team-names")
+        assert found is not None
+        [webhook] = found["webhooks"]
+        assert "caBundle" in webhook["clientConfig"]
+        return dict(webhook["clientConfig"])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await server.wait_for_start()
+        trusted = await eventually(webhook, within=5)
+        refused, warned, allowed = [
+            await ask(server.address[1], trusted, namespace("a", **labels))
+            for labels in ({"team": "green"}, {}, {"team": "blue"})
+        ]
+        tasks.cancel_scope.cancel()
+    text = 'metadata.labels.team: Unsupported value: "green": supported values: "blue", "red"'
+    assert (refused["allowed"], refused["status"]["message"]) == (False, text)
+    assert warned["warnings"] == ["without the label team nobody looks after this namespace"]
+    assert allowed == {"uid": "1", "allowed": True}
+
+
+async def ask(port: int, trusted: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:
+    """What the webhook of a client configuration answers to the creation of a namespace."""
+    service = trusted["service"]
+    context = ssl.create_default_context(cadata=base64.b64decode(trusted["caBundle"]).decode())
+    request = {
+        "uid": "1",
+        "operation": "CREATE",
+        "kind": {"version": "v1", "kind": "Namespace"},
+        "resource": {"version": "v1", "resource": "namespaces"},
+        "object": obj,
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    name = f"{service['name']}.{service['namespace']}.svc"
+    url = f"https://127.0.0.1:{port}{service['path']}?timeout=5s"
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(url, json=review, ssl=context, server_hostname=name) as answer,
+    ):
+        response: dict[str, Any] = (await answer.json())["response"]
+        return response

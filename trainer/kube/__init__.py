@@ -45,13 +45,23 @@ from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.selectors import FieldSelector, LabelSelector
+from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest, AdmissionResponse, Operation
+from trainer.kube.webhook.ca_injection import CaInjector
+from trainer.kube.webhook.certificates import FileCertificates
+from trainer.kube.webhook.rotation import CertificateRotator, RotationOptions, service_names
+from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 __all__ = [
     "EVERYTHING",
+    "AdmissionHandler",
+    "AdmissionRequest",
+    "AdmissionResponse",
     "ApiError",
+    "CaInjector",
     "Cache",
     "CacheSyncError",
     "CachedObject",
+    "CertificateRotator",
     "Client",
     "Clock",
     "ConfigurationError",
@@ -62,6 +72,7 @@ __all__ = [
     "EventSender",
     "EventType",
     "FieldSelector",
+    "FileCertificates",
     "Group",
     "Handler",
     "HttpClient",
@@ -80,6 +91,7 @@ __all__ = [
     "ObjectKey",
     "ObjectList",
     "ObjectMeta",
+    "Operation",
     "OwnerReference",
     "PatchType",
     "Propagation",
@@ -87,14 +99,18 @@ __all__ = [
     "Registration",
     "Resource",
     "Result",
+    "RotationOptions",
     "Selection",
     "SystemClock",
     "TerminalError",
     "TransportError",
     "WatchEvent",
     "WatchOptions",
+    "WebhookServer",
+    "WebhookServerOptions",
     "WorkQueue",
     "configure_logging",
     "connect",
     "run_until_signal",
+    "service_names",
 ]

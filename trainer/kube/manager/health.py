@@ -11,8 +11,6 @@ but a client may take as long as it likes to send them: aiohttp has no limit for
 
 from __future__ import annotations
 
-import errno
-import socket
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,6 +20,7 @@ import structlog
 from aiohttp import web
 
 from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.manager.listening import listen_everywhere
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -184,7 +183,7 @@ class HealthServer:
     def _site(self, runner: web.AppRunner) -> web.BaseSite:
         if self._host:
             return web.TCPSite(runner, self._host, self._port)
-        return web.SockSite(runner, _listen_everywhere(self._port))
+        return web.SockSite(runner, listen_everywhere(self._port))
 
     def _route(self, application: web.Application, checks: HealthChecks) -> None:
         async def all_checks(request: web.Request) -> web.Response:
@@ -208,16 +207,6 @@ class HealthServer:
         accept = request.headers.get("Accept", "")
         body, content_type = await anyio.to_thread.run_sync(self._exposition.render, accept)
         return web.Response(body=body, headers={"Content-Type": content_type})
-
-
-def _listen_everywhere(port: int) -> socket.socket:
-    """One socket for IPv6 and IPv4; for IPv4 alone where the machine has no other."""
-    try:
-        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            raise
-        return socket.create_server(("", port))
 
 
 def _text(status: int, text: str) -> web.Response:

@@ -3,9 +3,9 @@
 Each room of `trainer.kube` has a module here with its series. A group of series is a class that takes the registry;
 `Metrics.series` makes one instance of it per registry, since Prometheus refuses a name that is registered twice.
 
-Of controller-runtime's series these are missing: `controller_runtime_webhook_*`, `controller_runtime_conversion_*` and
-`certwatcher_*`, as there is no webhook server here, and `go_*`. The certificates that this package does watch, those
-for the API server, are in `trainer_kube_tls_reloads_total`. Names of our own begin with `trainer_kube_`.
+Of controller-runtime's series these are missing: `controller_runtime_conversion_*`, as there are no conversion webhooks
+here, and `go_*`. `certwatcher_*` is about the files of a webhook server; the certificates with which this process shows
+itself to the API server are in `trainer_kube_tls_reloads_total`. Names of our own begin with `trainer_kube_`.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def _load(options: TlsOptions, certificate: ClientCertificate | None, present: _
         material = _Material(ca, chain, _read(options, options.key, "client-key"))
     if present is not None and material == present.material:
         return present
-    return _Loaded(material, _context(options, material), _expiry(material.chain))
+    return _Loaded(material, _context(options, material), expiry_of(material.chain))
 
 
 def _read(options: TlsOptions, source: Path | bytes | None, name: str) -> bytes | None:
@@ -206,9 +206,21 @@ def _load_ca(options: TlsOptions, context: ssl.SSLContext, ca: bytes) -> None:
 
 
 def _load_pair(options: TlsOptions, context: ssl.SSLContext, chain: bytes, key: bytes) -> None:
-    subject = f"client-certificate{_path(options.certificate)} and client-key{_path(options.key)}"
+    try:
+        load_pair(context, chain, key)
+    except ValueError as error:
+        subject = f"client-certificate{_path(options.certificate)} and client-key{_path(options.key)}"
+        raise ConfigurationError(f"{options.origin}: {subject} {error}") from error
+
+
+def load_pair(context: ssl.SSLContext, chain: bytes, key: bytes) -> None:
+    """Have a context show this certificate, given as PEM; blocks.
+
+    Raises:
+        ValueError: they cannot be used; the text says why, with the two of them as its subject.
+    """
     # OpenSSL reads only files; this one is readable by us alone and gone before the call returns.
-    with tempfile.NamedTemporaryFile(prefix="client-") as file:
+    with tempfile.NamedTemporaryFile(prefix="tls-") as file:
         file.write(chain + b"\n" + key)
         file.flush()
         try:
@@ -219,15 +231,15 @@ def _load_pair(options: TlsOptions, context: ssl.SSLContext, chain: bytes, key: 
             problem = (
                 "do not belong together" if reason == "KEY_VALUES_MISMATCH" else "are not a PEM certificate and PEM key"
             )
-            raise ConfigurationError(f"{options.origin}: {subject} {problem} (encrypted keys do not work)") from error
+            raise ValueError(f"{problem} (encrypted keys do not work)") from error
 
 
 def _path(source: Path | bytes | None) -> str:
     return f" {source}" if isinstance(source, Path) else ""
 
 
-def _expiry(chain: bytes | None) -> datetime | None:
-    """End of the validity of the first certificate, which is the client's own."""
+def expiry_of(chain: bytes | None) -> datetime | None:
+    """End of the validity of the first certificate, which is the one that is shown; None without one."""
     if chain is None:
         return None
     from cryptography import x509  # noqa: PLC0415 - slow

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trainer.kube.objects import Object
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
 
 
 def json_patch(old: Object, new: Object) -> list[Object]:
@@ -28,9 +29,7 @@ def _compare(old: Any, new: Any, path: str, operations: list[Object]) -> None:
 
 
 def _compare_objects(old: Object, new: Object, path: str, operations: list[Object]) -> None:
-    for name in old:
-        if name not in new:
-            operations.append({"op": "remove", "path": f"{path}/{_escaped(name)}"})
+    operations += [{"op": "remove", "path": f"{path}/{_escaped(name)}"} for name in old if name not in new]
     for name, value in new.items():
         member = f"{path}/{_escaped(name)}"
         if name in old:
@@ -51,9 +50,7 @@ def _compare_lists(old: list[Any], new: list[Any], path: str, operations: list[O
         _compare(old[index], new[index], f"{path}/{index}", operations)
     # From the back, so that the indexes of those still to be removed stay what they are.
     operations += [{"op": "remove", "path": f"{path}/{index}"} for index in reversed(range(paired, old_end))]
-    operations += [
-        {"op": "add", "path": f"{path}/{index}", "value": new[index]} for index in range(paired, new_end)
-    ]
+    operations += [{"op": "add", "path": f"{path}/{index}", "value": new[index]} for index in range(paired, new_end)]
 
 
 def _is_same(old: Any, new: Any) -> bool:

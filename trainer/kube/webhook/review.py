@@ -7,16 +7,19 @@ Unknown fields are left alone, since newer API servers add some.
 from __future__ import annotations
 
 import base64
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import Object
+from trainer.kube.field_errors import not_supported, required
 from trainer.kube.resource import Resource
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.json_patch import json_patch
 from trainer.kube.webhook.warning_texts import shortened
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -94,11 +97,11 @@ class AdmissionReview:
         old_object = _decode(_objects, raw.old_object, "request.oldObject")
         operation = _operation(raw.operation)
         if not raw.uid:
-            raise ReviewError("request.uid: Required value")
+            raise ReviewError(str(required("request.uid")))
         if object_ is None and operation in _NEEDS_OBJECT:
-            raise ReviewError(f"request.object: Required value: {operation} has an object")
+            raise ReviewError(str(required("request.object", f"{operation} has an object")))
         if old_object is None and operation in _NEEDS_OLD_OBJECT:
-            raise ReviewError(f"request.oldObject: Required value: {operation} has an old object")
+            raise ReviewError(str(required("request.oldObject", f"{operation} has an old object")))
         request = AdmissionRequest(
             uid=raw.uid,
             operation=operation,
@@ -173,14 +176,12 @@ def _request_of(body: bytes) -> msgspec.Raw:
         raise ReviewError("the request has no body: send an AdmissionReview as JSON")
     envelope = _decode(_envelopes, body, "")
     if envelope.kind != KIND:
-        raise ReviewError(f"kind: Unsupported value: {envelope.kind!r}: must be {KIND}")
+        raise ReviewError(str(not_supported("kind", envelope.kind, [KIND])))
     if envelope.api_version != API_VERSION:
-        raise ReviewError(
-            f"apiVersion: Unsupported value: {envelope.api_version!r}: must be {API_VERSION}; "
-            "set admissionReviewVersions of the webhook to [v1]"
-        )
+        problem = not_supported("apiVersion", envelope.api_version, [API_VERSION])
+        raise ReviewError(f"{problem}; set admissionReviewVersions of the webhook to [v1]")
     if envelope.request == _NULL:
-        raise ReviewError("request: Required value")
+        raise ReviewError(str(required("request")))
     return envelope.request
 
 
@@ -202,8 +203,7 @@ def _operation(text: str) -> Operation:
     try:
         return Operation(text)
     except ValueError as error:
-        known = ", ".join(Operation)
-        raise ReviewError(f"request.operation: Unsupported value: {text!r}: supported values: {known}") from error
+        raise ReviewError(str(not_supported("request.operation", text, map(str, Operation)))) from error
 
 
 def _resource(raw: _Request) -> Resource:

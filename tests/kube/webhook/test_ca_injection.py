@@ -1,0 +1,295 @@
+"""CA bundles in webhook configurations."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import anyio
+import pytest
+from structlog.testing import capture_logs
+
+from tests.kube.webhook.serving import OPTIONS, PATH, review_of
+from trainer.kube import Manager, ManagerOptions
+from trainer.kube.errors import KubeError
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+)
+from trainer.kube.testing import FakeClient, eventually, settle, statuses
+from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
+from trainer.kube.webhook.ca_injection import FIELD_MANAGER, CaInjector
+from trainer.kube.webhook.certificates import CaBundle
+from trainer.kube.webhook.rotation import CertificateRotator, service_names
+from trainer.kube.webhook.server import WebhookServer
+
+if TYPE_CHECKING:
+    from tests.kube.conftest import Background
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer.kube.testing import ManualClock
+    from trainer.kube.webhook.certificates import Use
+
+VALIDATING, MUTATING, CRDS = (
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+)
+
+
+class Source:
+    """A source whose bundle the test sets; another replica may have stored a newer one."""
+
+    def __init__(self, pem: bytes = b"ours") -> None:
+        self.ca = CaBundle()
+        self.problem = ""
+        self.newer = b""
+        self.refreshed = 0
+        self.ca.set(pem)
+
+    async def run(self, use: Use) -> None:
+        await anyio.sleep_forever()
+
+    async def refresh(self) -> None:
+        self.refreshed += 1
+        if self.newer:
+            self.ca.set(self.newer)
+
+
+def configuration(resource: Resource, *bundles: bytes | None, name: str = "w", **labels: str) -> Object:
+    """A webhook configuration with a webhook for each bundle."""
+    webhooks = [
+        {
+            "name": f"w{index}.example.com",
+            "clientConfig": {"service": {"name": "s", "namespace": "n", "path": PATH}}
+            | ({} if bundle is None else {"caBundle": encoded(bundle)}),
+        }
+        for index, bundle in enumerate(bundles)
+    ]
+    metadata = {"name": name, "labels": labels}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, "webhooks": webhooks}
+
+
+def encoded(bundle: bytes) -> str:
+    return base64.b64encode(bundle).decode()
+
+
+def bundles(client: FakeClient, resource: Resource = VALIDATING, name: str = "w") -> list[bytes]:
+    found = client.find(resource, name)
+    assert found is not None
+    return [base64.b64decode(webhook["clientConfig"].get("caBundle", "")) for webhook in found["webhooks"]]
+
+
+@pytest.fixture
+def client(clock: ManualClock) -> FakeClient:
+    return FakeClient(clock=clock)
+
+
+def start(client: FakeClient, clock: ManualClock, background: Background, source: Source, **names: Any) -> CaInjector:
+    """An injector in a manager that runs."""
+    manager = Manager(client, clock=clock, options=ManagerOptions(loop_lag=None))
+    injector = CaInjector(manager, source, **(names or {"validating": ["w"]}))
+    background(manager.run())
+    return injector
+
+
+async def test_bundle_gets_into_every_webhook(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """Of both kinds, where it is missing or another; nothing else changes, and nothing else is looked at."""
+    client.add(configuration(VALIDATING, None, b"other", b"ours"))
+    client.add(configuration(MUTATING, None))
+    client.add(configuration(VALIDATING, None, name="theirs"))
+    injector = start(client, clock, background, Source(), validating=["w"], mutating=["w"])
+    await injector.wait_for_injection()
+    assert bundles(client) == [b"ours"] * 3
+    assert bundles(client, MUTATING) == [b"ours"]
+    assert bundles(client, VALIDATING, "theirs") == [b""]
+    [patch, _] = client.requests_of("patch")
+    assert patch.field_manager == FIELD_MANAGER
+    assert [operation["path"] for operation in patch.body] == [
+        "/metadata/resourceVersion",
+        "/webhooks/0/clientConfig/caBundle",
+        "/webhooks/1/clientConfig/caBundle",
+    ]
+    await injector.check()
+    selections = {str(request.selection) for request in client.requests_of("list", "watch")}
+    assert selections == {"fields=metadata.name=w"}
+
+
+async def test_nothing_is_written_without_need(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """A configuration that has the bundle is left alone, also when something else in it changes."""
+    client.add(configuration(VALIDATING, b"ours"))
+    source = Source()
+    await start(client, clock, background, source).wait_for_injection()
+    client.add(configuration(VALIDATING, b"ours", changed="yes"))
+    await settle()
+    assert client.requests_of("patch") == []
+    assert source.refreshed == 0
+
+
+async def test_bundle_is_kept_there(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """Somebody who applies the configuration anew, without a bundle, finds it back at once."""
+    client.add(configuration(VALIDATING, None))
+    await start(client, clock, background, Source()).wait_for_injection()
+    client.add(configuration(VALIDATING, None, None, applied="again"))
+    await eventually(lambda: bundles(client) == [b"ours", b"ours"], clock=clock, within=2)
+
+
+async def test_new_bundle_is_written(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """As soon as the source has it; as long as it has none, nothing is written, and the check tells why."""
+    client.add(configuration(VALIDATING, None))
+    source = Source(b"")
+    source.problem = "the Secret is not there"
+    injector = start(client, clock, background, source)
+    await settle()
+    with pytest.raises(KubeError, match="CA bundle for ValidatingWebhookConfiguration w is not known: the Secret is"):
+        await injector.check()
+    assert client.requests_of("patch") == []
+    source.ca.set(b"one")
+    await eventually(lambda: bundles(client) == [b"one"], clock=clock, within=2)
+    source.ca.set(b"two")
+    await eventually(lambda: bundles(client) == [b"two"], clock=clock, within=2)
+
+
+async def test_bundle_of_another_replica_is_not_undone(
+    client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """Who finds another bundle looks at the Secret first: it may have been renewed."""
+    client.add(configuration(VALIDATING, b"newer"))
+    source = Source()
+    source.newer = b"newer"
+    await start(client, clock, background, source).wait_for_injection()
+    assert (source.refreshed, client.requests_of("patch")) == (1, [])
+    assert bundles(client) == [b"newer"]
+
+
+async def test_missing_configuration_is_waited_for(
+    client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """It is said once; when it comes, or comes again, it gets the bundle."""
+    with capture_logs() as logs:
+        injector = start(client, clock, background, Source())
+        await clock.advance(3600)
+        with pytest.raises(KubeError, match="ValidatingWebhookConfiguration w does not exist; it is waited for"):
+            await injector.check()
+    assert [entry["reason"] for entry in logs if entry["event"].startswith("could not inject")] == [
+        "ValidatingWebhookConfiguration w does not exist; it is waited for"
+    ]
+    for _ in range(2):
+        client.add(configuration(VALIDATING, None))
+        await eventually(lambda: bundles(client) == [b"ours"], clock=clock, within=2)
+        client.remove(VALIDATING, "w")
+        await settle()
+
+
+async def test_other_order_is_noticed(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """A write that was made for another state of the configuration is refused, and made anew without a complaint."""
+    client.add(configuration(VALIDATING, None))
+    hold = client.faults.hold(verb="patch")
+    with capture_logs() as logs:
+        start(client, clock, background, Source())
+        await eventually(lambda: bool(hold.waiting), clock=clock, within=2)
+        client.add(configuration(VALIDATING, b"ours", None))
+        hold.release()
+        await eventually(lambda: bundles(client) == [b"ours", b"ours"], clock=clock, within=5)
+    assert [entry for entry in logs if entry["log_level"] == "warning"] == []
+
+
+async def test_failures_are_told_and_retried(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """With the rights that are missing; once, and others get their bundle meanwhile."""
+    client.add(configuration(VALIDATING, None))
+    client.add(configuration(MUTATING, None))
+    forbidden = statuses.failure(403, "Forbidden", "w is forbidden")
+    fault = client.faults.fail(forbidden, times=None, verb="patch", resource=VALIDATING)
+    with capture_logs() as logs:
+        injector = start(client, clock, background, Source(), validating=["w"], mutating=["w"])
+        await eventually(lambda: bundles(client, MUTATING) == [b"ours"], clock=clock, within=2)
+        await clock.advance(30)
+        reason = (
+            "ValidatingWebhookConfiguration w: w is forbidden; "
+            "grant get, list, watch and patch on ValidatingWebhookConfiguration w"
+        )
+        with pytest.raises(KubeError) as raised:
+            await injector.check()
+        assert str(raised.value) == reason
+        fault.end()
+        await eventually(lambda: bundles(client) == [b"ours"], clock=clock, within=60)
+    assert [entry["reason"] for entry in logs if entry["log_level"] == "warning"] == [reason]
+    await injector.check()
+
+
+async def test_two_replicas_agree(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """Both write; one comes second, sees that it is done, and that is that."""
+    client.add(configuration(VALIDATING, None))
+    peers = [client.peer(), client.peer()]
+    holds = [peer.faults.hold(verb="patch") for peer in peers]
+    for peer in peers:
+        start(peer, clock, background, Source())
+    await eventually(lambda: all(hold.waiting for hold in holds), clock=clock, within=2)
+    for hold in holds:
+        hold.release()
+    await clock.advance(60)
+    assert bundles(client) == [b"ours"]
+    assert sorted(len(peer.requests_of("patch")) for peer in peers) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("conversion", "expected"),
+    [
+        pytest.param({"strategy": "None"}, None, id="none"),
+        pytest.param({"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://w"}}}, b"ours", id="webhook"),
+    ],
+)
+async def test_definitions_with_conversion(
+    client: FakeClient, clock: ManualClock, background: Background, conversion: Object, expected: bytes | None
+) -> None:
+    """A CustomResourceDefinition has one webhook, or none."""
+    metadata = {"name": "widgets.example.com"}
+    spec = {"conversion": conversion}
+    client.add({"apiVersion": CRDS.api_version, "kind": CRDS.kind, "metadata": metadata, "spec": spec})
+    injector = start(client, clock, background, Source(), definitions=["widgets.example.com"])
+    await injector.wait_for_injection()
+    found = client.find(CRDS, "widgets.example.com")
+    assert found is not None
+    written = found["spec"]["conversion"].get("webhook", {}).get("clientConfig", {}).get("caBundle")
+    assert written == (None if expected is None else encoded(expected))
+
+
+async def test_whole_chain(client: FakeClient) -> None:
+    """What an API server knows from the configuration is enough to trust the server by the name of its Service."""
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        return AdmissionResponse.allow([f"looked at {request.name}"])
+
+    client.add(configuration(VALIDATING, None))
+    manager = Manager(client, options=ManagerOptions(loop_lag=None))
+    certificates = CertificateRotator(
+        manager.api_reader, ObjectKey("system", "certificates"), dns_names=service_names("webhook", "system")
+    )
+    server = WebhookServer(manager, certificates=certificates, options=OPTIONS)
+    server.register(PATH, "w0.example.com", handler)
+    injector = CaInjector(manager, certificates, validating=["w"])
+    running = asyncio.create_task(manager.run())
+    with anyio.fail_after(20):
+        await server.wait_for_start()
+        await injector.wait_for_injection()
+    [bundle] = bundles(client)
+    context = ssl.create_default_context(cadata=bundle.decode())
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(
+            f"https://127.0.0.1:{server.address[1]}{PATH}?timeout=5s",
+            json=review_of(),
+            ssl=context,
+            server_hostname="webhook.system.svc",
+        ) as answer,
+    ):
+        response = (await answer.json())["response"]
+    assert response == {"uid": "705ab4f5", "allowed": True, "warnings": ["looked at w"]}
+    manager.stop()
+    await running

@@ -1,0 +1,588 @@
+"""The webhook server, over TLS on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import json
+import socket
+import ssl
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import anyio
+import anyio.lowlevel
+import msgspec
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from tests.kube.webhook.serving import (
+    AUTHORITY,
+    NAME,
+    OPTIONS,
+    PATH,
+    GivenCertificates,
+    client_context,
+    review_of,
+    serving,
+)
+from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions
+from trainer.kube.errors import ConfigurationError, KubeError, TransportError
+from trainer.kube.field_errors import invalid, required
+from trainer.kube.resource import LEASES
+from trainer.kube.testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
+from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
+from trainer.kube.webhook.certificates import ServingCertificate
+from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.kube.conftest import Background
+    from trainer.kube.webhook.admission import AdmissionHandler
+
+
+async def allow(request: AdmissionRequest) -> AdmissionResponse:
+    return AdmissionResponse.allow()
+
+
+@pytest.mark.parametrize(
+    ("response", "code", "message"),
+    [
+        pytest.param(AdmissionResponse.allow(["careful"]), None, None, id="allow"),
+        pytest.param(
+            AdmissionResponse.deny([required("spec.a"), invalid("spec.b", 1, "must be 2")]),
+            422,
+            "[spec.a: Required value, spec.b: Invalid value: 1: must be 2]",
+            id="deny",
+        ),
+        pytest.param(AdmissionResponse.fail(403, "Forbidden", "no"), 403, "no", id="forbid"),
+    ],
+)
+async def test_handler_decides(response: AdmissionResponse, code: int | None, message: str | None) -> None:
+    """Its answer is that of the server, with the uid of the request."""
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        assert (request.username, request.operation) == ("jane", "UPDATE")
+        return response
+
+    async with serving(handler) as webhook:
+        answer = await webhook.review("UPDATE")
+        assert (answer["uid"], answer["allowed"]) == ("705ab4f5", response.allowed)
+        status = answer.get("status", {})
+        assert (status.get("code"), status.get("message")) == (code, message)
+        assert answer.get("warnings", []) == list(response.warnings)
+        assert webhook.sample("requests_total", webhook=PATH, code="200") == 1
+
+
+async def test_handler_mutates() -> None:
+    """The difference is the patch."""
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        assert request.object is not None
+        return AdmissionResponse.mutate(request.object | {"spec": {"a": 1}})
+
+    async with serving(handler) as webhook:
+        answer = await webhook.review()
+    assert json.loads(base64.b64decode(answer["patch"])) == [{"op": "add", "path": "/spec/a", "value": 1}]
+
+
+async def raise_mistake(request: AdmissionRequest) -> AdmissionResponse:
+    structlog.get_logger().info("looking")
+    raise KeyError("the secret")
+
+
+async def raise_no_answer(request: AdmissionRequest) -> AdmissionResponse:
+    raise TransportError("connection refused: nothing listens there")
+
+
+async def cancel_itself(request: AdmissionRequest) -> AdmissionResponse:
+    raise asyncio.CancelledError
+
+
+async def answer_nonsense(request: AdmissionRequest) -> Any:
+    return None
+
+
+async def mutate_into_nonsense(request: AdmissionRequest) -> AdmissionResponse:
+    return AdmissionResponse.mutate({"spec": object()})
+
+
+@pytest.mark.parametrize(
+    ("handler", "panics", "text"),
+    [
+        pytest.param(raise_mistake, 1, "its log has the reason under request_id 705ab4f5", id="mistake"),
+        pytest.param(raise_no_answer, 0, "could not decide: connection refused", id="no-answer"),
+        pytest.param(cancel_itself, 1, "its log has the reason", id="cancelled-from-within"),
+        pytest.param(answer_nonsense, 1, "its log has the reason", id="no-response"),
+        pytest.param(mutate_into_nonsense, 1, "its log has the reason", id="no-json"),
+    ],
+)
+async def test_handler_that_fails_closes_the_door(handler: AdmissionHandler, panics: int, text: str) -> None:
+    """The request is refused with 500 and a text without details of the code, and counted; the server goes on."""
+    async with serving(handler) as webhook:
+        for _ in range(2):
+            answer = await webhook.review()
+            assert not answer["allowed"]
+            status = answer["status"]
+            assert (status["code"], status["reason"]) == (500, "InternalError")
+            assert text in status["message"]
+            assert "the secret" not in str(answer)
+            assert "Traceback" not in str(answer)
+        assert webhook.sample("panics_total") == 2 * panics
+        assert webhook.sample("requests_total", webhook=PATH, code="500") == 2
+
+
+async def test_log_tells_which_request() -> None:
+    """Events of a handler, those of its own code included, carry what identifies the request, and only those do."""
+    captured = structlog.testing.LogCapture()
+    structlog.configure(processors=[structlog.contextvars.merge_contextvars, captured])
+    async with serving(raise_mistake) as webhook:
+        await webhook.review(subResource="scale")
+    looking, failed = (entry for entry in captured.entries if entry["event"] in {"looking", "webhook failed"})
+    for entry in (looking, failed):
+        assert entry["webhook"] == NAME
+        assert entry["request_id"] == "705ab4f5"
+        assert (entry["namespace"], entry["name"], entry["user"]) == ("ns", "w", "jane")
+        assert (entry["operation"], entry["resource"]) == ("CREATE", "widgets.example.com/scale")
+    assert isinstance(failed["exc_info"], KeyError)
+    assert all("request_id" not in entry for entry in captured.entries if entry not in (looking, failed))
+
+
+async def test_slow_handler_is_refused_in_time(clock: ManualClock) -> None:
+    """The answer comes half a second before the API server would give up, and the handler is cancelled."""
+    cancelled = anyio.Event()
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+        raise AssertionError
+
+    async with serving(handler, clock=clock) as webhook:
+        asking = asyncio.create_task(webhook.review(query="?timeout=5s"))
+        await eventually(lambda: 4.5 in clock.sleeping, within=5)
+        assert webhook.sample("requests_in_flight", webhook=PATH) == 1
+        await clock.advance(4.4)
+        assert not cancelled.is_set()
+        await clock.advance(0.1)
+        status = (await asking)["status"]
+        assert (status["code"], status["reason"]) == (504, "Timeout")
+        assert status["message"] == "webhook validate.example.com did not decide within 4.5 s"
+        assert cancelled.is_set()
+        assert webhook.sample("requests_total", webhook=PATH, code="504") == 1
+        assert webhook.sample("requests_in_flight", webhook=PATH) == 0
+        assert webhook.sample("latency_seconds_sum", webhook=PATH) == 4.5
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "code", "message"),
+    [
+        pytest.param(b"", {}, 400, "the request has no body: send an AdmissionReview as JSON", id="empty"),
+        pytest.param(b"{", {}, 400, "the body is not JSON: Input data was truncated", id="no-json"),
+        pytest.param(review_of(uid=""), {}, 400, "request.uid: Required value", id="no-uid"),
+        pytest.param(review_of(), {"path": "/other"}, 404, "there is no webhook at /other", id="path"),
+        pytest.param(
+            review_of(),
+            {"content_type": "application/yaml"},
+            415,
+            "Content-Type is 'application/yaml': send an AdmissionReview as application/json",
+            id="content-type",
+        ),
+        pytest.param(b"x" * 70_000, {}, 413, "the body has more than 65536 bytes (max_body_bytes)", id="large"),
+    ],
+)
+async def test_nonsense_is_answered_with_the_reason(
+    body: object, options: dict[str, str], code: int, message: str
+) -> None:
+    """An HTTP error with a Status that says what to mend; the next request is answered as ever."""
+    async with serving(allow, max_body_bytes=65536) as webhook:
+        status, answer = await webhook.post(body, **options)
+        assert (status, answer["code"], answer["message"]) == (code, code, message)
+        assert answer["kind"] == "Status"
+        if "path" not in options:
+            assert webhook.sample("requests_total", webhook=PATH, code=str(code)) == 1
+        assert (await webhook.review())["allowed"]
+
+
+async def test_only_post_is_answered() -> None:
+    """Others are told what is allowed."""
+    async with serving(allow) as webhook, webhook.session.get(f"https://127.0.0.1:{webhook.port}{PATH}") as answer:
+        assert (answer.status, answer.headers["Allow"]) == (405, "POST")
+
+
+async def test_endless_body_is_refused() -> None:
+    """A body whose size is not announced is read up to the limit and no further."""
+
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield b"x" * 10_000
+
+    async with serving(allow, max_body_bytes=65536) as webhook:
+        url = f"https://127.0.0.1:{webhook.port}{PATH}"
+        headers = {"Content-Type": "application/json"}
+        async with webhook.session.post(url, data=endless(), headers=headers) as answer:
+            assert answer.status == 413
+        assert (await webhook.review())["allowed"]
+
+
+async def test_compressed_body_is_not_unpacked() -> None:
+    """API servers send none, and one of some kilobytes could become gigabytes."""
+    async with serving(allow) as webhook:
+        url = f"https://127.0.0.1:{webhook.port}{PATH}"
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        body = gzip.compress(msgspec.json.encode(review_of()))
+        async with webhook.session.post(url, data=body, headers=headers) as answer:
+            assert answer.status == 400
+            assert "the body is not JSON" in (await answer.json())["message"]
+
+
+class Peer:
+    """A connection on which a test sends what it likes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self._writer = writer
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, port: int) -> AsyncIterator[Peer]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client_context())
+        try:
+            yield cls(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def begin(self, length: int) -> None:
+        """Send the head of a request and a part of its body."""
+        head = f"POST {PATH} HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        await self.send(head.encode() + b"{")
+
+
+async def test_slow_body_is_given_up(clock: ManualClock) -> None:
+    """A peer that does not send what it has announced is told so, and its connection ends."""
+    async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port) as peer:
+        await peer.begin(1000)
+        await eventually(lambda: 10 in clock.sleeping, within=5)
+        await clock.advance(10)
+        assert (await peer.reader.readline()).startswith(b"HTTP/1.1 408 ")
+        assert await peer.reader.readuntil(b"the body did not arrive within 10 s")
+        assert (await webhook.review())["allowed"]
+
+
+async def test_peer_that_goes_away_does_no_harm() -> None:
+    """What it has begun is forgotten."""
+    async with serving(allow) as webhook:
+        async with Peer.connected(webhook.port) as peer:
+            await peer.begin(1000)
+            await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 1, within=5)
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 0, within=5)
+        assert (await webhook.review())["allowed"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"GET / HTTP/9.9\r\n\r\n", id="version"),
+        pytest.param(b"\x00\x01\x02\r\n\r\n", id="bytes"),
+        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nContent-Length: x\r\n\r\n", id="length"),
+        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nX: " + b"x" * 70_000 + b"\r\n\r\n", id="header"),
+    ],
+)
+async def test_malformed_http_is_refused(data: bytes) -> None:
+    """With 400, at most a line in the log without a traceback, and no harm to others."""
+    with capture_logs() as logs:
+        async with serving(allow) as webhook:
+            async with Peer.connected(webhook.port) as peer:
+                await peer.send(data)
+                assert b" 400 " in await peer.reader.readline()
+            assert (await webhook.review())["allowed"]
+    told = [entry for entry in logs if "exc_info" in entry or entry["log_level"] in {"warning", "error"}]
+    assert [entry["event"] for entry in told] in ([], ["could not read webhook request"])
+
+
+async def test_silent_connection_is_closed() -> None:
+    """Who connects and does not send a request is not waited for for ever."""
+    async with serving(allow, idle_timeout=0.05) as webhook, Peer.connected(webhook.port) as peer:
+        await peer.send(b"POST /validate HTTP/1.1\r\nHost:")
+        with anyio.fail_after(10):
+            assert await peer.reader.read() == b""
+
+
+async def test_requests_wait_for_their_turn(clock: ManualClock) -> None:
+    """No more than `max_concurrent` are answered at a time; who waits for too long is told why."""
+    go_on = anyio.Event()
+    entered = 0
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        nonlocal entered
+        entered += 1
+        await go_on.wait()
+        return AdmissionResponse.allow()
+
+    async with serving(handler, clock=clock, max_concurrent=2) as webhook:
+        first = [asyncio.create_task(webhook.review(query="?timeout=30s")) for _ in range(2)]
+        await eventually(lambda: entered == 2, within=5)
+        impatient = asyncio.create_task(webhook.post(review_of(), query="?timeout=1s"))
+        patient = asyncio.create_task(webhook.review(query="?timeout=30s"))
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 4, within=5)
+        await clock.advance(1)
+        code, answer = await impatient
+        assert (code, answer["message"]) == (503, "2 requests are being answered (max_concurrent)")
+        go_on.set()
+        assert all(response["allowed"] for response in [*await asyncio.gather(*first), await patient])
+
+
+async def test_stop_lets_requests_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New connections are refused at once, idle ones closed; the request under way gets its answer, however late."""
+    monkeypatch.setattr("trainer.kube.webhook.server._ANSWERS", 0.001)
+    go_on, asked = anyio.Event(), anyio.Event()
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        if request.name == "quick":
+            return AdmissionResponse.allow()
+        asked.set()
+        await go_on.wait()
+        return AdmissionResponse.allow()
+
+    async with serving(handler) as webhook:
+        await webhook.review(name="quick")
+        asking = asyncio.create_task(webhook.review())
+        await asked.wait()
+        webhook.server.stop()
+        with pytest.raises(KubeError, match="is stopping"):
+            await webhook.server.check()
+        with anyio.fail_after(5):
+            while await _accepts(webhook.port):
+                await anyio.lowlevel.checkpoint()
+        for _ in range(20):
+            await settle()
+        assert not asking.done()
+        go_on.set()
+        assert (await asking)["allowed"]
+
+
+async def _accepts(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionError:
+        return False
+    writer.close()
+    return True
+
+
+async def test_hurried_stop_ends_requests() -> None:
+    """What does not finish within the grace period of the manager is broken off."""
+    asked = anyio.Event()
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        asked.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with no_stray_tasks(), serving(handler) as webhook:
+        asking = asyncio.create_task(webhook.review())
+        await asked.wait()
+        webhook.manager.stop()
+        webhook.manager.stop()
+        with pytest.raises(aiohttp.ClientError):
+            await asking
+
+
+async def test_new_certificate_is_shown_to_new_connections() -> None:
+    """The server goes on listening, and connections that are open go on."""
+    certificates = GivenCertificates("127.0.0.1")
+    async with serving(allow, certificates=certificates) as webhook:
+        await webhook.review()
+        before = await _shown(webhook.port)
+        assert before == await _shown(webhook.port)
+        pair = AUTHORITY.issue("new", "127.0.0.1")
+        assert certificates.use is not None
+        await certificates.use(ServingCertificate(pair.chain, pair.key))
+        assert await _shown(webhook.port) == ssl.PEM_cert_to_DER_cert(pair.chain.decode())
+        with pytest.raises(ConfigurationError, match="do not belong together"):
+            await certificates.use(ServingCertificate(pair.chain, AUTHORITY.issue("other").key))
+        assert await _shown(webhook.port) == ssl.PEM_cert_to_DER_cert(pair.chain.decode())
+        assert (await webhook.review())["allowed"]
+
+
+async def _shown(port: int, host: str | None = None) -> bytes:
+    """The certificate that the server shows, with or without a name in the handshake."""
+    context = client_context()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=host or "127.0.0.1")
+    certificate: bytes = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    await reader.read()
+    return certificate
+
+
+async def test_old_tls_is_refused() -> None:
+    """Nothing below 1.2."""
+    async with serving(allow) as webhook:
+        context = client_context()
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            context.maximum_version = version
+            await (await _connect(webhook.port, context)).wait_closed()
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+            context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+        with pytest.raises((ConnectionError, ssl.SSLError)):
+            await _connect(webhook.port, context)
+
+
+async def _connect(port: int, context: ssl.SSLContext) -> asyncio.StreamWriter:
+    _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    writer.close()
+    return writer
+
+
+async def test_served_by_a_name() -> None:
+    """A client that sends the name of the Service is shown the certificate as well."""
+    name = "webhook.system.svc"
+    async with serving(allow, certificates=GivenCertificates(name, "127.0.0.1")) as webhook:
+        assert await _shown(webhook.port, name)
+
+
+async def test_ready_while_it_listens_with_a_valid_certificate(background: Background) -> None:
+    """Before there is a certificate the check tells why, and when it expires as well; nobody leads meanwhile."""
+    clock = ManualClock(datetime.now(UTC))
+    lease = LeaderElectionOptions(name="l", namespace="ns")
+    client = FakeClient(clock=clock)
+    client.faults.fail(TransportError("down"), times=None, resource=LEASES)
+    manager = Manager(client, clock=clock, options=ManagerOptions(loop_lag=None, leader_election=lease))
+    certificates = GivenCertificates()
+    server = WebhookServer(manager, certificates=certificates, options=OPTIONS)
+    running = background(manager.run())
+    await settle()
+    with pytest.raises(KubeError, match="has not started yet: nobody has made a certificate"):
+        await server.check()
+    pair = AUTHORITY.issue("w", "127.0.0.1", lifetime=timedelta(seconds=60))
+    assert certificates.use is not None
+    await certificates.use(ServingCertificate(pair.chain, pair.key))
+    await server.wait_for_start()
+    await server.check()
+    assert not manager.is_leader
+    await clock.advance(90)
+    with pytest.raises(KubeError, match=r"certificate has expired on .* nobody has made a certificate"):
+        await server.check()
+    manager.stop()
+    await running
+
+
+async def test_without_certificate_the_manager_ends(clock: ManualClock, background: Background) -> None:
+    """After two minutes, with what was missing."""
+    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
+    WebhookServer(manager, certificates=GivenCertificates(), options=OPTIONS)
+
+    async def run() -> str:
+        with pytest.raises(ConfigurationError) as raised:
+            await manager.run()
+        return str(raised.value)
+
+    running = background(run())
+    await clock.advance(119)
+    assert not running.done()
+    await clock.advance(2)
+    assert await running == "no serving certificate within 120 s: nobody has made a certificate yet"
+
+
+async def test_stop_while_waiting_for_a_certificate(clock: ManualClock, background: Background) -> None:
+    """A server that never had a certificate stops like any other."""
+    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
+    WebhookServer(manager, certificates=GivenCertificates(), options=OPTIONS)
+    running = background(manager.run())
+    await settle()
+    manager.stop()
+    await running
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", ""])
+async def test_taken_port_ends_the_manager(host: str) -> None:
+    """The error names the address and what to do."""
+    with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as taken:
+        port = taken.getsockname()[1]
+        manager = Manager(FakeClient(), options=ManagerOptions(loop_lag=None))
+        options = replace(OPTIONS, host=host, port=port)
+        WebhookServer(manager, certificates=GivenCertificates("127.0.0.1"), options=options)
+        where = host or "all addresses"
+        with pytest.raises(ConfigurationError, match=f"on {where}, port {port}: .*in use; choose another"):
+            await manager.run()
+
+
+async def test_all_addresses() -> None:
+    """Without a host it listens on every address."""
+    async with serving(allow, host="") as webhook:
+        assert (await webhook.review())["allowed"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        pytest.param("validate", "begins with /", id="relative"),
+        pytest.param("/validate?x=1", "has no query", id="query"),
+        pytest.param(PATH, "there are two webhooks at '/validate'", id="taken"),
+    ],
+)
+async def test_paths_are_checked(path: str, message: str) -> None:
+    """At registration, and not when somebody asks."""
+    async with serving(allow) as webhook:
+        with pytest.raises(ValueError, match=message):
+            webhook.server.register(path, "w", allow)
+
+
+async def test_webhook_may_come_later() -> None:
+    """Registered while the server runs, it is answered."""
+    async with serving(allow) as webhook:
+        webhook.server.register("/later", "later", allow)
+        code, _ = await webhook.post(review_of(), path="/later")
+        assert code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({"port": 70000}, "port must be from 0 to 65535, got 70000", id="port"),
+        pytest.param({"max_body_bytes": 0}, "max_body_bytes must be more than 0, got 0", id="size"),
+        pytest.param({"max_concurrent": -1}, "max_concurrent must be more than 0, got -1", id="concurrency"),
+        pytest.param({"request_timeout": 0}, "request_timeout must be more than 0, got 0", id="timeout"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The field is named."""
+    with pytest.raises(ValueError, match=message):
+        WebhookServerOptions(**options)
+
+
+async def test_series_are_there_from_the_start() -> None:
+    """With value 0, so that the first increase is seen."""
+    async with serving(allow) as webhook:
+        for code in ("200", "500"):
+            assert webhook.sample("requests_total", webhook=PATH, code=code) == 0
+        assert webhook.sample("panics_total") == 0
+        assert webhook.sample("requests_in_flight", webhook=PATH) == 0
+        assert webhook.sample("latency_seconds_count", webhook=PATH) == 0
+
+
+async def test_many_at_once() -> None:
+    """Requests on many connections get each its own answer."""
+
+    async def handler(request: AdmissionRequest) -> AdmissionResponse:
+        await anyio.lowlevel.checkpoint()
+        return AdmissionResponse.allow([request.name])
+
+    async with serving(handler, max_concurrent=5) as webhook:
+        answers = await asyncio.gather(*(webhook.review(name=f"w{number}") for number in range(50)))
+    assert [answer["warnings"] for answer in answers] == [[f"w{number}"] for number in range(50)]

@@ -1,0 +1,246 @@
+"""CA injection: keeps the CA bundle of a certificate source in webhook configurations, so that API servers trust it.
+
+Needed: get, list, watch and patch on the configurations, by their names. Each one is watched, so that a bundle that
+somebody has applied away is back at once. All replicas do this, without leadership, and find most of the time that
+another has done it. Who sees a difference first asks the source for news: the bundle of another replica may be newer.
+
+The caBundle of *all* webhooks in a configuration is written, as they are all taken to lead to this server, and of a
+CustomResourceDefinition that of its conversion webhook.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from trainer.kube.backoff import Backoff
+from trainer.kube.cache.cache import Cache
+from trainer.kube.client import PatchType
+from trainer.kube.errors import ConflictError, ForbiddenError, InvalidError, KubeError
+from trainer.kube.manager.supervisor import Group
+from trainer.kube.objects import ObjectKey, resource_version_of
+from trainer.kube.resource import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+)
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object
+    from trainer.kube.webhook.certificates import CertificateSource
+
+log = structlog.get_logger(__name__)
+
+FIELD_MANAGER = "ca-injector"
+"""Owner of the fields that are written here."""
+
+_BACKOFF = Backoff(initial=1, maximum=60, jitter=0.5)
+
+
+class CaInjector:
+    """Writes the bundle of a source into configurations, and keeps it there.
+
+    It adds itself to the manager, in the group of webhooks: caches may need a conversion webhook to be able to list. A
+    configuration that does not exist is waited for.
+
+    Args:
+        manager: runs it; its clock, metrics and `api_reader` are used.
+        certificates: the source, which a `WebhookServer` runs.
+        validating: names of ValidatingWebhookConfigurations.
+        mutating: names of MutatingWebhookConfigurations.
+        definitions: names of CustomResourceDefinitions with a conversion webhook.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        certificates: CertificateSource,
+        *,
+        validating: Sequence[str] = (),
+        mutating: Sequence[str] = (),
+        definitions: Sequence[str] = (),
+    ) -> None:
+        self._certificates = certificates
+        # Not that of the manager, which starts later.
+        self._cache = Cache(manager.api_reader, clock=manager.clock, metrics=manager.metrics)
+        named = (
+            (VALIDATING_WEBHOOK_CONFIGURATIONS, validating),
+            (MUTATING_WEBHOOK_CONFIGURATIONS, mutating),
+            (CUSTOM_RESOURCE_DEFINITIONS, definitions),
+        )
+        self._injections = [
+            Injection(
+                self._cache.informer(resource, Selection(field_selector=f"metadata.name={name}")),
+                name,
+                certificates,
+                client=manager.api_reader,
+                clock=manager.clock,
+            )
+            for resource, names in named
+            for name in names
+        ]
+        manager.add(self.run, name="CA injector", group=Group.WEBHOOKS)
+
+    async def run(self) -> None:
+        """Inject until cancelled; call it once."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._cache.run)
+            for injection in self._injections:
+                tasks.start_soon(injection.run)
+
+    async def wait_for_injection(self) -> None:
+        """Wait until every configuration has had the bundle at some time; one that does not exist is waited for."""
+        for injection in self._injections:
+            await injection.done.wait()
+
+    async def check(self) -> None:
+        """A check for `Manager.add_ready_check`, where pods shall not be ready before API servers trust them.
+
+        Raises:
+            KubeError: names what lacks the bundle, and why.
+        """
+        problems = [injection.problem for injection in self._injections if injection.problem]
+        if problems:
+            raise KubeError("; ".join(problems))
+
+
+class Injection:
+    """The bundle in one configuration.
+
+    Args:
+        informer: of this one object.
+        name: its name.
+        certificates: where the bundle is from.
+        client: writes it.
+        clock: for pauses.
+    """
+
+    def __init__(
+        self, informer: Informer, name: str, certificates: CertificateSource, *, client: Client, clock: Clock
+    ) -> None:
+        self.done = anyio.Event()
+        """The configuration has had the bundle at some time."""
+        self._informer = informer
+        self._name = name
+        self._subject = f"{informer.resource.kind} {name}"
+        self._certificates = certificates
+        self._client = client
+        self._clock = clock
+        self._wake = anyio.Event()
+        self._problem = f"{self._subject} has not been read yet"
+        informer.add_handler(self)
+
+    @property
+    def problem(self) -> str:
+        """Why the configuration lacks the bundle; "" while it has it."""
+        return self._problem or self._informer.problem or ""
+
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002 - a Handler
+        """See `Handler`."""
+        self._wake.set()
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002 - a Handler
+        """See `Handler`."""
+        self._wake.set()
+
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - a Handler
+        """See `Handler`."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Inject until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow_bundle)
+            await self._informer.wait_for_sync()
+            failures = 0
+            while True:
+                self._wake = anyio.Event()
+                try:
+                    await self._inject()
+                except KubeError as error:
+                    self._fail(error, failures)
+                    await self._clock.sleep(_BACKOFF.pause(failures))
+                    failures += 1
+                else:
+                    failures = 0
+                    await self._wake.wait()
+
+    async def _follow_bundle(self) -> None:
+        pem = self._certificates.ca.pem
+        while True:
+            pem = await self._certificates.ca.other_than(pem)
+            self._wake.set()
+
+    async def _inject(self) -> None:
+        stored = self._informer.lister.get(ObjectKey("", self._name))
+        if stored is None:
+            self._note(f"{self._subject} does not exist; it is waited for")
+            return
+        if not self._certificates.ca.pem:
+            # The source tells in the log what is wrong, if anything is.
+            reason = self._certificates.problem or "no ca.crt"
+            self._problem = f"the CA bundle for {self._subject} is not known: {reason}"
+            return
+        if _operations(stored, self._certificates.ca.pem):
+            await self._certificates.refresh()
+            await self._write(stored, _operations(stored, self._certificates.ca.pem))
+        self._problem = ""
+        self.done.set()
+
+    async def _write(self, stored: Object, operations: Sequence[Object]) -> None:
+        if not operations:
+            return
+        # The operations name webhooks by their positions, which are those of this version.
+        unchanged = {"op": "test", "path": "/metadata/resourceVersion", "value": resource_version_of(stored)}
+        written = await self._client.patch(
+            self._informer.resource,
+            self._name,
+            [unchanged, *operations],
+            patch_type=PatchType.JSON,
+            field_manager=FIELD_MANAGER,
+        )
+        self._informer.wrote(written)
+        log.info("injected CA bundle", into=self._subject, webhooks=len(operations))
+
+    def _fail(self, error: KubeError, failures: int) -> None:
+        if isinstance(error, ConflictError | InvalidError) and not failures:
+            # It has changed meanwhile, perhaps by another replica that was quicker.
+            return
+        remedy = f"; grant get, list, watch and patch on {self._subject}" if isinstance(error, ForbiddenError) else ""
+        self._note(f"{self._subject}: {error}{remedy}")
+
+    def _note(self, problem: str) -> None:
+        if problem != self._problem:
+            self._problem = problem
+            log.warning("could not inject CA bundle, will retry", reason=problem)
+
+
+def _operations(obj: Object, bundle: bytes) -> list[Object]:
+    """JSON patch that gives every webhook in a configuration this bundle; empty when all have it."""
+    encoded = base64.b64encode(bundle).decode()
+    return [
+        {"op": "add", "path": f"{pointer}/caBundle", "value": encoded}
+        for pointer, client in _client_configurations(obj)
+        if client.get("caBundle") != encoded
+    ]
+
+
+def _client_configurations(obj: Object) -> Iterator[tuple[str, Object]]:
+    """What tells an API server where a webhook is, with the JSON pointer to it."""
+    for index, webhook in enumerate(obj.get("webhooks") or []):
+        yield f"/webhooks/{index}/clientConfig", webhook.get("clientConfig") or {}
+    conversion = (obj.get("spec") or {}).get("conversion") or {}
+    if conversion.get("strategy") == "Webhook":
+        client = (conversion.get("webhook") or {}).get("clientConfig") or {}
+        yield "/spec/conversion/webhook/clientConfig", client

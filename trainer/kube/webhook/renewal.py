@@ -1,0 +1,94 @@
+"""Renewal: what is to be made anew in a keyring, and when, such that no request fails meanwhile.
+
+Certificates are renewed when two thirds of their time are over. Replicas and API servers learn of a change some time
+after it was made, so the change of an authority takes three steps, each of which has time to spread:
+
+1. a new authority is trusted beside the old one, whose certificate stays in use;
+2. once the new one is trusted everywhere, it signs a certificate;
+3. once that is in use everywhere, the old authority is trusted no longer.
+
+How far this has come shows in the certificates themselves, so that any replica can take the next step. Only what cannot
+be trusted any more, or lacks a name, is replaced at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.kube.webhook.keyring import SKEW, Keyring, new_keyring
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+    from datetime import datetime, timedelta
+
+    from cryptography import x509
+
+    from trainer.kube.webhook.rotation import RotationOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A keyring that is to take the place of another."""
+
+    keyring: Keyring
+    reasons: tuple[str, ...]
+    """What was done, step by step, for the log."""
+
+
+def renew(present: Keyring | None, names: AbstractSet[str], options: RotationOptions, now: datetime) -> Renewal | None:
+    """What the keyring becomes; None as long as it may stay as it is.
+
+    Args:
+        present: None: there is none.
+        names: DNS names and IP addresses that the certificate must have; a certificate that replaces one for others
+            has those as well, so that replicas of two versions do not renew it for ever.
+        options: names and lifetimes.
+        now: the time.
+    """
+    keyring, reasons = present, []
+    while step := _step(keyring, names, options, now):
+        keyring, reason = step
+        reasons.append(reason)
+    return Renewal(keyring, tuple(reasons)) if keyring is not None and reasons else None
+
+
+def _step(
+    keyring: Keyring | None, names: AbstractSet[str], options: RotationOptions, now: datetime
+) -> tuple[Keyring, str] | None:
+    if keyring is None:
+        made = new_keyring(options.name, options.authority_lifetime, names, options.lifetime, now)
+        return made, "made a certificate authority and a serving certificate"
+    authority, certificate = keyring.authorities[0], keyring.certificate
+    if _has_expired(authority, now):
+        made = new_keyring(options.name, options.authority_lifetime, names, options.lifetime, now)
+        return made, "replaced the certificate authority, which had expired"
+    signer = keyring.signer
+    if signer is None or _has_expired(signer, now) or _has_expired(certificate, now):
+        return keyring.with_certificate(names, options.lifetime, now), "replaced an unusable serving certificate"
+    if not names <= keyring.names:
+        wider = keyring.with_certificate(names | keyring.names, options.lifetime, now)
+        return wider, "issued a serving certificate for further names"
+    if _is_due(authority, now):
+        return keyring.with_authority(options.name, options.authority_lifetime, now), "made a new certificate authority"
+    is_of_old = signer != authority
+    if (is_of_old or _is_due(certificate, now)) and _age(authority, now) >= options.settling_time:
+        return keyring.with_certificate(names, options.lifetime, now), "renewed the serving certificate"
+    if len(keyring.authorities) > 1 and not is_of_old and _age(certificate, now) >= options.settling_time:
+        return keyring.without_old_authorities(), "ended the trust in the old certificate authority"
+    return None
+
+
+def _has_expired(certificate: x509.Certificate, now: datetime) -> bool:
+    # One that is not valid yet was made by a replica whose clock is ahead; replacing it would be a fight of clocks.
+    return now >= certificate.not_valid_after_utc
+
+
+def _is_due(certificate: x509.Certificate, now: datetime) -> bool:
+    """Whether two thirds of its time are over."""
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    return now >= begin + (end - begin) * 2 / 3
+
+
+def _age(certificate: x509.Certificate, now: datetime) -> timedelta:
+    return now - certificate.not_valid_before_utc - SKEW

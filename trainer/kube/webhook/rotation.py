@@ -1,0 +1,243 @@
+"""Rotation: certificates of a webhook server that nobody has to make, kept in a Secret that all replicas share.
+
+Every replica reads the Secret each minute, and the first to find that something is due writes the next state, under
+optimistic locking; the others take what it has written. `trainer.kube.webhook.renewal` says what is due when.
+
+Needed: get and update on the one Secret, by its name, and create on secrets unless it exists already (it may be empty).
+This works without leadership, since all replicas serve.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import structlog
+
+from trainer.kube.backoff import Backoff
+from trainer.kube.clock import Clock, SystemClock, move_on_after
+from trainer.kube.errors import (
+    AlreadyExistsError,
+    ConfigurationError,
+    ConflictError,
+    ForbiddenError,
+    KubeError,
+    NotFoundError,
+)
+from trainer.kube.objects import ObjectKey, metadata_of
+from trainer.kube.resource import SECRETS
+from trainer.kube.webhook.certificates import CaBundle, ServingCertificate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+    from trainer.kube.webhook.certificates import Use
+    from trainer.kube.webhook.keyring import Keyring
+    from trainer.kube.webhook.renewal import Renewal
+
+log = structlog.get_logger(__name__)
+
+_REQUEST_TIMEOUT = 30.0
+"""Seconds that one attempt may take, with all its requests."""
+_WRITERS = 10
+"""Attempts to write while others do the same."""
+
+
+def service_names(service: str, namespace: str) -> tuple[str, ...]:
+    """DNS names of a Service; an API server calls webhooks as the first of them."""
+    return f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}"
+
+
+@dataclass(frozen=True, slots=True)
+class RotationOptions:
+    """How long certificates last."""
+
+    name: str = "webhook"
+    """Begin of the authority's common name, for those who look at it. Default: `webhook`."""
+    authority_lifetime: timedelta = timedelta(days=3650)
+    """How long an authority is valid. Default: ten years, renewed after six years and eight months."""
+    lifetime: timedelta = timedelta(days=365)
+    """How long a serving certificate is valid. Default: a year, renewed after eight months."""
+    settling_time: timedelta = timedelta(hours=1)
+    """How long a change of the authority may take to reach all replicas and API servers. Default: an hour; it takes
+    little more than a minute while all of them run."""
+    poll: float = 60.0
+    """Seconds between two looks at the Secret. Default: 60, one small request."""
+
+    def __post_init__(self) -> None:
+        """Refuse times that cannot be kept.
+
+        Raises:
+            ValueError: names the field and the remedy.
+        """
+        if self.settling_time.total_seconds() < 2 * self.poll or self.poll <= 0:
+            raise ValueError("settling_time must be at least twice poll, which must be more than 0")
+        if self.lifetime < max(12 * self.settling_time, timedelta(hours=1)):
+            raise ValueError("lifetime must be at least an hour, and twelve times settling_time")
+        if self.authority_lifetime < 3 * self.lifetime:
+            raise ValueError("authority_lifetime must be at least three times lifetime")
+
+
+class CertificateRotator:
+    """A `CertificateSource` that makes its own authority and certificates, keeps them in a Secret and renews them.
+
+    Args:
+        client: not one whose writes depend on leadership: `Manager.api_reader`.
+        secret: the Secret; its keys are `ca.crt`, `ca.key`, `tls.crt` and `tls.key`.
+        dns_names: names under which clients reach the server; see `service_names`.
+        ip_addresses: addresses under which they do.
+        clock: default: that of the machine.
+        options: see there.
+
+    Raises:
+        ValueError: there is neither name nor address, or the Secret has no namespace.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        secret: ObjectKey,
+        *,
+        dns_names: Sequence[str] = (),
+        ip_addresses: Sequence[str] = (),
+        clock: Clock | None = None,
+        options: RotationOptions | None = None,
+    ) -> None:
+        self._names = frozenset(dns_names).union(ip_addresses)
+        if not self._names:
+            raise ValueError("a serving certificate needs at least one DNS name or IP address")
+        if not secret.namespace or not secret.name:
+            raise ValueError(f"the Secret needs a namespace and a name, got {str(secret)!r}")
+        self.ca = CaBundle()
+        self._client = client
+        self._secret = secret
+        self._clock = clock or SystemClock()
+        self._options = options or RotationOptions()
+        self._lock = anyio.Lock()
+        self._use: Use | None = None
+        self._data: Mapping[str, bytes] = {}
+        self._shown: ServingCertificate | None = None
+        self._problem = f"the Secret {secret} has not been read yet"
+
+    @property
+    def problem(self) -> str:
+        """Why the Secret cannot be read or written; "" while it can."""
+        return self._problem
+
+    async def run(self, use: Use) -> None:
+        """See `CertificateSource.run`."""
+        self._use = use
+        backoff = Backoff(initial=1, maximum=self._options.poll, jitter=0.5)
+        failures = 0
+        while True:
+            await self.refresh()
+            pause = backoff.pause(failures) if self._problem else self._options.poll
+            failures = failures + 1 if self._problem else 0
+            await self._clock.sleep(pause)
+
+    async def refresh(self) -> None:
+        """See `CertificateSource.refresh`."""
+        async with self._lock:
+            problem = f"no answer about the Secret {self._secret} within {_REQUEST_TIMEOUT:g} s"
+            try:
+                async with move_on_after(self._clock, _REQUEST_TIMEOUT):
+                    await self._follow()
+                    problem = ""
+            except ForbiddenError as error:
+                problem = f"{error}; grant get and update on it, and create on secrets or make an empty one"
+            except KubeError as error:
+                problem = str(error)
+            if problem and problem != self._problem:
+                log.warning("could not keep certificates, will retry", secret=str(self._secret), error=problem)
+            self._problem = problem
+
+    async def _follow(self) -> None:
+        """Do what is due, or find that another replica has done it, and use what is in the Secret then."""
+        for _ in range(_WRITERS):
+            stored = await self._read()
+            data = _data_of(stored)
+            renewal = await anyio.to_thread.run_sync(self._due, data)
+            if renewal is None:
+                await self._adopt(data)
+                return
+            data = await anyio.to_thread.run_sync(renewal.keyring.to_data)
+            try:
+                await self._write(stored, data)
+            except (AlreadyExistsError, ConflictError, NotFoundError):
+                continue
+            log.info("renewed certificates", secret=str(self._secret), steps=renewal.reasons)
+            await self._adopt(data)
+            return
+        raise ConfigurationError(f"the Secret {self._secret} is changed all the time: is it another's, too?")
+
+    async def _read(self) -> Object | None:
+        try:
+            return await self._client.get(SECRETS, self._secret.name, self._secret.namespace)
+        except NotFoundError:
+            return None
+
+    async def _write(self, stored: Object | None, data: Mapping[str, bytes]) -> None:
+        encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+        if stored is None:
+            metadata = {"name": self._secret.name, "namespace": self._secret.namespace}
+            secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata}
+            await self._client.create(SECRETS, secret | {"data": encoded})
+            return
+        assert metadata_of(stored).get("resourceVersion")
+        await self._client.update(SECRETS, stored | {"data": (stored.get("data") or {}) | encoded})
+
+    def _due(self, data: Mapping[str, bytes]) -> Renewal | None:
+        """What is due by what the Secret holds; in a thread."""
+        from trainer.kube.webhook.keyring import Keyring  # noqa: PLC0415 - slow
+        from trainer.kube.webhook.renewal import Renewal, renew  # noqa: PLC0415 - slow
+
+        if data or not self._data:
+            return renew(self._keyring(data), self._names, self._options, self._clock.now())
+        # Somebody has deleted the Secret: what all replicas show and API servers trust goes on to be used.
+        kept = Keyring.parse(self._data)
+        renewal = renew(kept, self._names, self._options, self._clock.now())
+        return renewal or Renewal(kept, ("restored the Secret",))
+
+    def _keyring(self, data: Mapping[str, bytes]) -> Keyring | None:
+        from trainer.kube.webhook.keyring import CA_KEY, KEY, Keyring  # noqa: PLC0415 - slow
+
+        if data.get(KEY) and not data.get(CA_KEY):
+            raise ConfigurationError(
+                f"the Secret {self._secret} holds a certificate without {CA_KEY}, so somebody else keeps it, such as "
+                "cert-manager: use it as files, name another Secret, or delete it if nobody does"
+            )
+        if not data:
+            return None
+        try:
+            return Keyring.parse(data)
+        except ValueError as error:
+            log.warning("replacing certificates that cannot be used", secret=str(self._secret), reason=str(error))
+            return None
+
+    async def _adopt(self, data: Mapping[str, bytes]) -> None:
+        self._data = data
+        self.ca.set(data["ca.crt"])
+        certificate = ServingCertificate(data["tls.crt"], data["tls.key"])
+        if certificate != self._shown and self._use is not None:
+            try:
+                await self._use(certificate)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"tls.crt and tls.key in the Secret {self._secret} {error}") from error
+            self._shown = certificate
+            log.info("using serving certificate", secret=str(self._secret), names=sorted(self._names))
+
+
+def _data_of(secret: Object | None) -> dict[str, bytes]:
+    """Decoded contents, empty values left out."""
+    values = ((secret or {}).get("data") or {}).items()
+    try:
+        return {name: base64.b64decode(value) for name, value in values if value}
+    except (binascii.Error, TypeError) as error:
+        raise ConfigurationError(f"the Secret holds what is not base64: {error}") from error
