@@ -63,14 +63,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param("run -f job.yaml --timeout soon", "'--timeout'", id="timeout is no number"),
         pytest.param("run -f job.yaml --timeout -1", "'--timeout'", id="negative timeout"),
         pytest.param("run -f missing.yaml", "cannot read missing.yaml", id="missing file"),
-        pytest.param("run -f typo.yaml", "spec.traner: unknown field; did you mean trainer?", id="unknown field"),
+        pytest.param("run -f typo.yaml", "spec.traner: Unknown field: did you mean trainer?", id="unknown field"),
         pytest.param("run -f not.yaml", "not.yaml, line 1", id="not YAML"),
         pytest.param("run -f job.yaml", "no kubeconfig", id="no cluster"),
         pytest.param("run -f job.yaml --kubeconfig nope", "--kubeconfig: there is no file nope", id="no kubeconfig"),
         pytest.param("run -f job.yaml --kubeconfig not.yaml", "not.yaml", id="damaged kubeconfig"),
         pytest.param("run -f job.yaml --kubeconfig unreachable --context x", "x", id="no such context"),
         pytest.param("demo missing", "there is no file missing", id="no such example"),
-        pytest.param("demo typo.yaml", "spec.traner: unknown field", id="example with a typo"),
+        pytest.param("demo typo.yaml", "spec.traner: Unknown field", id="example with a typo"),
         pytest.param("cluster --port 70000", "'--port'", id="port too large"),
         pytest.param("cluster --pod-network pigeon", "'--pod-network'", id="unknown pod network"),
         pytest.param("cluster --kubeconfig nowhere/kc", "there is no directory nowhere", id="no directory"),
@@ -106,7 +106,7 @@ def test_help_lists_the_commands(arguments: str) -> None:
     result = CliRunner().invoke(app, arguments)
 
     assert result.exit_code == 0
-    for command in ("demo", "run", "up", "down", "status", "cluster", "manager", "crds"):
+    for command in ("demo", "run", "lint", "render", "up", "down", "status", "cluster", "manager", "plugins", "crds"):
         assert command in result.stdout
 
 

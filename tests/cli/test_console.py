@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.cli.console import complain, duration, say
+from trainer.cli.console import complain, duration, note, say
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,11 @@ def test_complain_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> N
     captured = capsys.readouterr()
     assert captured.err == "error: spec: wrong metadata: wrong [too]\n"
     assert not captured.out
+
+
+def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is good to know beside a result is one line that is no part of the result."""
+    note("as shipped\n  with trainer")
+    note("[odd]", kind="warning")
+
+    assert capsys.readouterr() == ("", "note: as shipped with trainer\nwarning: [odd]\n")

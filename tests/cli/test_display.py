@@ -74,7 +74,7 @@ def test_reason_why_a_job_cannot_start(monkeypatch: pytest.MonkeyPatch, clock: M
     for terminal in (False, True):
         console = screen(terminal=terminal)
         with JobDisplay(console, [A], clock) as display:
-            display.state(A, JobState("Pending", reason="JobsBuildFailed", message="no runtime x"))
+            display.state(A, JobState("Blocked", reason="JobsBuildFailed", message="no runtime x"))
 
         assert "JobsBuildFailed: no runtime x" in text_of(console)
 

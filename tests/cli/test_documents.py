@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.cli.documents import place, read_documents
+from trainer.cli.documents import (
+    Document,
+    DocumentError,
+    UnknownKindError,
+    documents_in,
+    place,
+    read_documents,
+    repetitions,
+)
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.kube.objects import name_of, namespace_of
 
@@ -42,8 +50,8 @@ data:
         pytest.param("a: [1\nb: 2\n", "line 2, column 2: not valid YAML: expected ',' or ']'", id="not YAML"),
         pytest.param("a: \x01", "not valid YAML", id="control character"),
         pytest.param("just text", "document 1: must be a Kubernetes object, got str", id="not an object"),
-        pytest.param("kind: TrainJob", "document 1: apiVersion: is required", id="no apiVersion"),
-        pytest.param("apiVersion: v1\nkind: 3", "document 1: kind: is required", id="kind is no string"),
+        pytest.param("kind: TrainJob", "document 1: apiVersion: Required value", id="no apiVersion"),
+        pytest.param("apiVersion: v1\nkind: 3", "document 1: kind: Required value", id="kind is no string"),
         pytest.param(
             JOB.replace("v2alpha1", "v1alpha1"),
             "trainer.kubeflow.org/v1alpha1 of TrainJob is not supported: write trainer.kubeflow.org/v2alpha1",
@@ -51,18 +59,26 @@ data:
         ),
         pytest.param(
             f"{JOB}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: x}}",
-            "document 2: trainer run does not submit Deployment, only TrainJob,",
+            "document 2 (Deployment x): trainer does not handle Deployment, only TrainJob,",
             id="kind that is not submitted",
         ),
-        pytest.param(JOB.replace("name: demo", "labels: {}"), "document 1: metadata.name: is required", id="no name"),
+        pytest.param(
+            JOB.replace("name: demo", "labels: {}"), "document 1: metadata.name: Required value", id="no name"
+        ),
+        pytest.param(
+            f"{JOB}---\n{CONFIG_MAP.replace('name: script', 'name: [x]')}",
+            'document 2: metadata.name: Invalid value: ["x"]: must be a string',
+            id="name of a ConfigMap",
+        ),
         pytest.param(
             JOB + "  trainer:\n    numNode: 2\n",
-            r"(TrainJob demo): spec.trainer.numNode: unknown field; did you mean numNodes?",
+            r"(TrainJob demo): spec.trainer.numNode: Unknown field: did you mean numNodes?",
             id="unknown field",
         ),
         pytest.param(
             JOB + "  trainer:\n    numNodes: two\n  suspend: maybe\n",
-            "spec.trainer.numNodes: must be an integer, got 'two'; spec.suspend: must be true or false, got 'maybe'",
+            'spec.trainer.numNodes: Invalid value: "two": must be an integer; '
+            'spec.suspend: Invalid value: "maybe": must be true or false',
             id="wrong types",
         ),
         pytest.param(JOB + "  suspend: true\n  suspend: false\n", "the key 'suspend' is there twice", id="key twice"),
@@ -72,7 +88,7 @@ data:
         pytest.param(JOB + "  labels: !!set {x}\n", "not valid YAML: could not determine a constructor", id="no JSON"),
         pytest.param(
             JOB + "  podSpecOverrides: [{targetJobs: [{name: node}], volumes: [{name: [x]}]}]\n",
-            "spec.podSpecOverrides[0].volumes[0].name: must be a string, got ['x']",
+            'spec.podSpecOverrides[0].volumes[0].name: Invalid value: ["x"]: must be a string',
             id="name of a volume",
         ),
     ],
@@ -146,10 +162,39 @@ def test_cluster_scoped_objects_have_no_namespace(tmp_path: Path) -> None:
 apiVersion: trainer.kubeflow.org/v2alpha1
 kind: ClusterTrainingRuntime
 metadata: {name: mine}
-spec: {template: {spec: {replicatedJobs: []}}}
+spec: {template: {spec: {}}}
 """
     (tmp_path / "job.yaml").write_text(f"{runtime}---\n{JOB}")
 
     placed, _ = place(read_documents(str(tmp_path / "job.yaml")), namespace="team", default="default")
 
     assert not namespace_of(placed.obj)
+
+
+def test_the_good_and_the_bad(tmp_path: Path) -> None:
+    """All documents of a file can be had, with the place of each, and why it cannot be used."""
+    file = tmp_path / "job.yaml"
+    file.write_text(f"{JOB}---\n---\nkind: TrainJob\n---\napiVersion: v1\nkind: Service\nmetadata: {{name: x}}\n--- [")
+
+    job, nameless, unknown, broken = documents_in(str(file))
+
+    assert isinstance(job, Document)
+    assert job.place == f"{file}, document 1"
+    assert isinstance(nameless, DocumentError)
+    assert (nameless.place, nameless.subject) == (f"{file}, document 3", "")
+    assert [str(error) for error in nameless.errors] == ["apiVersion: Required value"]
+    assert isinstance(unknown, UnknownKindError)
+    assert unknown.subject == "Service x"
+    assert isinstance(broken, DocumentError)
+    assert broken.place == f"{file}, line 15, column 6"
+
+
+def test_repetitions(tmp_path: Path) -> None:
+    """The same object in two files is there twice; one that gets its name from the server never is."""
+    (tmp_path / "a.yaml").write_text(JOB)
+    (tmp_path / "b.yaml").write_text(f"{JOB}---\n{JOB.replace('name: demo', 'generateName: demo-', 1)}")
+    documents = [document for name in "ab" for document in read_documents(str(tmp_path / f"{name}.yaml"))] * 2
+
+    places = {error.place for error in repetitions(documents)}
+
+    assert places == {f"{tmp_path}/a.yaml, document 1", f"{tmp_path}/b.yaml, document 1"}

@@ -72,7 +72,7 @@ async def test_from_submission_to_complete(client: FakeClient, display: Recordin
     last = JobState("Complete", reason="AllJobsCompleted", message="all jobs completed")
     assert outcomes == {DEMO: Outcome(last, "test accuracy: 90 %")}
     assert outcomes[DEMO].is_complete
-    assert [state.word for state in display.states] == ["Pending", "Created", "Running", "Complete"]
+    assert [state.word for state in display.states] == ["Submitted", "Created", "Running", "Complete"]
     assert {"demo node-0: test accuracy: 90 %", "demo node-1: bye"} <= set(display.lines)
     assert not display.warnings
 
@@ -256,3 +256,19 @@ async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisp
         "demo: Pod demo-node-0-0-abcde: FailedCreate: quota exceeded",
         "demo: TrainJob demo: Invalid: quota exceeded",
     ]
+
+
+async def test_the_same_trouble_of_many_pods(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """What is the matter with all pods of a job is shown once."""
+    async with following(client, display, clock, train_job()):
+        for index in range(3):
+            pod = node_pod("demo", index, phase="Pending")
+            client.add({**pod, "metadata": {**pod["metadata"], "uid": f"uid-{index}"}})
+        await clock.advance(1)
+        for index in range(3):
+            client.add(event(str(index), {"kind": "Pod", "name": f"pod-{index}", "uid": f"uid-{index}"}))
+        await clock.advance(1)
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    (warning,) = display.warnings
+    assert warning.endswith(": FailedCreate: quota exceeded")

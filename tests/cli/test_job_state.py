@@ -19,7 +19,7 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
 @pytest.mark.parametrize(
     ("status", "state", "text"),
     [
-        pytest.param({}, JobState("Pending"), "Pending", id="not looked at"),
+        pytest.param({}, JobState("Submitted"), "Submitted", id="not looked at"),
         pytest.param({"state": "Created", "conditions": [CREATED]}, JobState("Created"), "Created", id="created"),
         pytest.param(
             {"state": "Running", "conditions": [CREATED], "trainerStatus": {"progressPercentage": 0}},
@@ -37,10 +37,47 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             id="remaining time",
         ),
         pytest.param(
-            {"conditions": [condition("Created", "False", "JobsBuildFailed", "no runtime x")]},
-            JobState("Pending", reason="JobsBuildFailed", message="no runtime x"),
-            "Pending",
+            {"state": "Blocked", "conditions": [condition("Created", "False", "JobsBuildFailed", "no runtime x")]},
+            JobState("Blocked", reason="JobsBuildFailed", message="no runtime x"),
+            "Blocked",
             id="cannot be built",
+        ),
+        pytest.param(
+            {
+                "state": "Pending",
+                "conditions": [
+                    CREATED,
+                    condition("Pending", "True", "ErrX", "ErrX: 1 pod waits: x\nErrY: 2 pods wait"),
+                ],
+            },
+            JobState("Pending", reason="ErrX", message="1 pod waits: x; ErrY: 2 pods wait"),
+            "Pending",
+            id="pods cannot start",
+        ),
+        pytest.param(
+            {
+                "state": "Restarting",
+                "conditions": [
+                    CREATED,
+                    condition("Pending", "False", "NoPodWaits", "ErrX: 1 pod waits: x"),
+                    condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet: restart 1: exit 3"),
+                ],
+            },
+            JobState("Restarting", reason="RestartingJobSet", message="restart 1: exit 3"),
+            "Restarting",
+            id="restarting",
+        ),
+        pytest.param(
+            {"state": "Running", "conditions": [CREATED, condition("Pending", "False", "NoPodWaits", "ErrX: x")]},
+            JobState("Running"),
+            "Running",
+            id="what is over is not told",
+        ),
+        pytest.param(
+            {"state": "Failed", "conditions": [condition("Failed", "True", "R", "exit 3\nlast lines of its log:\nx")]},
+            JobState("Failed", reason="R", message="exit 3"),
+            "Failed",
+            id="its log has been shown",
         ),
         pytest.param(
             {
@@ -69,7 +106,7 @@ def test_state_of(status: dict[str, Any], state: JobState, text: str) -> None:
 def test_properties() -> None:
     """A state knows whether it is the last one, a good one, and whether a controller has spoken."""
     assert JobState.of({}).is_untouched
-    assert not JobState("Pending", reason="JobsBuildFailed").is_untouched
+    assert not JobState("Blocked", reason="JobsBuildFailed").is_untouched
     assert JobState("Complete").is_terminal
     assert JobState("Complete").is_complete
     assert JobState("Failed").is_terminal

@@ -9,7 +9,7 @@ import pytest
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.cli.errors import CommandError
-from trainer.cli.manifests import configuration_directory, example, install, runtimes
+from trainer.cli.manifests import configuration_directory, example, install_definitions, install_runtimes, runtimes
 from trainer.kube.objects import name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
@@ -48,9 +48,11 @@ async def test_install(client: FakeClient, clock: ManualClock) -> None:
     """The runtimes are applied once the API server serves their kind; a second time changes nothing."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(establish, client, clock)
-        await install(client, clock)
+        await install_definitions(client, clock)
+    await install_runtimes(client)
     before = client.objects(CLUSTER_TRAINING_RUNTIMES)
-    await install(client, clock)
+    await install_definitions(client, clock)
+    await install_runtimes(client)
 
     assert {name_of(definition) for definition in client.objects(CUSTOM_RESOURCE_DEFINITIONS)} == {
         f"{plural}.trainer.kubeflow.org" for plural in ("trainjobs", "trainingruntimes", "clustertrainingruntimes")
@@ -69,4 +71,4 @@ async def test_server_that_never_serves(client: FakeClient, clock: ManualClock) 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pass_time)
         with pytest.raises(CommandError, match="does not serve our resources"):
-            await install(client, clock)
+            await install_definitions(client, clock)

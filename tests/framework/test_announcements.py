@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from tests.framework.samples import train_job
 from tests.framework.test_status import BEFORE, CREATED, FAILED, NOW, UNBUILT, condition, jobs, pending, restarting
 from trainer.framework.announcements import announcements
 from trainer.framework.extension_points import StatusCondition
+from trainer.framework.failure import FailedContainer
 from trainer.framework.status import Observation, next_status
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 SUCCEEDED = ("Normal", "JobsCreationSucceeded", "Succeeded to create Jobs")
 IS_CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to create Jobs")
 WAITS = condition("Pending", "True", "ImagePullBackOff", "ImagePullBackOff: 1 pod cannot start: x")
+CULPRIT = FailedContainer("pod a: it failed", "a", "trainer")
 RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet: restart 1: x")
 
 
@@ -84,15 +87,18 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
         pytest.param(
             [IS_CREATED, RESTARTS],
             False,
-            Observation(CREATED, FAILED, log=("one", "two")),
-            [("Warning", "FailedJobs", "a job failed"), ("Warning", "LastLogLines", "one\ntwo")],
+            Observation(CREATED, replace(FAILED, culprit=CULPRIT), log=("one", "two")),
+            [
+                ("Warning", "FailedJobs", "a job failed; pod a: it failed"),
+                ("Warning", "LastLogLines", "pod a, container trainer:\none\ntwo"),
+            ],
             id="failed",
         ),
         pytest.param(
             [IS_CREATED],
             False,
-            Observation(CREATED, FAILED, log=("a" * 600, "b" * 600, "c" * 300)),
-            [("Warning", "FailedJobs", "a job failed"), ("Warning", "LastLogLines", f"{'b' * 600}\n{'c' * 300}")],
+            Observation(CREATED, FAILED, log=("a" * 600, "b" * 400, "c" * 299)),
+            [("Warning", "FailedJobs", "a job failed"), ("Warning", "LastLogLines", f"{'b' * 400}\n{'c' * 299}")],
             id="the-end-of-the-log-is-what-counts",
         ),
         pytest.param(

@@ -67,36 +67,40 @@ def test_main_container(containers: list[str], main: str) -> None:
         pytest.param(
             [replicated_job("work")],
             {"trainer": {"image": "i"}},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: none of them is the trainer; name one "
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: "
+            'Invalid value: ["work"]: none of them is the trainer; name one '
             "node or trainer-node, or label its template trainer.kubeflow.org/trainjob-ancestor-step: trainer",
             id="no-trainer",
         ),
         pytest.param(
             [replicated_job("node"), replicated_job("trainer-node")],
             {},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: node and trainer-node could all be "
-            "the trainer; label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer",
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: "
+            'Invalid value: ["node","trainer-node"]: '
+            "all could be the trainer; label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer",
             id="two-trainers",
         ),
         pytest.param(
             [replicated_job("node", {"name": "a"}, {"name": "b"})],
             {},
             "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
-            "containers: one of a, b must be called trainer, so that it is known which trains",
+            'containers: Invalid value: ["a","b"]: '
+            "one must be called trainer, so that it is known which trains",
             id="which-container",
         ),
         pytest.param(
             [replicated_job("node", replicas=2)],
             {},
-            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].replicas: must be 1 for the "
-            "trainer; set spec.mlPolicy.numNodes instead",
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].replicas: "
+            "Invalid value: 2: must be 1 for the trainer; set spec.mlPolicy.numNodes instead",
             id="replicas",
         ),
         pytest.param(
             [replicated_job("node", job={"completionMode": "NonIndexed"})],
             {},
             "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.completionMode: "
-            "must be Indexed: a node's rank is its index",
+            'Invalid value: "NonIndexed": must be Indexed: a node'
+            "'s rank is its index",
             id="not-indexed",
         ),
         pytest.param(
@@ -109,7 +113,8 @@ def test_main_container(containers: list[str], main: str) -> None:
         pytest.param(
             [replicated_job()],
             {"trainer": {"command": ["bash -c 'oops"]}},
-            "spec.trainer.command: cannot be split into words (No closing quotation); write a list of words instead",
+            'spec.trainer.command: Invalid value: "bash -c '
+            "'oops\": cannot be split into words (No closing quotation); write a list of words instead",
             id="open-quote",
         ),
         pytest.param(

@@ -134,7 +134,8 @@ def test_a_policy_without_plugin_is_refused(spec: Any, path: str) -> None:
     with pytest.raises(BuildError) as caught:
         Pipeline(Registry([Policy()])).build(train_job(), runtime(**spec))
     assert str(caught.value) == (
-        f"ClusterTrainingRuntime/blueprint {path}: no plugin of this controller manager serves it; use another runtime"
+        f"ClusterTrainingRuntime/blueprint {path}: "
+        "Forbidden: no plugin of this controller manager serves it; use another runtime"
     )
 
 

@@ -126,6 +126,22 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
         pytest.param(
             {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
             False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [("Restarting", "True", "RestartingJobSet"), IS_CREATED],
+            "Restarting",
+            id="new-pods-are-not-ready-yet",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            True,
+            Observation(CREATED, jobs=jobs(suspended=1)),
+            [("Restarting", "False", "RestartEnded"), IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-while-restarting",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            False,
             Observation(CREATED, FAILED, jobs(failed=1), impediments=(restarting(),)),
             [("Restarting", "False", "RestartEnded"), IS_CREATED, ("Failed", "True", "FailedJobs")],
             "Failed",

@@ -78,19 +78,20 @@ def test_numbers_in_env_become_strings() -> None:
     [
         pytest.param(
             [replicated_job("Node"), replicated_job("node")],
-            "runtime spec.template.spec.replicatedJobs: the name node is taken twice; case does not count",
+            'runtime spec.template.spec.replicatedJobs: Invalid value: "node": is taken twice; case does not count',
             id="names-clash",
         ),
         pytest.param(
             [replicated_job("my_node")],
             "runtime spec.template.spec.replicatedJobs[my_node].name: "
-            "must consist of letters, digits and -, because it is part of host names",
+            'Invalid value: "my_node": must consist of letters, digits and -, because it is part of host names',
             id="no-host-name",
         ),
         pytest.param(
             [replicated_job("node", {"name": "trainer", "command": ["bash -c 'oops"]})],
             "runtime spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[trainer].command: "
-            "cannot be split into words (No closing quotation); write a list of words instead",
+            'Invalid value: "bash -c '
+            "'oops\": cannot be split into words (No closing quotation); write a list of words instead",
             id="open-quote",
         ),
         pytest.param(
@@ -122,5 +123,5 @@ def test_refused(jobs: list[Any], message: str) -> None:
 
 def test_a_runtime_needs_jobs() -> None:
     """A runtime without replicated Jobs is refused."""
-    with pytest.raises(BuildError, match=r"replicatedJobs: must not be empty"):
+    with pytest.raises(BuildError, match=r"replicatedJobs: Required value: must not be empty"):
         normalised(runtime(jobset={"replicatedJobs": []}).spec.template.spec, "runtime")

@@ -17,7 +17,10 @@ from trainer.cli.crds import crds
 from trainer.cli.demo import demo
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.lifecycle import down, status, up
+from trainer.cli.lint import lint
 from trainer.cli.manager import manager
+from trainer.cli.plugins import plugins
+from trainer.cli.render import render
 from trainer.cli.run import run
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 
@@ -73,9 +76,9 @@ def _main(
 
 _TRY, _LAPTOP, _SERVERS = "Run TrainJobs", "A cluster on this machine", "Processes and manifests"
 for command, panel in (
-    (demo, _TRY), (run, _TRY),
+    (demo, _TRY), (run, _TRY), (lint, _TRY), (render, _TRY),
     (up, _LAPTOP), (down, _LAPTOP), (status, _LAPTOP),
-    (cluster, _SERVERS), (manager, _SERVERS), (crds, _SERVERS),
+    (cluster, _SERVERS), (manager, _SERVERS), (plugins, _SERVERS), (crds, _SERVERS),
 ):  # fmt: skip
     app.command(rich_help_panel=panel)(command)
 

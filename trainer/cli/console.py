@@ -41,6 +41,12 @@ def complain(message: str) -> None:
     _PlainConsole(stderr=True).print(line)
 
 
+def note(message: str, *, kind: str = "note") -> None:
+    """Print one `note: ...` line to standard error, or one of another kind: what is good to know beside a result."""
+    line = Text(f"{kind}: ", style="bold yellow").append(" ".join(message.split()), style="not bold default")
+    _PlainConsole(stderr=True).print(line)
+
+
 def quote(origin: Path, lines: Iterable[str]) -> None:
     """Show lines of a file on standard error."""
     console = _PlainConsole(stderr=True)

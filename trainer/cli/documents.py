@@ -1,13 +1,11 @@
-"""What a user hands to `trainer run`: YAML documents, checked before anything is sent."""
+"""What a user hands to the command: YAML documents, checked before anything is done with them."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import yaml
+from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import (
@@ -18,11 +16,13 @@ from trainer.api.trainingruntime import (
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.errors import BadInputError
+from trainer.cli.kubernetes_yaml import YamlError, parse
+from trainer.kube.field_errors import FieldError, required, type_invalid
 from trainer.kube.objects import metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trainer.api.model import ApiModel
     from trainer.kube.objects import Object
@@ -40,10 +40,12 @@ _STANDARD_INPUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object to be sent to the cluster."""
+    """One object."""
 
     resource: Resource
     obj: Object
+    place: str = ""
+    """Where it was read, such as `job.yaml, document 2`."""
 
     @property
     def is_train_job(self) -> bool:
@@ -51,39 +53,39 @@ class Document:
         return self.resource == TRAIN_JOBS
 
     @property
+    def is_runtime(self) -> bool:
+        """Whether this is what TrainJobs build on."""
+        return self.resource in {TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES}
+
+    @property
     def subject(self) -> str:
         """The object in words, such as `TrainJob jax-digits`."""
         return f"{self.resource.kind} {name_of(self.obj) or metadata_of(self.obj).get('generateName', '')}"
 
+    def with_object(self, obj: Object) -> Document:
+        """The same document with another object."""
+        return replace(self, obj=obj)
 
-class _Loader(yaml.SafeLoader):
-    """Reads YAML as Kubernetes does: a timestamp is a string; and refuses what JSON cannot say, and repeated keys."""
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - as its base class declares it
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+class DocumentError(BadInputError):
+    """A document that cannot be used.
 
-    yaml_constructors = {  # noqa: RUF012 - as its base class declares it
-        tag: constructor
-        for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
-        if tag not in {f"tag:yaml.org,2002:{name}" for name in ("binary", "omap", "pairs", "set", "timestamp")}
-    }
+    Args:
+        place: where it is, such as `job.yaml, document 2`.
+        errors: what is wrong with it.
+        subject: the object in words, as far as it is known.
+    """
 
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # noqa: ARG002
-        # Only at once does the loader notice an alias to something that contains it.
-        return super().construct_object(node, deep=True)
+    def __init__(self, place: str, *errors: FieldError, subject: str = "") -> None:
+        where = f"{place} ({subject})" if subject else place
+        super().__init__(f"{where}: {'; '.join(map(str, errors))}")
+        self.place = place
+        self.errors = errors
+        self.subject = subject
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be a string", key.start_mark)
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                problem = f"the key {key.value!r} is there twice"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+
+class UnknownKindError(DocumentError):
+    """A document of a kind that is not ours and that TrainJobs do not need."""
 
 
 def read_documents(source: str) -> list[Document]:
@@ -93,15 +95,41 @@ def read_documents(source: str) -> list[Document]:
         BadInputError: not readable, not YAML, not an object, a kind that `trainer run` does not submit, a field that
             the kind does not have, or no TrainJob at all; names document, field and remedy.
     """
-    origin = "standard input" if source == _STANDARD_INPUT else source
     documents: list[Document] = []
-    for number, content in enumerate(_parse(_read(source), origin), start=1):
-        if content is not None:
-            documents.append(_check(content, f"{origin}, document {number}"))
+    for item in documents_in(source):
+        if isinstance(item, DocumentError):
+            raise item
+        documents.append(item)
     if not any(document.is_train_job for document in documents):
-        raise BadInputError(f"{origin}: there is no TrainJob in it")
-    _check_unique(documents, origin)
+        raise BadInputError(f"{_in_words(source)}: there is no TrainJob in it")
+    for repeated in repetitions(documents):
+        raise repeated
     return documents
+
+
+def documents_in(source: str) -> Iterator[Document | DocumentError]:
+    """The documents of a file, or of standard input if `source` is `-`: each as an object, or why it cannot be used.
+
+    Raises:
+        BadInputError: the file cannot be read.
+    """
+    origin = _in_words(source)
+    try:
+        for number, content in enumerate(parse(_read(source)), start=1):
+            if content is not None:
+                yield _checked(content, f"{origin}, document {number}")
+    except YamlError as error:
+        yield DocumentError(f"{origin}, {error.where}" if error.where else origin, FieldError("", str(error)))
+
+
+def repetitions(documents: Iterable[Document]) -> Iterator[DocumentError]:
+    """The documents whose object is there before."""
+    seen: set[tuple[Resource, str, str]] = set()
+    for document in documents:
+        key = (document.resource, namespace_of(document.obj), name_of(document.obj))
+        if name_of(document.obj) and key in seen:
+            yield DocumentError(document.place, FieldError("", f"{document.subject} is there twice"))
+        seen.add(key)
 
 
 def place(documents: list[Document], *, namespace: str | None, default: str) -> list[Document]:
@@ -110,7 +138,7 @@ def place(documents: list[Document], *, namespace: str | None, default: str) -> 
     Raises:
         BadInputError: an object names another namespace than the one asked for.
     """
-    return [Document(document.resource, _placed(document, namespace, default)) for document in documents]
+    return [document.with_object(_placed(document, namespace, default)) for document in documents]
 
 
 def _placed(document: Document, namespace: str | None, default: str) -> Object:
@@ -125,6 +153,10 @@ def _placed(document: Document, namespace: str | None, default: str) -> Object:
     return {**document.obj, "metadata": {**metadata_of(document.obj), "namespace": own or namespace or default}}
 
 
+def _in_words(source: str) -> str:
+    return "standard input" if source == _STANDARD_INPUT else source
+
+
 def _read(source: str) -> str:
     try:
         return sys.stdin.read() if source == _STANDARD_INPUT else Path(source).read_text(encoding="utf-8")
@@ -136,52 +168,46 @@ def _read(source: str) -> str:
         raise BadInputError(f"cannot read {source}: {error.strerror}") from None
 
 
-def _parse(text: str, origin: str) -> Iterator[object]:
+def _checked(content: object, place: str) -> Document | DocumentError:
     try:
-        yield from yaml.load_all(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise BadInputError(f"{origin}{where}: not valid YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
-        raise BadInputError(f"{origin}: not valid YAML: {error}") from None
+        return _document(content, place)
+    except DocumentError as error:
+        return error
 
 
-def _check(content: object, origin: str) -> Document:
+def _document(content: object, place: str) -> Document:
     if not isinstance(content, dict):
-        raise BadInputError(f"{origin}: must be a Kubernetes object, got {type(content).__name__}")
+        raise DocumentError(place, FieldError("", f"must be a Kubernetes object, got {type(content).__name__}"))
     api_version, kind = content.get("apiVersion"), content.get("kind")
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str) or not value:
-            raise BadInputError(f"{origin}: {field}: is required")
+            raise DocumentError(place, required(field))
     resource = _BY_TYPE.get((str(api_version), str(kind)))
     if resource is None:
-        raise BadInputError(f"{origin}: {_refusal(str(api_version), str(kind))}")
+        raise _refusal(place, content)
     metadata = content.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
-        raise BadInputError(f"{origin}: metadata.name: is required")
-    document = Document(resource, content)
+        raise DocumentError(place, required("metadata.name"))
+    for field in ("name", "generateName", "namespace"):
+        if not isinstance(metadata.get(field) or "", str):
+            raise DocumentError(place, type_invalid(f"metadata.{field}", metadata[field], "must be a string"))
+    document = Document(resource, content, place)
     if resource in _MODELS:
         try:
             _MODELS[resource].from_object(content, strict=True)
         except InvalidObjectError as error:
-            problems = "; ".join(str(problem) for problem in error.errors)
-            raise BadInputError(f"{origin} ({document.subject}): {problems}") from None
+            raise DocumentError(place, *error.errors, subject=document.subject) from None
     return document
 
 
-def _refusal(api_version: str, kind: str) -> str:
+def _refusal(place: str, content: Object) -> DocumentError:
+    api_version, kind = content["apiVersion"], content["kind"]
     versions = [resource.api_version for resource in _ACCEPTED if resource.kind == kind]
     if versions:
-        return f"apiVersion {api_version} of {kind} is not supported: write {versions[0]}"
+        problem = f"apiVersion {api_version} of {kind} is not supported: write {versions[0]}"
+        return DocumentError(place, FieldError("", problem))
     kinds = ", ".join(resource.kind for resource in _ACCEPTED)
-    return f"trainer run does not submit {kind}, only {kinds}: use kubectl apply for it"
-
-
-def _check_unique(documents: list[Document], origin: str) -> None:
-    seen: set[tuple[Resource, str, str]] = set()
-    for document in documents:
-        key = (document.resource, namespace_of(document.obj), name_of(document.obj))
-        if name_of(document.obj) and key in seen:
-            raise BadInputError(f"{origin}: {document.subject} is there twice")
-        seen.add(key)
+    problem = f"trainer does not handle {kind}, only {kinds}: use kubectl apply for it"
+    metadata = content.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return UnknownKindError(place, FieldError("", problem), subject=f"{kind} {name}" if name else kind)

@@ -33,19 +33,23 @@ What holds for every hook:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import ConditionType, JobStatus
     from trainer.framework.component import Component
+    from trainer.framework.failure import FailedContainer
     from trainer.framework.review import AdmissionWarning
     from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.cache.store import IndexFunction
+    from trainer.kube.controller.handlers import MapFunction
+    from trainer.kube.controller.predicates import Predicate
     from trainer.kube.field_errors import FieldError
     from trainer.kube.resource import Resource
 
@@ -59,8 +63,18 @@ class Watch:
     selection: Selection = EVERYTHING
     """Which of them, by labels and fields. Defaults to all; the manager adds the only namespace that it looks after."""
     triggers: bool = True
-    """Whether a change makes the TrainJob that controls the object be looked at; otherwise it is cached for reading.
+    """Whether a change makes a TrainJob be looked at; otherwise the object is cached for reading.
     Defaults to true, because most of what is watched is what was built."""
+    train_jobs: MapFunction | None = None
+    """Namespace and name of the TrainJobs to look at when an object changes. Defaults to that which controls it; needed
+    for what a child of a child is, such as a pod."""
+    predicate: Predicate | None = None
+    """Which changes matter. Defaults to all; a TrainJob has thousands of pods, of which few changes say anything."""
+    delay: float = 0
+    """Seconds for which further changes are waited for before a TrainJob is looked at. Defaults to none; thousands of
+    objects of one TrainJob often change within a moment."""
+    indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
+    """By what `Reader.keys` finds the objects, so that not all of them have to be read. Defaults to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +82,45 @@ class Outcome:
     """How a TrainJob ended."""
 
     type: Literal[ConditionType.COMPLETE, ConditionType.FAILED]
+    """Whether it ended well."""
     reason: str
+    """One CamelCase word, that of the child Jobs."""
     message: str
+    """What the child Jobs say about it."""
+    culprit: FailedContainer | None = None
+    """Whose fault it was; the message of the condition tells of it, with the end of its log. Defaults to nobody."""
+    jobs: Selection | None = None
+    """Labels of the child Jobs and their pods, which are looked through for a culprit if the caches show none: they may
+    lag behind. Defaults to not looking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Impediment:
+    """Something that keeps pods from running, and is told to people once: in a condition and in an event."""
+
+    type: Literal[ConditionType.PENDING, ConditionType.RESTARTING]
+    """The condition that it makes true: Pending if a pod cannot start, Restarting if pods are made again."""
+    reason: str
+    """One CamelCase word, such as ImagePullBackOff. A new one is an event."""
+    headline: str
+    """What is the matter, on one line. It should seldom change: each change is written, and that of a restart is an
+    event as well, so a number of pods is better rounded."""
+    details: Callable[[], str]
+    """More about it, such as an example; asked for only when the headline is new, and need not stay the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCondition:
+    """A condition of a TrainJob as a plugin sees it; its times are the controller's business."""
+
+    type: str
+    """Aspect of the state, in CamelCase; one of the plugin's `condition_types`."""
+    holds: bool | None
+    """Whether it holds; None when that is not known."""
+    reason: str
+    """Why, as one CamelCase word. A condition with a new status or reason is an event."""
+    message: str = ""
+    """Why, for people. Defaults to nothing."""
 
 
 class Plugin(Protocol):
@@ -192,7 +243,10 @@ class TerminalCondition(Plugin, Protocol):
     """PostExecution: sees that the training has ended."""
 
     def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
-        """How it ended, with the reason and message of the child Jobs; None while it goes on."""
+        """How it ended, with the reason and message of the child Jobs; None while it goes on.
+
+        Asked until the TrainJob has ended, and never again. If several plugins see an end, a failure counts.
+        """
 
 
 @runtime_checkable
@@ -201,6 +255,38 @@ class JobsStatus(Plugin, Protocol):
 
     def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
         """The counts; None when there are no child Jobs to count."""
+
+
+@runtime_checkable
+class Impediments(Plugin, Protocol):
+    """PostExecution: sees what keeps the pods from running, for the states Pending and Restarting."""
+
+    def impediments(self, train_job: TrainJob) -> Iterable[Impediment]:
+        """What there is at this moment, the gravest first; a reason appears at most once.
+
+        Asked while the TrainJob is neither suspended nor ended, whenever anything watched changes: it must not read
+        all pods of a large job each time, see `Watch.indexes`.
+        """
+
+
+@runtime_checkable
+class StatusConditions(Plugin, Protocol):
+    """PostExecution: adds conditions of its own to the status (KEP-2170, "State Transition")."""
+
+    @property
+    def condition_types(self) -> frozenset[str]:
+        """The types of all conditions that the plugin may ever report, such as `acme.com/DataVerified`.
+
+        No other plugin may have them, and those of the controller itself are refused when the plugin is registered.
+        Other field managers must not write them; what those write under other types stays theirs.
+        """
+
+    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
+        """The conditions as they are at this moment.
+
+        One that is not reported stays as it was, which spares the plugin from remembering it; report `holds=False` for
+        what has ceased to be. Once the TrainJob has ended its conditions are final, and the plugin is not asked.
+        """
 
 
 EXTENSION_POINTS: tuple[type, ...] = (
@@ -213,5 +299,7 @@ EXTENSION_POINTS: tuple[type, ...] = (
     Suspension,
     TerminalCondition,
     JobsStatus,
+    Impediments,
+    StatusConditions,
 )
 """All of them, in the order in which a TrainJob meets them."""

@@ -6,8 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.extension_points import EnforceMLPolicy, EnforcePodGroupPolicy, JobsStatus
+from trainer.framework.extension_points import (
+    EnforceMLPolicy,
+    EnforcePodGroupPolicy,
+    JobsStatus,
+    StatusConditions,
+)
 from trainer.framework.hooks import defects_of
+from trainer.framework.status import CORE_CONDITIONS
 from trainer.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -16,6 +22,8 @@ if TYPE_CHECKING:
     from trainer.framework.extension_points import Plugin
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_CONDITION_TYPE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_CONDITION_TYPE_LIMIT = 316
 _ML_POLICIES = frozenset(MLPolicy.model_fields) - {"num_nodes"}
 _POD_GROUP_POLICIES = frozenset(PodGroupPolicy.model_fields)
 
@@ -44,24 +52,24 @@ class Registry:
             raise ConfigurationError(f"there are two plugins called {name}; rename one of them")
         if any(type(plugin) is type(other) for other in self):
             raise ConfigurationError(f"the plugin {name} is registered twice")
-        problems = [*defects_of(plugin), *_unknown_policies(plugin), *self._conflicts(plugin)]
+        problems = [*defects_of(plugin), *_unknown_policies(plugin), *_unusable_conditions(plugin)] or [
+            *self._conflicts(plugin)
+        ]
         if problems:
             raise ConfigurationError(f"plugin {name} cannot be used: {'; '.join(problems)}")
         self._by_name[name] = plugin
-
-    def get(self, name: str) -> Plugin | None:
-        """The plugin of this name."""
-        return self._by_name.get(name)
 
     def _conflicts(self, plugin: Plugin) -> Iterator[str]:
         """What only one plugin may do, and another does."""
         for other in self:
             if isinstance(plugin, EnforceMLPolicy) and isinstance(other, EnforceMLPolicy):
-                taken = frozenset(plugin.ml_policy_sources) & other.ml_policy_sources
-                yield from _taken("spec.mlPolicy", taken, other)
+                yield from _taken("spec.mlPolicy", plugin.ml_policy_sources & other.ml_policy_sources, other)
             if isinstance(plugin, EnforcePodGroupPolicy) and isinstance(other, EnforcePodGroupPolicy):
-                taken = frozenset(plugin.pod_group_policy_sources) & other.pod_group_policy_sources
+                taken = plugin.pod_group_policy_sources & other.pod_group_policy_sources
                 yield from _taken("spec.podGroupPolicy", taken, other)
+            if isinstance(plugin, StatusConditions) and isinstance(other, StatusConditions):
+                for condition in sorted(plugin.condition_types & other.condition_types):
+                    yield f"plugin {other.name} reports condition {condition} already; disable one of the two"
             if isinstance(plugin, JobsStatus) and isinstance(other, JobsStatus):
                 yield f"plugin {other.name} counts the child Jobs already; disable one of the two"
 
@@ -73,11 +81,10 @@ class Registry:
 
 
 def _name(plugin: Plugin) -> str:
-    described = f"the plugin {type(plugin).__module__}.{type(plugin).__qualname__}"
-    if isinstance(plugin, type):
-        raise ConfigurationError(
-            f"the plugin {plugin.__module__}.{plugin.__qualname__} is a class; make an object of it"
-        )
+    kind = plugin if isinstance(plugin, type) else type(plugin)
+    described = f"the plugin {kind.__module__}.{kind.__qualname__}"
+    if kind is plugin:
+        raise ConfigurationError(f"{described} is a class; make an object of it")
     name = getattr(plugin, "name", None)
     if name is None:
         raise ConfigurationError(f'{described} has no name; add name = "..." to the class')
@@ -92,11 +99,22 @@ def _name(plugin: Plugin) -> str:
 def _unknown_policies(plugin: Plugin) -> Iterator[str]:
     """A plugin that serves what no runtime can ask for would never do so."""
     for attribute, known in (("ml_policy_sources", _ML_POLICIES), ("pod_group_policy_sources", _POD_GROUP_POLICIES)):
-        sources = getattr(plugin, attribute, frozenset())
-        if not isinstance(sources, frozenset | set):
-            continue
-        for source in sorted(str(source) for source in sources - known):
-            yield f"{attribute} names {source}, which runtimes do not have; they have {', '.join(sorted(known))}"
+        sources = getattr(plugin, attribute, None)
+        if isinstance(sources, frozenset | set):
+            for source in sorted(str(source) for source in sources - known):
+                yield f"{attribute} names {source}, which runtimes do not have; they have {', '.join(sorted(known))}"
+
+
+def _unusable_conditions(plugin: Plugin) -> Iterator[str]:
+    """Conditions that belong to the controller, or that the API server would refuse."""
+    types = getattr(plugin, "condition_types", None)
+    if not isinstance(types, frozenset | set):
+        return
+    for condition in sorted(str(condition) for condition in types):
+        if condition in CORE_CONDITIONS:
+            yield f"condition_types names {condition}, which the controller sets itself; choose another name"
+        elif not _CONDITION_TYPE.fullmatch(condition) or len(condition) > _CONDITION_TYPE_LIMIT:
+            yield f"condition_types names {condition!r}; write a CamelCase word, or one after a domain: acme.com/Ready"
 
 
 def _taken(policy: str, sources: frozenset[str], other: Plugin) -> Iterator[str]:

@@ -1,0 +1,81 @@
+"""YAML as Kubernetes reads and writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from trainer.cli.kubernetes_yaml import YamlError, dump, join, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "where"),
+    [
+        pytest.param("a: [1\nb: 2\n", "not valid YAML: expected ',' or ']'", "line 2, column 2", id="bracket"),
+        pytest.param("a: 1\na: 2\n", "not valid YAML: the key 'a' is there twice", "line 2, column 1", id="key twice"),
+        pytest.param("a: \x01", "not valid YAML: ", "", id="control character"),
+    ],
+)
+def test_what_is_no_yaml(text: str, message: str, where: str) -> None:
+    """The message says what is wrong, and where if that is known."""
+    with pytest.raises(YamlError) as caught:
+        list(parse(text))
+
+    assert str(caught.value).startswith(message)
+    assert caught.value.where == where
+
+
+def test_documents_before_a_mistake_are_read() -> None:
+    """A mistake at the end of a file does not hide what comes before it."""
+    documents = parse("a: 1\n---\nb: 2\n--- [")
+
+    assert [next(documents), next(documents)] == [{"a": 1}, {"b": 2}]
+    with pytest.raises(YamlError):
+        next(documents)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        pytest.param("plain", "plain", id="word"),
+        pytest.param("29400", "'29400'", id="integer"),
+        pytest.param("1e3", "'1e3'", id="number in Go"),
+        pytest.param("1.5", "'1.5'", id="fraction"),
+        pytest.param("0o17", "'0o17'", id="octal in YAML 1.2"),
+        pytest.param("y", "'y'", id="yes"),
+        pytest.param("on", "'on'", id="on"),
+        pytest.param("2026-01-01", "'2026-01-01'", id="date"),
+        pytest.param("500m", "500m", id="quantity"),
+        pytest.param("", "''", id="empty"),
+        pytest.param("a: b # c", "'a: b # c'", id="looks like YAML"),
+        pytest.param("one\ntwo\n", "|\n  one\n  two", id="lines"),
+        pytest.param("word " * 60 + "end", "word " * 60 + "end", id="long"),
+        pytest.param("über", "über", id="letters of other languages"),
+        pytest.param(True, "true", id="true"),
+        pytest.param(2, "2", id="number"),
+        pytest.param(None, "null", id="null"),
+        pytest.param({}, "{}", id="nothing"),
+    ],
+)
+def test_values(value: Any, written: str) -> None:
+    """Every reader takes a value for what it is."""
+    text = dump({"value": value})
+
+    assert text == f"value: {written}\n"
+    assert list(parse(text)) == [{"value": value}]
+
+
+def test_objects() -> None:
+    """Keys are sorted as by kubectl, and what occurs twice is written twice."""
+    shared = {"b": [1, 2], "a": {"d": 1, "c": 2}}
+    text = dump({"two": shared, "one": shared})
+
+    written = "a:\n    c: 2\n    d: 1\n  b:\n  - 1\n  - 2\n"
+    assert text == f"one:\n  {written}two:\n  {written}"
+
+
+def test_streams() -> None:
+    """Several documents make one text."""
+    assert list(yaml.safe_load_all(join([dump({"a": 1}), dump({"b": 2})]))) == [{"a": 1}, {"b": 2}]

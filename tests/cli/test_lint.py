@@ -1,0 +1,160 @@
+"""`trainer lint`: admission's checks without a cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from trainer.cli.app import app
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v2alpha1
+kind: TrainJob
+metadata: {name: demo}
+spec:
+  runtimeRef: {name: torch-distributed}
+"""
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v2alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: mine}
+spec:
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template: {spec: {template: {spec: {containers: [{name: trainer, image: mine:1}]}}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files have short names."""
+    monkeypatch.chdir(tmp_path)
+
+
+def lint(**texts: str) -> Result:
+    """Run the command on files with these names and texts."""
+    arguments = []
+    for name, text in texts.items():
+        Path(f"{name}.yaml").write_text(text)
+        arguments += ["-f", f"{name}.yaml"]
+    return CliRunner().invoke(app, ["lint", *arguments])
+
+
+def test_nothing_to_say() -> None:
+    """Good files give no output and exit code 0."""
+    result = lint(job=JOB, runtime=RUNTIME)
+
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_findings() -> None:
+    """Everything that is wrong is told in the order of files and documents, whatever kind of mistake it is."""
+    wrong = JOB.replace("torch-distributed}", "torch-distributed}\n  trainer: {numNodes: -1, numNode: 2}")
+    missing = JOB.replace("torch-distributed", "nope").replace("demo", "waiting")
+    unfit = JOB.replace("demo", "unfit").replace(
+        "torch-distributed}", "mine}\n  trainer: {numProcPerNode: 2, command: ['a | b']}"
+    )
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n"
+    bad_runtime = RUNTIME.replace("name: mine", "name: bad").replace("containers:", "containerz:")
+    result = lint(
+        jobs=f"{wrong}---\n{missing}---\n{unfit}---\n{service}---\nkind: TrainJob\n--- [",
+        runtimes=f"{RUNTIME}---\n{bad_runtime}---\n{RUNTIME}",
+    )
+
+    assert result.exit_code == 1
+    assert not result.stderr
+    starts = [
+        "jobs.yaml, document 1 (TrainJob demo): spec.trainer.numNode: Unknown field: did you mean numNodes?",
+        "jobs.yaml, document 1 (TrainJob demo): spec.trainer.numNodes: Invalid value: -1: must be at least 1",
+        "jobs.yaml, document 2 (TrainJob waiting): warning: spec.runtimeRef.name: there is no Clus",
+        "jobs.yaml, document 3 (TrainJob unfit): spec.trainer.numProcPerNode: ",
+        "jobs.yaml, document 3 (TrainJob unfit): warning: spec.trainer.command: no shell runs this",
+        "jobs.yaml, document 4 (Service x): warning: is not checked: trainer knows no such kind",
+        "jobs.yaml, document 5: apiVersion: Required value",
+        "jobs.yaml, line ",
+        "runtimes.yaml, document 2 (ClusterTrainingRuntime bad): spec.template.spec.replicatedJobs[0].temp",
+        "runtimes.yaml, document 3: ClusterTrainingRuntime mine is there twice",
+    ]
+    lines = result.stdout.splitlines()
+    for start in starts:
+        assert any(line.startswith(start) for line in lines), start
+    places = [line.split(",")[0] for line in lines]
+    assert places == sorted(places), "file by file"
+
+
+def test_runtimes_come_from_any_file() -> None:
+    """A TrainJob is checked against the runtime of a later file, which wins over one that we ship."""
+    job = JOB.replace("torch-distributed}", "torch-distributed}\n  podSpecOverrides: [{targetJobs: [{name: worker}]}]")
+    runtime = RUNTIME.replace("name: mine", "name: torch-distributed").replace("name: node", "name: worker")
+
+    assert 'Not found: "worker"' in lint(job=job).stdout
+    assert lint(job=job, runtime=runtime).stdout == ""
+
+
+def test_warnings_alone() -> None:
+    """Warnings are told, but they are no failure."""
+    result = lint(job=JOB.replace("torch-distributed", "nope"))
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("job.yaml, document 1 (TrainJob demo): warning: spec.runtimeRef.name: there is no")
+
+
+def test_namespaces() -> None:
+    """Objects that name no namespace are in the one asked for, where their runtime has to be."""
+    job = JOB.replace("{name: torch-distributed}", "{name: mine, kind: TrainingRuntime}")
+    runtime = RUNTIME.replace("Cluster", "").replace("{name: mine}", "{name: mine, namespace: team}")
+    Path("both.yaml").write_text(f"{job}---\n{runtime}")
+
+    assert (
+        "there is no TrainingRuntime mine in namespace default" in CliRunner().invoke(app, "lint -f both.yaml").stdout
+    )
+    assert CliRunner().invoke(app, "lint -f both.yaml -n team").stdout == ""
+
+
+def test_json() -> None:
+    """Programs get place, object, severity, field and message apart."""
+    result = CliRunner().invoke(app, "lint -f - -o json", input=JOB + "  suspend: maybe\n")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout) == [
+        {
+            "place": "standard input, document 1",
+            "subject": "TrainJob demo",
+            "severity": "error",
+            "field": "spec.suspend",
+            "message": 'Invalid value: "maybe": must be true or false',
+        }
+    ]
+    assert json.loads(CliRunner().invoke(app, "lint -f - -o json", input=JOB).stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        pytest.param("-f nope.yaml", "cannot read nope.yaml: No such file", id="missing"),
+        pytest.param("-f empty.yaml", "empty.yaml: there is no document in it", id="empty"),
+        pytest.param("", "Missing option '--file'", id="no file"),
+        pytest.param("-f job.yaml -o xml", "'--output'", id="format"),
+        pytest.param("-f job.yaml --config nope", "cannot read nope", id="no configuration"),
+        pytest.param("-f job.yaml --config bad.yaml", 'plugins.disabled[0]: Unsupported value: "x"', id="plugins"),
+        pytest.param(
+            "-f placed.yaml -n other", "metadata.namespace is team, but --namespace asks for other", id="place"
+        ),
+    ],
+)
+def test_bad_input(tmp_path: Path, arguments: str, complaint: str) -> None:
+    """What keeps the command from checking anything is one line on standard error, with exit code 2."""
+    (tmp_path / "empty.yaml").write_text("---\n")
+    (tmp_path / "job.yaml").write_text(JOB)
+    (tmp_path / "bad.yaml").write_text("plugins: {disabled: [x]}\n")
+    (tmp_path / "placed.yaml").write_text(JOB.replace("name: demo", "name: demo, namespace: team"))
+    result = CliRunner().invoke(app, f"lint {arguments}")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    assert complaint in result.stderr

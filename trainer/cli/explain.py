@@ -1,0 +1,109 @@
+"""Where the fields of what is built come from: the runtime, the TrainJob or a plugin, and YAML that says so."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+
+import yaml
+
+from trainer.cli.kubernetes_yaml import dump
+from trainer.framework.errors import BuildError
+from trainer.framework.upsert import by_mount_path, by_name, by_port, by_source, by_taint
+from trainer.kube.objects import ObjectKey, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator
+
+    from trainer.framework.component import Component
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+    Path: TypeAlias = tuple[Hashable, ...]
+    """Where a leaf is: names of fields, and for items of lists what tells them apart."""
+
+_KEYS = {"volumeMounts": by_mount_path, "ports": by_port, "envFrom": by_source, "tolerations": by_taint}
+"""What tells apart the items of a list; elsewhere it is their name."""
+
+_TEMPLATE = "template"
+"""Field that holds a Job template or a pod template: what is in it has an origin."""
+
+
+class Origins:
+    """Remembers for each field which step of a build changed it last; its `observe` is for `Pipeline.build`."""
+
+    def __init__(self) -> None:
+        self._leaves: dict[tuple[Resource, ObjectKey], dict[Path, object]] = {}
+        self._origins: dict[tuple[Resource, ObjectKey], dict[Path, str]] = {}
+
+    def observe(self, origin: str, build: Callable[[], list[Component]]) -> None:
+        """Compare what would be built now with what it was; what cannot be built yet is left to the next step."""
+        with suppress(BuildError):
+            for component in build():
+                self._compare(origin, component)
+
+    def _compare(self, origin: str, component: Component) -> None:
+        identity = component.resource, key_of(component.object)
+        before = self._leaves.get(identity, {})
+        now = {path: copy.deepcopy(value) for path, value in _leaves(component.object)}
+        origins = self._origins.setdefault(identity, {})
+        for path, value in now.items():
+            if path not in before or before[path] != value:
+                origins[path] = origin
+        self._leaves[identity] = now
+
+    def annotated(self, component: Component) -> str:
+        """The object as YAML, with the origin as a comment at each field of its Job and pod templates."""
+        text = dump(component.object)
+        origins = self._origins.get((component.resource, key_of(component.object)), {})
+        lines = text.splitlines()
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        assert node is not None, "an object is not an empty document"
+        for path, line in _lines(node, component.object):
+            if _TEMPLATE in path and path in origins:
+                lines[line] += f"  # {' '.join(origins[path].split())}"
+        return "\n".join(lines) + "\n"
+
+
+def _leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    """All values that hold no other fields. A list of texts is one value: whoever writes it writes it whole."""
+    if isinstance(value, dict) and value:
+        for name, member in value.items():
+            yield from _leaves(member, (*path, name))
+    elif _holds_fields(value):
+        for identity, item in zip(_steps(value, path), value, strict=True):
+            yield from _leaves(item, (*path, identity))
+    else:
+        yield path, value
+
+
+def _lines(node: yaml.Node, value: object, path: Path = ()) -> Iterator[tuple[Path, int]]:
+    """The number of the line at which each leaf begins; for a list that is the line of its field."""
+    if isinstance(node, yaml.MappingNode) and isinstance(value, dict) and value:
+        for key, member in node.value:
+            where = (*path, key.value)
+            if _is_leaf(value[key.value]):
+                yield where, key.start_mark.line
+            else:
+                yield from _lines(member, value[key.value], where)
+    elif isinstance(node, yaml.SequenceNode) and _holds_fields(value):
+        for item, identity, member in zip(node.value, _steps(value, path), value, strict=True):
+            yield from _lines(item, member, (*path, identity))
+
+
+def _is_leaf(value: object) -> bool:
+    return not (isinstance(value, dict) and value) and not _holds_fields(value)
+
+
+def _holds_fields(value: object) -> TypeGuard[list[Object]]:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and item for item in value)
+
+
+def _steps(items: list[Object], path: Path) -> list[Hashable]:
+    """What tells the items of a list apart: their key, or else their position."""
+    key = _KEYS.get(str(path[-1]) if path else "", by_name)
+    keys = [key(item) for item in items]
+    if None in keys or len(set(keys)) < len(keys):
+        return list(range(len(items)))
+    return [("key", key) for key in keys]

@@ -1,0 +1,130 @@
+"""A workspace: what some files say, in place of a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.documents import Document
+from trainer.cli.manifests import runtimes
+from trainer.framework.discovery import make_registry
+from trainer.framework.errors import RuntimeNotFoundError
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.review import Review
+from trainer.framework.runtimes import read_runtime, runtime_place
+from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, metadata_of, name_of
+from trainer.manager import ManagerConfiguration, enabled_plugins
+from trainer.webhooks.defaults import default_runtime, default_train_job
+from trainer.webhooks.runtime import review_runtime
+from trainer.webhooks.train_job import review_train_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from trainer.api.trainingruntime import Runtime
+    from trainer.api.trainjob import TrainJob
+    from trainer.kube.resource import Resource
+
+Files = Annotated[
+    list[str], typer.Option("--file", "-f", help="YAML file; - is standard input. May be given several times.")
+]
+OfflineNamespace = Annotated[
+    str | None, typer.Option("--namespace", "-n", help="Namespace of objects that name none; default: default.")
+]
+PluginsConfig = Annotated[
+    Path | None, typer.Option("--config", help="Configuration file of the manager (YAML), for its plugins.")
+]
+
+DEFAULT_NAMESPACE = "default"
+"""Where objects are that name no namespace, when no cluster can be asked."""
+
+_SUFFIX = "xxxxx"
+"""What a server adds to `metadata.generateName` has as many characters."""
+
+
+class Workspace:
+    """The objects of some files with the defaults that admission sets, and the runtimes that we ship.
+
+    It is the `Reader` of plugins and the `RuntimeSource` of checks.
+
+    Args:
+        documents: what the files say, placed in namespaces; a runtime wins over a shipped one of the same name.
+        config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
+
+    Raises:
+        ConfigurationError: the configuration is wrong, or a plugin cannot be used.
+    """
+
+    def __init__(self, documents: Iterable[Document], config: Path | None = None) -> None:
+        self.documents = [_admitted(document) for document in documents]
+        self._objects = {_identity(document): document.obj for document in self.documents}
+        shipped = [_admitted(Document(CLUSTER_TRAINING_RUNTIMES, obj)) for obj in runtimes()]
+        self._shipped = {_identity(document): document.obj for document in shipped}
+        configuration = ManagerConfiguration() if config is None else ManagerConfiguration.load(config)
+        self.pipeline = Pipeline(make_registry(enabled_plugins(configuration.plugins), self))
+
+    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        """See `Reader.get`."""
+        return self._objects.get((resource, key))
+
+    def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+        """See `Reader.list`."""
+        return [
+            obj
+            for (of, key), obj in self._objects.items()
+            if of == resource and key.namespace == namespace and labels.items() <= labels_of(obj).items()
+        ]
+
+    def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:  # noqa: ARG002
+        """See `Reader.keys`: files say nothing about what controllers make."""
+        return frozenset()
+
+    def children(self, owner_uid: str) -> Iterable[tuple[Resource, Object]]:  # noqa: ARG002
+        """See `Reader.children`: nothing has been made yet."""
+        return ()
+
+    async def of(self, train_job: TrainJob) -> Runtime:
+        """See `RuntimeSource.of`."""
+        resource, key = runtime_place(train_job)
+        found = self._objects.get((resource, key)) or self._shipped.get((resource, key))
+        if found is None:
+            raise RuntimeNotFoundError(resource.kind, key)
+        return read_runtime(resource, found)
+
+    def builds_on_shipped(self, train_job: TrainJob) -> bool:
+        """Whether the runtime of the TrainJob is one that we ship."""
+        place = runtime_place(train_job)
+        return place in self._shipped and place not in self._objects
+
+    async def review(self, document: Document) -> Review:
+        """What admission would say about a TrainJob or runtime when it is created; nothing about other kinds."""
+        if document.is_train_job:
+            return await review_train_job(document.obj, None, self.pipeline, self)
+        if document.is_runtime:
+            return review_runtime(document.obj, None, self.pipeline)
+        return Review()
+
+
+def _admitted(document: Document) -> Document:
+    if document.resource == TRAIN_JOBS:
+        return document.with_object(default_train_job(_named(document.obj)))
+    if document.is_runtime:
+        return document.with_object(default_runtime(_named(document.obj)))
+    return document
+
+
+def _named(obj: Object) -> Object:
+    """The object with the name that a server would make up."""
+    if name_of(obj):
+        return obj
+    metadata = metadata_of(obj)
+    return obj | {"metadata": metadata | {"name": f"{metadata['generateName']}{_SUFFIX}"}}
+
+
+def _identity(document: Document) -> tuple[Resource, ObjectKey]:
+    return document.resource, key_of(document.obj)
