@@ -17,7 +17,9 @@ from trainer.kube.testing import FakeClient, ManualClock, RecordedRequest, settl
 from trainer.manager import ManagerConfiguration, build_manager
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
+
+    from trainer.framework.discovery import EnabledPlugin
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 
@@ -30,9 +32,12 @@ class Cluster:
         self.client = FakeClient(runtime_object(), resources=RESOURCES, clock=self.clock)
 
     @asynccontextmanager
-    async def managed(self, **configuration: Any) -> AsyncIterator[None]:
+    async def managed(
+        self, plugins: Iterable[EnabledPlugin] | None = None, **configuration: Any
+    ) -> AsyncIterator[None]:
         """Run the manager; it has done all it can when the body starts."""
-        manager = build_manager(self.client, ManagerConfiguration(**configuration), clock=self.clock)
+        settings = ManagerConfiguration(**configuration)
+        manager = build_manager(self.client, settings, plugins=plugins, clock=self.clock)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()
@@ -53,7 +58,14 @@ class Cluster:
     async def look_again(self) -> None:
         """Make the manager reconcile the TrainJob although nothing has changed."""
         obj = self.train_job
-        await self.put(obj | {"metadata": obj["metadata"] | {"generation": obj["metadata"]["generation"] + 1}})
+        generation = obj["metadata"]["generation"] + 1
+        status = obj.get("status") or {}
+        # As if this generation had been seen already.
+        if status.get("observedGeneration"):
+            status["observedGeneration"] = generation
+        for condition in status.get("conditions") or []:
+            condition["observedGeneration"] = generation
+        await self.put(obj | {"metadata": obj["metadata"] | {"generation": generation}})
 
     async def run_jobset(self, terminal: str = "", *conditions: Object, **counts: int) -> None:
         """The JobSet controller writes the status of the JobSet."""

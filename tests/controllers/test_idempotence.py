@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
+from tests.plugins.test_jobset_impediments import CRASHING, CULPRIT, READY, RESTARTING, pod, waiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.resource import JOBSETS
 from trainer.kube.testing import settle
@@ -28,10 +29,21 @@ SPECS = st.fixed_dictionaries(
     },
 )
 COUNTS = st.fixed_dictionaries({name: st.integers(0, 1) for name in ("ready", "active", "failed", "suspended")})
+PODS = st.sampled_from(
+    [
+        *(waiting(reason, name=name) for reason in ("ErrImagePull", "ImagePullBackOff", "X") for name in ("a", "b")),
+        pod("a", phase="Running"),
+        pod("b", phase="Failed"),
+        CRASHING,
+        CULPRIT,
+    ]
+)
 STEPS = st.one_of(
     st.tuples(st.just("spec"), SPECS),
     st.tuples(st.just("run"), COUNTS),
     st.tuples(st.just("end"), st.sampled_from(["Completed", "Failed"])),
+    st.tuples(st.just("pod"), PODS),
+    st.tuples(st.just("restart"), st.booleans()),
     st.tuples(st.sampled_from(["delete jobset", "delete runtime", "add runtime"]), st.none()),
 )
 
@@ -45,6 +57,10 @@ async def play(cluster: Cluster, step: str, value: Any) -> None:
             await cluster.run_jobset(**value)
         case "end" if cluster.jobsets:
             await cluster.run_jobset(value)
+        case "pod":
+            await cluster.put(value)
+        case "restart" if cluster.jobsets:
+            await cluster.run_jobset("", RESTARTING if value else READY)
         case "delete jobset" if cluster.jobsets:
             await cluster.client.delete(JOBSETS, "demo", "default")
         case "delete runtime" if cluster.client.objects(CLUSTER_TRAINING_RUNTIMES):

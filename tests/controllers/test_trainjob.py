@@ -154,7 +154,9 @@ async def test_a_running_jobset_is_never_rebuilt(cluster: Cluster) -> None:
         await cluster.change(cluster.train_job, trainer={"image": "new"})
         await cluster.put(runtime_object(replicated_job("Node", {"name": "trainer", "image": "newer"})))
         assert cluster.jobset == before
-        assert cluster.writes == []
+        (write,) = cluster.writes
+        assert (write.resource, write.subresource) == (TRAIN_JOBS, "status")
+        assert cluster.train_job["status"]["observedGeneration"] == cluster.train_job["metadata"]["generation"]
 
 
 async def test_changes_that_come_too_late_are_told(cluster: Cluster) -> None:
@@ -182,7 +184,7 @@ async def test_a_missing_runtime_is_told_and_waited_for(cluster: Cluster) -> Non
     async with cluster.managed():
         await cluster.put(train_job_object(runtimeRef={"name": "other"}))
         assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
-        assert "state" not in cluster.train_job["status"]
+        assert cluster.train_job["status"]["state"] == "Blocked"
         assert cluster.jobsets == []
         assert cluster.events == [("Warning", "JobsBuildFailed", message)]
 
@@ -226,8 +228,8 @@ async def test_a_build_error_names_the_field(cluster: Cluster) -> None:
             "False",
             "JobsBuildFailed",
             (
-                "Failed to build Jobs: spec.trainer.numProcPerNode: must be 1 or absent: only torch and MPI runtimes "
-                "start several processes on a node"
+                "Failed to build Jobs: spec.trainer.numProcPerNode: "
+                "Invalid value: 4: must be 1 or absent: only torch and MPI runtimes start several processes on a node"
             ),
         )
         await cluster.change(cluster.train_job, trainer={"numProcPerNode": 1})
@@ -317,7 +319,7 @@ async def test_a_runtime_that_cannot_be_read(cluster: Cluster) -> None:
             "JobsBuildFailed",
             (
                 "Failed to build Jobs: ClusterTrainingRuntime/blueprint spec.mlPolicy: "
-                "only one of torch, mpi, jax may be set"
+                "Invalid value: only one of torch, mpi, jax may be set"
             ),
         )
 
@@ -455,7 +457,7 @@ async def test_progress_is_not_erased(cluster: Cluster) -> None:
 
 
 async def test_one_status_write_per_change(cluster: Cluster) -> None:
-    """Submission leads to one snapshot of the runtime, one JobSet, one status write that names this very TrainJob, and one event."""
+    """Submission leads to one snapshot, one JobSet, one status write that names this very TrainJob, and one event."""
     async with cluster.managed():
         await cluster.put(train_job_object())
     writes = [(r.verb, r.resource, r.subresource) for r in cluster.writes]

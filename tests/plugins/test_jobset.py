@@ -13,12 +13,15 @@ from tests.framework.samples import replicated_job, runtime, train_job, train_jo
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob_status import ConditionType
 from trainer.framework.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
-from trainer.kube.objects import Object, controller_reference
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, ObjectKey, controller_reference
 from trainer.plugins.jax import Jax
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.plugins.jobset.pod_troubles import TROUBLES, troubles_of
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch import Torch
 
@@ -138,7 +141,8 @@ def test_names_must_leave_room_for_pod_names(length: int, excess: int) -> None:
     errors = [str(error) for error in JobSetPlugin(StaticReader()).validate(extract(job, runtime()), None, job)]
     assert errors == [
         (
-            f"metadata.name: is too long by {excess}: pods get names such as {job.metadata.name}-node-0-0-abcde, "
+            f'metadata.name: Invalid value: "{job.metadata.name}": '
+            f"is too long by {excess}: pods get names such as {job.metadata.name}-node-0-0-abcde, "
             "of at most 63 characters"
         )
     ] * bool(excess)
@@ -184,7 +188,7 @@ def test_more_pods_than_kubernetes_runs(job: TrainJob, blueprint: ClusterTrainin
     """An absurd number of nodes is refused before names are made for all of them."""
     (error, *_) = JobSetPlugin(StaticReader()).validate(extract(job, blueprint), None, job)
     assert error.field == field
-    assert error.message.endswith("must be at most 100000")
+    assert error.message.endswith("must be at most 100000, the most pods that a replicated Job can have")
 
 
 def test_a_running_jobset_is_left_alone() -> None:
@@ -297,6 +301,11 @@ def failed_pod(name: str, code: int, finished_at: str, *, container: str = "trai
     }
 
 
+def static_reader(*objects: Object) -> StaticReader:
+    """A reader that finds pods in trouble."""
+    return StaticReader(*objects, indexes={TROUBLES: troubles_of})
+
+
 COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
 FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"}
 
@@ -365,8 +374,14 @@ FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message":
 )
 def test_terminal_condition(objects: list[Object], expected: tuple[str, str, str] | None) -> None:
     """The end of the JobSet is that of the TrainJob, with its reason, and the pod that broke it."""
-    outcome = JobSetPlugin(StaticReader(*objects)).terminal_condition(train_job())
-    assert (outcome and (outcome.type, outcome.reason, outcome.message)) == expected
+    outcome = JobSetPlugin(static_reader(*objects)).terminal_condition(train_job())
+    if outcome is None:
+        assert expected is None
+        return
+    said = "; ".join([outcome.message, *([outcome.culprit.text] if outcome.culprit else [])])
+    assert (outcome.type, outcome.reason, said) == expected
+    others = "default jobset.sigs.k8s.io/jobset-name=demo" if outcome.type is ConditionType.FAILED else None
+    assert (outcome.jobs and f"{outcome.jobs.namespace} {outcome.jobs.label_selector}") == others
 
 
 def test_jobs_status() -> None:
@@ -380,8 +395,14 @@ def test_jobs_status() -> None:
 
 
 def test_watches() -> None:
-    """JobSets wake their TrainJob; pods are only read, and only those of JobSets are kept."""
+    """JobSets wake their TrainJob, and so do pods of JobSets that come into trouble; other pods are not kept."""
     watches = {watch.resource.kind: watch for watch in JobSetPlugin(StaticReader()).watches()}
     assert watches["JobSet"].triggers
-    assert not watches["Pod"].triggers
-    assert watches["Pod"].selection.label_selector == "jobset.sigs.k8s.io/jobset-name"
+    pods = watches["Pod"]
+    assert pods.selection.label_selector == "jobset.sigs.k8s.io/jobset-name"
+    assert pods.train_jobs is not None
+    assert pods.predicate is not None
+    failed = CachedObject.of(failed_pod("demo-node-0-0-x", 1, "2026-01-01T00:00:01Z"))
+    assert pods.train_jobs(failed) == [ObjectKey("default", "demo")]
+    assert pods.predicate(None, failed)
+    assert not pods.predicate(failed, failed)

@@ -75,7 +75,7 @@ def test_master_address(jobset: Any, address: str) -> None:
 
 def test_hostnames_are_needed() -> None:
     """A runtime that turns DNS names off cannot train with torch."""
-    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: must not be false"):
+    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: Invalid value: false: must not be false"):
         enforced(network={"enableDNSHostnames": False})
 
 
@@ -136,7 +136,12 @@ def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: st
         pytest.param(
             {"trainer": {"env": [{"name": "PET_NNODES", "value": "1"}, {"name": "PET_MASTER_ADDR", "value": "x"}]}},
             {"torch": {}},
-            ["spec.trainer.env: must not set PET_MASTER_ADDR, PET_NNODES, which the torch plugin sets; remove it"],
+            [
+                (
+                    "spec.trainer.env: Forbidden: must not set PET_MASTER_ADDR, PET_NNODES, "
+                    "which the torch plugin sets; remove it"
+                )
+            ],
             id="reserved",
         ),
         pytest.param(
@@ -151,7 +156,7 @@ def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: st
             {"torch": {}},
             [
                 (
-                    "spec.podSpecOverrides[0].containers[trainer].env: must not set PET_NODE_RANK, "
+                    "spec.podSpecOverrides[0].containers[trainer].env: Forbidden: must not set PET_NODE_RANK, "
                     "which the torch plugin sets; remove it"
                 )
             ],
@@ -166,8 +171,8 @@ def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: st
             {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}},
             [
                 (
-                    "ClusterTrainingRuntime/blueprint spec.mlPolicy.torch.elasticPolicy: elastic training is not "
-                    "supported yet; remove it and set spec.mlPolicy.numNodes"
+                    "ClusterTrainingRuntime/blueprint spec.mlPolicy.torch.elasticPolicy: "
+                    "Forbidden: elastic training is not supported yet; remove it and set spec.mlPolicy.numNodes"
                 )
             ],
             id="elastic",

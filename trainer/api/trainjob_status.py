@@ -111,7 +111,9 @@ class TrainJobStatus(ApiModel):
     jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name", 100))] | None = None
     """How the child Jobs are doing."""
     state: Annotated[State, Field(strict=False)] | None = None
-    """The state in one word: Blocked, Created, Suspended, Pending, Running, Restarting, Complete or Failed."""
+    """The state in one word: Blocked (its Jobs cannot be made until somebody does something, as condition Created
+    says), Created, Suspended, Pending (a pod cannot start), Running, Restarting (after a failure), Complete or Failed.
+    Absent before a controller has looked at the TrainJob."""
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that this status was derived from."""
     trainer_status: TrainerStatus | None = None

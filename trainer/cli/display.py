@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 _REFRESH_SECONDS = 0.2
 _NODE_STYLES = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
-_STATE_STYLES = {"Running": "green", "Complete": "bold green", "Failed": "bold red", "Suspended": "yellow"}
+_STATE_STYLES = {
+    "Running": "green",
+    "Complete": "bold green",
+    "Failed": "bold red",
+    "Suspended": "yellow",
+    "Blocked": "bold yellow",
+    "Pending": "yellow",
+    "Restarting": "yellow",
+}
 
 
 class JobDisplay:

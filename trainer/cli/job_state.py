@@ -10,7 +10,12 @@ from trainer.kube.objects import find_condition, is_condition_true
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
-_UNTOUCHED = "Pending"
+_UNTOUCHED = "Submitted"
+"""Not one of the states of a TrainJob: no controller has given it one yet."""
+
+_ENDS = ("Failed", "Complete")
+_HINDRANCES = ("Pending", "Restarting")
+"""States that are also conditions, with one line for each reason in their message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,29 +23,29 @@ class JobState:
     """State of a TrainJob; two equal states need no second line on the screen."""
 
     word: str = _UNTOUCHED
-    """`status.state`; Pending before a controller has written it."""
+    """`status.state`; Submitted before a controller has written it."""
     progress: int | None = None
     """Per cent; None when the training does not report it."""
     eta: str = ""
     """Remaining time, for people; empty when unknown."""
     reason: str = ""
     message: str = ""
-    """Why it ended, or why it cannot start."""
+    """Why it ended, cannot start or has to start again."""
 
     @classmethod
     def of(cls, job: Object) -> JobState:
         """Read a TrainJob object."""
         status = job.get("status") or {}
         training = status.get("trainerStatus") or {}
-        decisive = next((kind for kind in ("Failed", "Complete") if is_condition_true(job, kind)), None)
-        condition = find_condition(job, decisive or "Created") or {}
-        explained = decisive is not None or condition.get("status") == "False"
+        decisive = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
+        word = decisive or status.get("state") or _UNTOUCHED
+        reason, message = _explanation(job, word)
         return cls(
-            word=decisive or status.get("state") or _UNTOUCHED,
+            word=word,
             progress=training.get("progressPercentage"),
             eta=training.get("estimatedRemainingTimeSummary") or "",
-            reason=condition.get("reason", "") if explained else "",
-            message=condition.get("message", "") if explained else "",
+            reason=reason,
+            message=message,
         )
 
     @property
@@ -70,3 +75,17 @@ class JobState:
     def explanation(self) -> str:
         """Reason and message as one text; empty when there is nothing to explain."""
         return ": ".join(part for part in (self.reason, self.message) if part)
+
+
+def _explanation(job: Object, word: str) -> tuple[str, str]:
+    """Reason and message of the condition that explains the state."""
+    kind = word if word in (*_ENDS, *_HINDRANCES) else "Created"
+    condition = find_condition(job, kind) or {}
+    if condition.get("status") != ("False" if kind == "Created" else "True"):
+        return "", ""
+    reason, lines = condition.get("reason") or "", (condition.get("message") or "").splitlines()
+    if word in _HINDRANCES:
+        # Each line begins with its reason.
+        return reason, "; ".join(lines).removeprefix(f"{reason}: ")
+    # What follows the first line is the end of a log, which has just been shown.
+    return reason, next(iter(lines), "")

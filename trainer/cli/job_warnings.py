@@ -43,11 +43,13 @@ class JobWarnings:
             return
         self._unclaimed.pop(uid_of(event), None)
         about = event["involvedObject"]
-        subject = f"{about.get('kind', '')} {about.get('name', '')}"
-        content = (subject, event.get("reason", ""), event.get("message", ""))
+        kind, name = about.get("kind", ""), about.get("name", "")
+        said = (event.get("reason", ""), event.get("message", ""))
+        # What is the matter with one pod often is with a thousand.
+        content = (kind if kind == "Pod" else f"{kind} {name}", *said)
         if content not in self._shown:
             self._shown.add(content)
-            self._show(": ".join(part for part in content if part))
+            self._show(": ".join(part for part in (f"{kind} {name}", *said) if part))
 
     def _concerns_job(self, about: Mapping[str, str], event: Object) -> bool:
         if about.get("uid") in self._uids:

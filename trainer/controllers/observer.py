@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from trainer.framework.status import Observation
+from trainer.api.trainjob_status import ConditionType
+from trainer.controllers.failure_log import FailureLog
+from trainer.controllers.patience import Patience
+from trainer.framework.conditions import Conditions
+from trainer.framework.errors import BuildError
+from trainer.framework.status import Observation, is_finished
+from trainer.kube.objects import namespace_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.api.trainjob import TrainJob
     from trainer.framework.extension_points import Outcome
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.status import Creation
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+
+_T = TypeVar("_T")
 
 
 class Observer:
-    """Asks the plugins of the phase PostExecution."""
+    """Asks the plugins of the phase PostExecution, and the cluster about what has failed.
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    A plugin that raises keeps nobody from hearing what the others have seen; the caller shall raise `problems`
+    afterwards, for the work queue to try again.
+    """
+
+    def __init__(self, pipeline: Pipeline, client: Client, clock: Clock) -> None:
         self._pipeline = pipeline
+        self._failures = FailureLog(client, clock)
+        self._patience = Patience(clock)
 
     async def observe(
         self,
         train_job: TrainJob,
-        obj: Object,  # noqa: ARG002
+        obj: Object,
         creation: Creation | None,
         decided: Outcome | None = None,
     ) -> Observation:
@@ -31,12 +49,48 @@ class Observer:
 
         Args:
             train_job: the TrainJob.
-            obj: the same as JSON, for events.
+            obj: the same as JSON.
             creation: what came of building and deploying; None when nothing was built.
             decided: how it ends if the child Jobs have not ended by themselves, such as at its deadline.
-
-        Raises:
-            PluginError: a plugin raised.
         """
-        outcome = self._pipeline.outcome(train_job) or decided
-        return Observation(creation, outcome, self._pipeline.jobs_status(train_job))
+        problems: list[Exception] = []
+
+        def ask(hook: Callable[[TrainJob], _T], otherwise: _T) -> _T:
+            try:
+                return hook(train_job)
+            except BuildError as error:
+                problems.append(error)
+                return otherwise
+
+        pipeline, types = self._pipeline, self._pipeline.condition_types
+        jobs = ask(pipeline.jobs_status, None)
+        if is_finished(train_job):
+            return Observation(creation, jobs=jobs, plugin_types=types, problems=tuple(problems))
+        outcome = ask(pipeline.outcome, None) or decided
+        log: tuple[str, ...] = ()
+        if outcome is not None and outcome.type is ConditionType.FAILED:
+            since = train_job.metadata.creation_timestamp or ""
+            outcome = await self._failures.explain(outcome, since=since, earlier=_last_restart(train_job))
+            log = await self._failures.tail(outcome.culprit, namespace_of(obj)) if outcome.culprit else ()
+        is_going_on = outcome is None and not train_job.spec.suspend
+        impediments, look_again = self._patience.sift(train_job, ask(pipeline.impediments, []) if is_going_on else [])
+        conditions, errors = pipeline.status_conditions(train_job)
+        return Observation(
+            creation=creation,
+            outcome=outcome,
+            jobs=jobs,
+            impediments=impediments,
+            conditions=tuple(conditions),
+            plugin_types=types,
+            log=log,
+            problems=(*problems, *errors),
+            look_again_after=look_again,
+        )
+
+
+def _last_restart(train_job: TrainJob) -> str:
+    """What the condition Restarting remembers."""
+    conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
+    restarting = conditions.get(ConditionType.RESTARTING)
+    lines = restarting.message.splitlines() if restarting is not None else []
+    return lines[0].partition(": ")[2] if lines else ""

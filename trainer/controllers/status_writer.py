@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionType
+from trainer.framework.announcements import announcements, changed_conditions
 from trainer.framework.deployer import FIELD_MANAGER
-from trainer.framework.status import changed_conditions, owned_fields
+from trainer.framework.status import owned_fields
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
-    from trainer.api.metadata import Condition
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import TrainJobStatus
+    from trainer.framework.status import Observation
     from trainer.kube.client import Client
-    from trainer.kube.events.recorder import EventKind, EventRecorder
+    from trainer.kube.events.recorder import EventRecorder
     from trainer.kube.objects import Object
 
 log = structlog.get_logger(__name__)
@@ -31,10 +31,17 @@ class StatusWriter:
         self._client = client
         self._recorder = recorder
 
-    async def write(self, train_job: TrainJob, obj: Object, status: TrainJobStatus) -> None:
-        """Apply the status if it differs from that of the TrainJob; each condition that changed is an event."""
-        before, fields = train_job.status, owned_fields(status)
-        if before is not None and owned_fields(before) == fields:
+    async def write(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
+        """Apply the status if it differs from that of the TrainJob, and record what that is worth telling.
+
+        Args:
+            train_job: the TrainJob as it was.
+            obj: the same as JSON.
+            status: as it is to be.
+            seen: what the status was derived from.
+        """
+        before, fields = train_job.status, owned_fields(status, seen.plugin_types)
+        if before is not None and owned_fields(before, seen.plugin_types) == fields:
             return
         applied = {
             "apiVersion": TRAIN_JOBS.api_version,
@@ -50,12 +57,5 @@ class StatusWriter:
             return
         changed = changed_conditions(before, status)
         log.info("wrote status", state=status.state, changed=[condition.type for condition in changed])
-        for condition in changed:
-            kind: EventKind = "Warning" if _is_bad(condition) else "Normal"
-            self._recorder.record(obj, type=kind, reason=condition.reason, message=condition.message)
-
-
-def _is_bad(condition: Condition) -> bool:
-    if condition.type == ConditionType.FAILED:
-        return condition.status == "True"
-    return condition.type == ConditionType.CREATED and condition.status == "False"
+        for kind, reason, message in announcements(before, status, seen):
+            self._recorder.record(obj, type=kind, reason=reason, message=message)

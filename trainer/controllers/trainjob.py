@@ -19,6 +19,7 @@ from trainer.framework.status import is_finished, next_status
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError, TerminalError
@@ -28,9 +29,12 @@ from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.reader import CacheReader
     from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.controller.handlers import MapFunction
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
 
@@ -46,6 +50,9 @@ class TrainJobController:
         reader: gets the caches of all resources that the plugins watch.
         namespace: where TrainJobs are looked after; default: everywhere.
         max_concurrent_reconciles: how many TrainJobs at the same time.
+
+    Attributes:
+        runtimes: what TrainJobs build on, for admission.
     """
 
     def __init__(
@@ -63,10 +70,10 @@ class TrainJobController:
         self._clock = manager.clock
         self._pipeline = pipeline
         self._train_jobs = train_jobs.lister
-        runtimes = Runtimes(manager, train_jobs, namespace)
+        self.runtimes = runtimes = Runtimes(manager, train_jobs, namespace)
         self._deployer = Deployer(manager.client, reader)
         self._creator = Creator(manager.client, pipeline, runtimes, self._deployer)
-        self._observer = Observer(pipeline)
+        self._observer = Observer(pipeline, manager.client, manager.clock)
         self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER))
         controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
@@ -78,9 +85,15 @@ class TrainJobController:
         controller.owns(CONFIG_MAPS, selection=runtimes.snapshots, predicate=_is_gone)
         for watch in pipeline.watches():
             selection = Selection(namespace, watch.selection.label_selector, watch.selection.field_selector)
+            informer = manager.informer(watch.resource, selection)
+            for name, function in watch.indexes.items():
+                informer.add_index(name, function)
             if watch.triggers:
-                controller.owns(watch.resource, selection=selection)
-            reader.attach(watch.resource, manager.informer(watch.resource, selection).lister)
+                map_function = watch.train_jobs or owner_key(TRAIN_JOBS)
+                if watch.delay:
+                    map_function = _delayed(controller, map_function, watch.delay)
+                controller.watches(watch.resource, map_function, selection=selection, predicate=watch.predicate)
+            reader.attach(watch.resource, informer.lister)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Bring the objects of one TrainJob and its status in line with it."""
@@ -101,18 +114,21 @@ class TrainJobController:
         decided = deadline_exceeded(train_job) if deadline is not None and now >= deadline else None
         seen = await self._observer.observe(train_job, obj, attempt.creation, decided)
         status = next_status(train_job, seen, timestamp(now))
-        await self._status.write(train_job, obj, status)
-        if attempt.error is not None:
-            raise attempt.error
+        await self._status.write(train_job, obj, status, seen)
+        for failure in (attempt.error, *seen.problems):
+            if failure is not None:
+                raise failure
         ended = train_job.model_copy(update={"status": status})
         if is_finished(ended):
             return await self._clean_up(ended, obj)
-        return None if deadline is None else Result(requeue_after=(deadline - now).total_seconds())
+        left = None if deadline is None else (deadline - now).total_seconds()
+        pauses = [seconds for seconds in (left, seen.look_again_after) if seconds is not None]
+        return Result(requeue_after=min(pauses)) if pauses else None
 
     async def _look_after_finished(self, train_job: TrainJob, obj: Object) -> Result | None:
         """Nothing is built any more; the counts of the child Jobs may still settle."""
         seen = await self._observer.observe(train_job, obj, None)
-        await self._status.write(train_job, obj, next_status(train_job, seen, timestamp(self._clock.now())))
+        await self._status.write(train_job, obj, next_status(train_job, seen, timestamp(self._clock.now())), seen)
         return await self._clean_up(train_job, obj)
 
     async def _clean_up(self, train_job: TrainJob, obj: Object) -> Result | None:
@@ -139,6 +155,17 @@ class TrainJobController:
         except NotFoundError:
             return
         log.info("deleted finished TrainJob", ttl_seconds=current["spec"].get("ttlSecondsAfterFinished"))
+
+
+def _delayed(controller: Controller, map_function: MapFunction, seconds: float) -> MapFunction:
+    """The same keys, but later; the work queue makes one of those that come meanwhile."""
+
+    def enqueue(obj: CachedObject) -> Iterable[ObjectKey]:
+        for key in map_function(obj):
+            controller.enqueue(key, after=seconds)
+        return ()
+
+    return enqueue
 
 
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:

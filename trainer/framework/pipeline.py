@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,8 +13,10 @@ from trainer.framework.extension_points import (
     CustomValidation,
     EnforceMLPolicy,
     EnforcePodGroupPolicy,
+    Impediments,
     JobsStatus,
     PodNetwork,
+    StatusConditions,
     Suspension,
     TerminalCondition,
     WatchExtension,
@@ -21,7 +24,8 @@ from trainer.framework.extension_points import (
 from trainer.framework.extraction import extract
 from trainer.framework.review import Review
 from trainer.framework.trainer_step import apply_trainer_env
-from trainer.kube.field_errors import FieldError
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.field_errors import FieldError, forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus
     from trainer.framework.component import Component
-    from trainer.framework.extension_points import Outcome, Plugin, Watch
+    from trainer.framework.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
     from trainer.framework.registry import Registry
     from trainer.framework.review import AdmissionWarning
     from trainer.framework.runtime_info import RuntimeInfo
@@ -38,6 +42,10 @@ if TYPE_CHECKING:
     Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
     """Told after each step of the build where its changes come from, such as `plugin torch`, with a function that
     builds what would be built at that moment."""
+
+
+_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
+"""As the Kubernetes API conventions have it."""
 
 
 class Pipeline:
@@ -56,14 +64,24 @@ class Pipeline:
         self._builders = [plugin for plugin in registry if isinstance(plugin, ComponentBuilder)]
         self._suspensions = [plugin for plugin in registry if isinstance(plugin, Suspension)]
         self._terminal_conditions = [plugin for plugin in registry if isinstance(plugin, TerminalCondition)]
-        counters = [plugin for plugin in registry if isinstance(plugin, JobsStatus)]
-        if len(counters) > 1:
-            raise ValueError(f"only one plugin may count child Jobs, not {', '.join(p.name for p in counters)}")
-        self._jobs_status = counters[0] if counters else None
+        self._jobs_status = next((plugin for plugin in registry if isinstance(plugin, JobsStatus)), None)
+        self._impediments = [plugin for plugin in registry if isinstance(plugin, Impediments)]
+        self._status_conditions = [plugin for plugin in registry if isinstance(plugin, StatusConditions)]
 
     def watches(self) -> list[Watch]:
-        """Startup: all resources that plugins want to be cached."""
-        return [watch for plugin in self._watch_extensions for watch in plugin.watches()]
+        """Startup: all resources that plugins want to be cached.
+
+        Raises:
+            ConfigurationError: a plugin raised.
+        """
+        watches: list[Watch] = []
+        for plugin in self._watch_extensions:
+            try:
+                watches += plugin.watches()
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}".removesuffix(": ")
+                raise ConfigurationError(f"plugin {plugin.name} failed in watches: {problem}") from error
+        return watches
 
     def review(self, train_job: TrainJob, runtime: Runtime, old: TrainJob | None = None) -> Review:
         """PreExecution: what is wrong with the TrainJob, found by validation and by building it on trial.
@@ -154,6 +172,35 @@ class Pipeline:
         with _contained(self._jobs_status, "jobs_status"):
             return self._jobs_status.jobs_status(train_job)
 
+    def impediments(self, train_job: TrainJob) -> list[Impediment]:
+        """PostExecution: what keeps the pods from running.
+
+        Raises:
+            PluginError: a plugin raised.
+        """
+        present: list[Impediment] = []
+        for plugin in self._impediments:
+            with _contained(plugin, "impediments"):
+                present += plugin.impediments(train_job)
+        return present
+
+    @property
+    def condition_types(self) -> frozenset[str]:
+        """Types of the conditions that plugins may report."""
+        return frozenset().union(*(plugin.condition_types for plugin in self._status_conditions))
+
+    def status_conditions(self, train_job: TrainJob) -> tuple[list[StatusCondition], list[BuildError]]:
+        """PostExecution: what plugins report, and those that raised: they are in the way of no other."""
+        reported: list[StatusCondition] = []
+        errors: list[BuildError] = []
+        for plugin in self._status_conditions:
+            try:
+                with _contained(plugin, "status_conditions"):
+                    reported += _checked(plugin, plugin.status_conditions(train_job))
+            except BuildError as error:
+                errors.append(error)
+        return reported, errors
+
     def _built(self, info: RuntimeInfo, train_job: TrainJob) -> list[Component]:
         components: list[Component] = []
         for builder in self._builders:
@@ -164,6 +211,7 @@ class Pipeline:
     def _findings(
         self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob
     ) -> Iterator[FieldError | AdmissionWarning]:
+        yield from new.semantic_errors()
         yield from _unserved(
             f"{info.runtime} spec.mlPolicy",
             info.ml_policy.source,
@@ -191,7 +239,18 @@ def _contained(plugin: Plugin, hook: str) -> Iterator[None]:
         raise PluginError(plugin.name, hook, error) from error
 
 
+def _checked(plugin: StatusConditions, conditions: Iterable[StatusCondition]) -> list[StatusCondition]:
+    """What the API server would refuse together with the rest of the status."""
+    checked = list(conditions)
+    for condition in checked:
+        if condition.type not in plugin.condition_types:
+            raise ValueError(f"condition {condition.type} is not among its condition_types")
+        if not _REASON.fullmatch(condition.reason):
+            raise ValueError(f"condition {condition.type} has reason {condition.reason!r}, which is no CamelCase word")
+    return checked
+
+
 def _unserved(path: str, source: str | None, served: Iterable[frozenset[str]]) -> Iterator[FieldError]:
     """A policy that no plugin serves must not be ignored: the training would run without it."""
     if source is not None and source not in frozenset().union(*served):
-        yield FieldError(f"{path}.{source}", "no plugin of this controller manager serves it; use another runtime")
+        yield forbidden(f"{path}.{source}", "no plugin of this controller manager serves it; use another runtime")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from trainer.kube.cache.store import CONTROLLER_UID
+from trainer.kube.objects import key_of
 from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from trainer.kube.cache.store import Lister
     from trainer.kube.objects import Object, ObjectKey
@@ -24,35 +27,61 @@ class Reader(Protocol):
     def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
         """The objects of a namespace that have all these labels."""
 
+    def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:
+        """Namespace and name of the objects under `value` in one of `Watch.indexes`; cheap, for nothing is decoded."""
+
     def children(self, owner_uid: str) -> Iterable[tuple[Resource, Object]]:
         """All objects whose controller has this uid, whatever their kind."""
 
 
 class CacheReader:
-    """Reads from listers that are attached while the controllers are set up."""
+    """Reads from listers that are attached while the controllers are set up.
+
+    Several plugins may watch parts of one resource: what any of them watches can be read.
+    """
 
     def __init__(self) -> None:
-        self._listers: dict[Resource, Lister] = {}
+        self._listers: dict[Resource, list[Lister]] = {}
 
     def attach(self, resource: Resource, lister: Lister) -> None:
-        """Answer questions about `resource` from `lister`."""
-        self._listers[resource] = lister
+        """Answer questions about `resource` from `lister` too."""
+        listers = self._listers.setdefault(resource, [])
+        if lister not in listers:
+            listers.append(lister)
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """See `Reader.get`."""
-        return self._lister(resource).get(key)
+        found = (lister.get(key) for lister in self._of(resource))
+        return next((obj for obj in found if obj is not None), None)
 
     def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
         """See `Reader.list`."""
-        return self._lister(resource).list(namespace, LabelSelector.from_object({"matchLabels": labels}))
+        selector = LabelSelector.from_object({"matchLabels": labels})
+        found = [obj for lister in self._of(resource) for obj in lister.list(namespace, selector)]
+        return list({key_of(obj): obj for obj in found}.values())
+
+    def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:
+        """See `Reader.keys`.
+
+        Raises:
+            LookupError: no plugin that watches the resource has declared this index.
+        """
+        found: list[AbstractSet[ObjectKey]] = []
+        for lister in self._of(resource):
+            with suppress(KeyError):
+                found.append(lister.keys_by_index(index, value))
+        if not found:
+            raise LookupError(f"{resource.qualified_name} have no index {index}: the plugin's Watch must declare it")
+        return set().union(*found)
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""
-        for resource, lister in self._listers.items():
-            for child in lister.by_index(CONTROLLER_UID, owner_uid):
+        for resource, listers in self._listers.items():
+            found = [child for lister in listers for child in lister.by_index(CONTROLLER_UID, owner_uid)]
+            for child in {key_of(child): child for child in found}.values():
                 yield resource, child
 
-    def _lister(self, resource: Resource) -> Lister:
+    def _of(self, resource: Resource) -> Sequence[Lister]:
         if resource not in self._listers:
             raise LookupError(
                 f"{resource.qualified_name} are not cached: a plugin that reads or builds them must watch them"

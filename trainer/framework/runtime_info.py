@@ -10,6 +10,7 @@ from trainer.api.jobset import JobSetSpec
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
 from trainer.framework.errors import BuildError
 from trainer.framework.upsert import by_name, by_port, upsert
+from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -120,11 +121,10 @@ class RuntimeInfo:
         for pod_set in self.pod_sets:
             if pod_set.ancestor == Ancestor.TRAINER:
                 return pod_set
-        raise BuildError.at(
-            f"{self.runtime} spec.template.spec.replicatedJobs",
-            "none of them is the trainer; name one node or trainer-node, "
-            f"or label its template {ANCESTOR_LABEL}: {Ancestor.TRAINER}",
-        )
+        names = [pod_set.name for pod_set in self.pod_sets]
+        label = f"{ANCESTOR_LABEL}: {Ancestor.TRAINER}"
+        rule = f"none of them is the trainer; name one node or trainer-node, or label its template {label}"
+        raise BuildError(invalid(f"{self.runtime} spec.template.spec.replicatedJobs", names, rule))
 
     @property
     def main_container(self) -> Container:
@@ -155,8 +155,7 @@ class RuntimeInfo:
         """
         network = self.template.network
         if network and network.enable_dns_hostnames is False:
-            raise BuildError.at(
-                f"{self.runtime} spec.template.spec.network.enableDNSHostnames",
-                "must not be false: training nodes find each other by their DNS names",
-            )
+            field = f"{self.runtime} spec.template.spec.network.enableDNSHostnames"
+            rule = "must not be false: training nodes find each other by their DNS names"
+            raise BuildError(invalid(field, value=False, detail=rule))
         return self.endpoint(self.trainer)

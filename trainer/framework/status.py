@@ -1,4 +1,9 @@
-"""The status of a TrainJob (KEP-2170, "State Transition"), derived from what was observed and what it was before."""
+"""The status of a TrainJob (KEP-2170, "State Transition"), derived from what was observed and what it was before.
+
+Beyond the KEP's conditions there are Pending and Restarting, with the impediments that plugins have seen, and those
+that plugins report themselves. `observedGeneration` tells of which spec all this is true; it alone is worth a write,
+since tools wait for it after a change (kstatus). Conditions of a TrainJob that has ended are final.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,20 @@ from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
 from trainer.framework.conditions import Conditions
+from trainer.framework.impediments import lines_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
+
     from trainer.api.metadata import Condition
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus
-    from trainer.framework.extension_points import Outcome
+    from trainer.framework.extension_points import Impediment, Outcome, StatusCondition
     from trainer.kube.objects import Object
+
+CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)
+"""Types of conditions that plugins must not report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,18 @@ class Observation:
     """None while the training goes on."""
     jobs: list[JobStatus] | None = None
     """None when there are no child Jobs to count."""
+    impediments: tuple[Impediment, ...] = ()
+    """What keeps pods from running. Defaults to nothing."""
+    conditions: tuple[StatusCondition, ...] = ()
+    """What plugins report. Defaults to nothing."""
+    plugin_types: AbstractSet[str] = frozenset()
+    """Types of all conditions that plugins may report: those of them that exist are ours. Defaults to none."""
+    log: tuple[str, ...] = ()
+    """The last lines of the log of the container that failed. Defaults to none."""
+    problems: tuple[Exception, ...] = ()
+    """Plugins that could not be asked, which the condition Created tells as well. Defaults to none."""
+    look_again_after: float | None = None
+    """Seconds until there may be more to see. Defaults to waiting for a change."""
 
 
 def is_finished(train_job: TrainJob) -> bool:
@@ -44,48 +68,53 @@ def is_finished(train_job: TrainJob) -> bool:
 
 
 def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobStatus:
-    """The status that we own: conditions, jobsStatus and state. Progress belongs to others and is left out.
+    """The status that we own; progress and conditions of others belong to others and are left out.
 
     Once the TrainJob has finished, its conditions and state are final.
     """
-    previous = train_job.status or TrainJobStatus()
+    previous, generation = train_job.status or TrainJobStatus(), train_job.metadata.generation
     jobs = seen.jobs if seen.jobs is not None else previous.jobs_status
+    ours = _ours(previous, seen.plugin_types)
     if is_finished(train_job):
-        return TrainJobStatus(conditions=_ours(previous), jobs_status=jobs, state=previous.state)
-    conditions = Conditions(_ours(previous), now)
+        return TrainJobStatus(conditions=ours, jobs_status=jobs, state=previous.state, observed_generation=generation)
+    conditions = Conditions(ours, now, generation)
     if seen.creation:
         conditions.set(
             ConditionType.CREATED,
             holds=seen.creation.succeeded,
             reason=seen.creation.reason,
-            message=seen.creation.message,
+            message="; ".join(map(str, (seen.creation.message, *seen.problems))),
         )
     _set_suspended(conditions, suspend=train_job.spec.suspend)
+    for condition in seen.conditions:
+        conditions.set(condition.type, holds=condition.holds, reason=condition.reason, message=condition.message)
+    _set_impediments(conditions, train_job, seen)
     if seen.outcome:
-        conditions.set(seen.outcome.type, holds=True, reason=seen.outcome.reason, message=seen.outcome.message)
+        conditions.set(
+            seen.outcome.type, holds=True, reason=seen.outcome.reason, message=_closing_words(seen.outcome, seen.log)
+        )
     return TrainJobStatus(
-        conditions=conditions.to_list(), jobs_status=jobs, state=_state(conditions, seen.jobs or [], previous.state)
+        conditions=conditions.to_list(),
+        jobs_status=jobs,
+        state=_state(conditions, seen.jobs or [], previous.state),
+        observed_generation=generation,
     )
 
 
-def owned_fields(status: TrainJobStatus) -> Object:
+def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozenset()) -> Object:
     """What we own of a status, as JSON that is equal for equal states."""
     owned = TrainJobStatus(
-        conditions=_ours(status),
+        conditions=_ours(status, plugin_types),
         jobs_status=sorted(status.jobs_status or [], key=lambda job: job.name) or None,
         state=status.state,
+        observed_generation=status.observed_generation,
     )
     return owned.to_object()
 
 
-def changed_conditions(before: TrainJobStatus | None, after: TrainJobStatus) -> list[Condition]:
-    """Conditions that are new or have a new status, reason or message."""
-    old = (before and before.conditions) or []
-    return [condition for condition in after.conditions or [] if condition not in old]
-
-
-def _ours(status: TrainJobStatus) -> list[Condition]:
-    return [condition for condition in status.conditions or [] if condition.type in set(ConditionType)]
+def _ours(status: TrainJobStatus, plugin_types: AbstractSet[str]) -> list[Condition]:
+    owned = CORE_CONDITIONS | plugin_types
+    return [condition for condition in status.conditions or [] if condition.type in owned]
 
 
 def _set_suspended(conditions: Conditions, *, suspend: bool) -> None:
@@ -94,19 +123,71 @@ def _set_suspended(conditions: Conditions, *, suspend: bool) -> None:
         conditions.set(
             ConditionType.SUSPENDED, holds=True, reason=ConditionReason.SUSPENDED, message="TrainJob is suspended"
         )
-    elif conditions.is_true(ConditionType.SUSPENDED):
+    elif conditions.get(ConditionType.SUSPENDED) is not None:
         conditions.set(
             ConditionType.SUSPENDED, holds=False, reason=ConditionReason.RESUMED, message="TrainJob is resumed"
         )
 
 
-def _state(conditions: Conditions, jobs: list[JobStatus], previous: State | None) -> State | None:
+def _set_impediments(conditions: Conditions, train_job: TrainJob, seen: Observation) -> None:
+    """What has ended or is suspended is neither pending nor restarting."""
+    goes_on = seen.outcome is None and not train_job.spec.suspend
+    present = seen.impediments if goes_on else ()
+    pending = [impediment for impediment in present if impediment.type is ConditionType.PENDING]
+    _set_impeded(conditions, ConditionType.PENDING, pending, ConditionReason.NO_POD_WAITS)
+    restarting = [impediment for impediment in present if impediment.type is ConditionType.RESTARTING]
+    # The failed pods may be gone before the new ones are there: a restart is over when some are ready again.
+    lasts = goes_on and not any(job.ready or job.succeeded for job in seen.jobs or [])
+    _set_impeded(conditions, ConditionType.RESTARTING, restarting, ConditionReason.RESTART_ENDED, lasts=lasts)
+
+
+def _set_impeded(
+    conditions: Conditions,
+    condition_type: ConditionType,
+    present: Sequence[Impediment],
+    otherwise: ConditionReason,
+    *,
+    lasts: bool = False,
+) -> None:
+    """A TrainJob that was never impeded has no such condition; afterwards its message still tells what it was.
+
+    Args:
+        conditions: where to set it.
+        condition_type: which one.
+        present: the impediments of its kind.
+        otherwise: its reason when there are none.
+        lasts: whether it stays true then, if it was.
+    """
+    previous = conditions.get(condition_type)
+    was_true = conditions.is_true(condition_type)
+    if present:
+        lines = lines_of(present, previous.message if previous and was_true else "")
+        conditions.set(condition_type, holds=True, reason=present[0].reason, message="\n".join(lines))
+    elif previous is not None:
+        lasts = lasts and was_true
+        reason = previous.reason if lasts else otherwise
+        conditions.set(condition_type, holds=lasts, reason=reason, message=previous.message)
+
+
+def _closing_words(outcome: Outcome, log: Sequence[str]) -> str:
+    """The first line is whole in itself, for where only one is shown."""
+    facts = "; ".join([outcome.message, *([outcome.culprit.text] if outcome.culprit else [])])
+    return "\n".join([facts, "last lines of its log:", *log]) if log else facts
+
+
+def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: State | None) -> State | None:
     if conditions.is_true(ConditionType.FAILED):
         return State.FAILED
     if conditions.is_true(ConditionType.COMPLETE):
         return State.COMPLETE
+    if conditions.is_false(ConditionType.CREATED):
+        return State.BLOCKED
     if conditions.is_true(ConditionType.SUSPENDED):
         return State.SUSPENDED
+    if conditions.is_true(ConditionType.PENDING):
+        return State.PENDING
+    if conditions.is_true(ConditionType.RESTARTING):
+        return State.RESTARTING
     # A pod that restarts is not ready for a moment; the training still runs.
     if previous is State.RUNNING or any(job.ready or job.succeeded or job.failed for job in jobs):
         return State.RUNNING

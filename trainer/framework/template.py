@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
 from trainer.framework.pod_template import check_pod_template
+from trainer.kube.field_errors import invalid, required
 
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSetSpec, ReplicatedJob
@@ -32,10 +33,10 @@ def normalised(template: JobSetSpec, runtime: str) -> JobSetSpec:
         _normalise_job(job, f"{path}.replicatedJobs[{job.name}]")
     names = [job.name for job in template.replicated_jobs or []]
     if not names:
-        raise BuildError.at(f"{path}.replicatedJobs", "must not be empty")
+        raise BuildError(required(f"{path}.replicatedJobs", "must not be empty"))
     for name in names:
         if names.count(name) > 1:
-            raise BuildError.at(f"{path}.replicatedJobs", f"the name {name} is taken twice; case does not count")
+            raise BuildError(invalid(f"{path}.replicatedJobs", name, "is taken twice; case does not count"))
     _lower_references(template)
     return template
 
@@ -51,7 +52,8 @@ def split_command(command: list[str], field: str) -> list[str]:
     try:
         return shlex.split(command[0])
     except ValueError as error:
-        raise BuildError.at(field, f"cannot be split into words ({error}); write a list of words instead") from error
+        rule = f"cannot be split into words ({error}); write a list of words instead"
+        raise BuildError(invalid(field, command[0], rule)) from error
 
 
 def pod_spec_of(job: ReplicatedJob) -> Object:
@@ -63,7 +65,8 @@ def pod_spec_of(job: ReplicatedJob) -> Object:
 def _normalise_job(job: ReplicatedJob, path: str) -> None:
     job.name = job.name.lower()
     if not _DNS_LABEL.fullmatch(job.name):
-        raise BuildError.at(f"{path}.name", "must consist of letters, digits and -, because it is part of host names")
+        rule = "must consist of letters, digits and -, because it is part of host names"
+        raise BuildError(invalid(f"{path}.name", job.name, rule))
     check_pod_template(job.template.spec.template, f"{path}.template.spec.template")
     for kind in ("containers", "initContainers"):
         for container in pod_spec_of(job).get(kind) or []:

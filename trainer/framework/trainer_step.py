@@ -8,7 +8,7 @@ from trainer.framework.errors import BuildError
 from trainer.framework.resources import merged
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.template import split_command
-from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,10 +40,12 @@ def mark_trainer(info: RuntimeInfo) -> None:
         return
     path = f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
     if pod_set.replicas != 1:
-        raise BuildError.at(f"{path}.replicas", "must be 1 for the trainer; set spec.mlPolicy.numNodes instead")
+        rule = "must be 1 for the trainer; set spec.mlPolicy.numNodes instead"
+        raise BuildError(invalid(f"{path}.replicas", pod_set.replicas, rule))
     job = next(job for job in info.template.replicated_jobs or [] if job.name == pod_set.name)
     if job.template.spec.completion_mode == "NonIndexed":
-        raise BuildError.at(f"{path}.template.spec.completionMode", "must be Indexed: a node's rank is its index")
+        rule = "must be Indexed: a node's rank is its index"
+        raise BuildError(invalid(f"{path}.template.spec.completionMode", "NonIndexed", rule))
     pod_set.ancestor = Ancestor.TRAINER
     pod_set.main = _find_main(pod_set, f"{path}.template.spec.template.spec.containers")
     if info.ml_policy.num_nodes is not None:
@@ -97,10 +99,8 @@ def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
     trainer = train_job.spec.trainer
     processes = trainer.num_proc_per_node if trainer else None
     if processes not in {None, "auto", 1, "1"}:
-        yield FieldError(
-            "spec.trainer.numProcPerNode",
-            "must be 1 or absent: only torch and MPI runtimes start several processes on a node",
-        )
+        rule = "must be 1 or absent: only torch and MPI runtimes start several processes on a node"
+        yield invalid("spec.trainer.numProcPerNode", processes, rule)
 
 
 def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
@@ -109,11 +109,9 @@ def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
         pod_set for pod_set in info.pod_sets if pod_set.ancestor is None and pod_set.name in _JOB_NAMES
     ]
     if len(candidates) > 1:
-        raise BuildError.at(
-            f"{info.runtime} spec.template.spec.replicatedJobs",
-            f"{' and '.join(pod_set.name for pod_set in candidates)} could all be the trainer; "
-            f"label the template of one {ANCESTOR_LABEL}: {Ancestor.TRAINER}",
-        )
+        names = [pod_set.name for pod_set in candidates]
+        rule = f"all could be the trainer; label the template of one {ANCESTOR_LABEL}: {Ancestor.TRAINER}"
+        raise BuildError(invalid(f"{info.runtime} spec.template.spec.replicatedJobs", names, rule))
     return candidates[0] if candidates else None
 
 
@@ -123,7 +121,5 @@ def _find_main(pod_set: PodSet, path: str) -> Container:
         if name in by_name:
             return by_name[name]
     if len(pod_set.containers) > 1:
-        raise BuildError.at(
-            path, f"one of {', '.join(by_name)} must be called trainer, so that it is known which trains"
-        )
+        raise BuildError(invalid(path, list(by_name), "one must be called trainer, so that it is known which trains"))
     return pod_set.containers[0]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.framework.review import AdmissionWarning
 from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
 from trainer.framework.trainer_step import trainer_env
-from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.quantity import whole_units
 
 if TYPE_CHECKING:
@@ -30,20 +31,24 @@ class Torch:
     name = "torch"
     ml_policy_sources = frozenset({"torch"})
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
-        """Refuse reserved variables, and elastic training, which is not supported yet."""
+    def validate(
+        self,
+        info: RuntimeInfo,
+        old: TrainJob | None,  # noqa: ARG002
+        new: TrainJob,
+    ) -> Iterator[FieldError | AdmissionWarning]:
+        """Refuse reserved variables, and elastic training, which is not supported yet; warn of GPUs that would idle."""
         policy = info.ml_policy.torch
         if policy is None:
             return
         if policy.elastic_policy is not None:
-            yield FieldError(
-                f"{info.runtime} spec.mlPolicy.torch.elasticPolicy",
-                "elastic training is not supported yet; remove it and set spec.mlPolicy.numNodes",
-            )
+            rule = "elastic training is not supported yet; remove it and set spec.mlPolicy.numNodes"
+            yield forbidden(f"{info.runtime} spec.mlPolicy.torch.elasticPolicy", rule)
         for path, names in _env_names(new, info.main_container):
             reserved = sorted(RESERVED.intersection(names))
             if reserved:
-                yield FieldError(path, f"must not set {', '.join(reserved)}, which the torch plugin sets; remove it")
+                yield forbidden(path, f"must not set {', '.join(reserved)}, which the torch plugin sets; remove it")
+        yield from _idle_gpus(info, new)
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `PET_*` variables of the training container, whether or not the TrainJob changes the trainer."""
@@ -80,6 +85,18 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     if wish == "cpu":
         return str(_cpus(container) or wish)
     return str(wish)
+
+
+def _idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
+    """GPUs are asked for, and not as many processes."""
+    gpus, processes = _gpus(info.main_container), processes_per_node(info, train_job)
+    if not gpus or processes in {"auto", "gpu", str(gpus)}:
+        return
+    trainer = train_job.spec.trainer
+    is_own = trainer is not None and (trainer.num_proc_per_node is not None or trainer.resources_per_node is not None)
+    path = "spec.trainer.numProcPerNode" if is_own else f"{info.runtime} spec.mlPolicy.torch.numProcPerNode"
+    text = f"starts {processes} processes on a node with {gpus} GPUs; gpu or auto starts one for each GPU"
+    yield AdmissionWarning(path, text)
 
 
 def _gpus(container: Container) -> int:

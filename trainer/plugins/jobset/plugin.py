@@ -8,25 +8,42 @@ from typing import TYPE_CHECKING, Literal
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
 from trainer.framework.extension_points import Outcome, Watch
+from trainer.framework.failure import first_failure
 from trainer.framework.runtime_info import Ancestor
-from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey, controller_of, find_condition, is_condition_true
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.objects import (
+    ObjectKey,
+    controller_of,
+    find_condition,
+    is_condition_true,
+    name_of,
+    namespace_of,
+)
 from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
-from trainer.plugins.jobset.failure import first_failure
+from trainer.plugins.jobset.impediments import restarts, waits
+from trainer.plugins.jobset.mount_failures import failed_mounts
+from trainer.plugins.jobset.pod_troubles import (
+    JOBSET_NAME_LABEL,
+    TROUBLES,
+    Troubles,
+    owner_of,
+    trouble_changed,
+    troubles_of,
+)
+from trainer.plugins.jobset.pods import check_pods
+from trainer.plugins.jobset.references import check_references
 from trainer.plugins.jobset.revision import resuspend_jobset, revise_jobset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
+    from trainer.framework.extension_points import Impediment
     from trainer.framework.reader import Reader
     from trainer.framework.runtime_info import PodSet, RuntimeInfo
     from trainer.kube.objects import Object
-
-JOBSET_NAME_LABEL = "jobset.sigs.k8s.io/jobset-name"
-"""Label of all Jobs and pods of a JobSet."""
 
 _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
     "Completed": ConditionType.COMPLETE,
@@ -36,6 +53,9 @@ _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
 
 _POD_LIMIT = 100_000
 """Pods of a replicated Job: Kubernetes has this limit for the parallelism of an Indexed Job."""
+
+_POD_DELAY = 0.5
+"""Seconds; what becomes of the whole JobSet is known without its pods, and at once."""
 
 _NAME_LIMIT = 63
 _POD_SUFFIX = "-abcde"
@@ -50,18 +70,26 @@ class JobSetPlugin:
         self._reader = reader
 
     def watches(self) -> Iterator[Watch]:
-        """JobSets, and their pods for the reason of a failure."""
+        """JobSets, those of their pods that come into trouble or out of it, and events about volumes."""
         yield Watch(JOBSETS)
-        yield Watch(PODS, Selection(label_selector=JOBSET_NAME_LABEL), triggers=False)
+        yield Watch(
+            PODS,
+            Selection(label_selector=JOBSET_NAME_LABEL),
+            train_jobs=owner_of,
+            predicate=trouble_changed,
+            delay=_POD_DELAY,
+            indexes={TROUBLES: troubles_of},
+        )
+        yield failed_mounts(self._reader)
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
-        """Refuse more pods than Kubernetes runs, and names from which JobSet cannot make pod names."""
+        """Refuse what JobSet and Kubernetes would: parts that do not fit, too many pods, names too long for pods."""
+        yield from check_references(info)
+        yield from check_pods(info, new)
         for pod_set in info.pod_sets:
             if pod_set.replicas * pod_set.count > _POD_LIMIT:
-                yield FieldError(
-                    _size_field(info, pod_set, new),
-                    f"asks for {pod_set.replicas * pod_set.count} pods in {pod_set.name}, must be at most {_POD_LIMIT}",
-                )
+                rule = f"must be at most {_POD_LIMIT}, the most pods that a replicated Job can have"
+                yield invalid(_size_field(info, pod_set, new), pod_set.replicas * pod_set.count, rule)
         pods = [
             f"{info.job_name}-{pod_set.name}-{pod_set.replicas - 1}-{pod_set.count - 1}{_POD_SUFFIX}"
             for pod_set in info.pod_sets
@@ -69,10 +97,8 @@ class JobSetPlugin:
         longest = max(pods, key=len)
         excess = len(longest) - _NAME_LIMIT
         if excess > 0:
-            yield FieldError(
-                "metadata.name",
-                f"is too long by {excess}: pods get names such as {longest}, of at most {_NAME_LIMIT} characters",
-            )
+            rule = f"is too long by {excess}: pods get names such as {longest}, of at most {_NAME_LIMIT} characters"
+            yield invalid("metadata.name", info.job_name, rule)
 
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
         """Each pod of an indexed Job has the DNS name `<job>-<index>` in the JobSet's subdomain."""
@@ -106,11 +132,21 @@ class JobSetPlugin:
         for ended, condition_type in _OUTCOMES.items():
             if terminal_state == ended or (not terminal_state and is_condition_true(jobset, ended)):
                 condition = find_condition(jobset, ended) or {}
-                messages = [condition.get("message") or f"JobSet is {ended}"]
-                if condition_type is ConditionType.FAILED:
-                    messages += first_failure(self._pods(train_job))
-                return Outcome(condition_type, condition.get("reason") or ended, "; ".join(messages))
+                reason, message = condition.get("reason") or ended, condition.get("message") or f"JobSet is {ended}"
+                if condition_type is ConditionType.COMPLETE:
+                    return Outcome(condition_type, reason, message)
+                culprit = first_failure(Troubles(self._reader, jobset).failed())
+                return Outcome(condition_type, reason, message, culprit, jobs=_selection(jobset))
         return None
+
+    def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
+        """Pods that cannot start, and restarts of the JobSet, its Jobs or their pods."""
+        jobset = self._jobset(train_job)
+        if jobset is None or (jobset.get("spec") or {}).get("suspend"):
+            return
+        troubles = Troubles(self._reader, jobset)
+        yield from waits(troubles)
+        yield from restarts(troubles)
 
     def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
         """The counts of the JobSet, one entry for each replicated Job."""
@@ -127,8 +163,10 @@ class JobSetPlugin:
         owner = controller_of(jobset) if jobset else None
         return jobset if owner and owner.get("uid") == train_job.metadata.uid else None
 
-    def _pods(self, train_job: TrainJob) -> list[Object]:
-        return self._reader.list(PODS, train_job.metadata.namespace or "", {JOBSET_NAME_LABEL: train_job.metadata.name})
+
+def _selection(jobset: Object) -> Selection:
+    """Jobs and pods of a JobSet."""
+    return Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME_LABEL}={name_of(jobset)}")
 
 
 def _size_field(info: RuntimeInfo, pod_set: PodSet, train_job: TrainJob) -> str:

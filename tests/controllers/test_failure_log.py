@@ -1,0 +1,218 @@
+"""What can be found out about a failure."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.framework.test_failure import end, job, pod
+from trainer.api.trainjob_status import ConditionType
+from trainer.controllers.failure_log import LINES, SIZE_LIMIT, TIME_LIMIT, FailureLog, last_lines
+from trainer.framework.extension_points import Outcome
+from trainer.framework.failure import FailedContainer
+from trainer.kube.errors import ForbiddenError, InternalError, KubeError, NotFoundError, TransportError
+from trainer.kube.resource import JOBS, PODS
+from trainer.kube.selection import Selection
+from trainer.kube.testing import FakeClient, ManualClock, settle
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.client import LogOptions
+    from trainer.kube.objects import Object
+
+CULPRIT = FailedContainer("pod a: container trainer exited with code 3", "a", "trainer")
+FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", jobs=Selection("default", "set=demo"))
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        pytest.param(b"", (), id="empty"),
+        pytest.param(b"one\n\n  \ntwo\n", ("one", "two"), id="blank-lines"),
+        pytest.param(b"  indented\n", ("  indented",), id="indentation"),
+        pytest.param(b"no line end", ("no line end",), id="no-line-end"),
+        pytest.param(b"windows\r\n", ("windows",), id="windows"),
+        pytest.param(b" 10 %\r 20 %\r100 %\r\ndone\n", ("100 %", "done"), id="progress-bar"),
+        pytest.param(b"\x1b[1;31mred\x1b[0m \x1b]0;title\x07text\n", ("red text",), id="colours"),
+        pytest.param(b"a\x00b\x07c\x7f\x9b\n", ("abc\ufffd",), id="control-characters"),
+        pytest.param(b"\xff\xfe\x00\xd8\n", ("\ufffd\ufffd\ufffd",), id="binary"),
+        pytest.param("a\tb\u2028c\u202ed\n".encode(), ("a    bcd",), id="unicode-tricks"),
+        pytest.param("dé\n".encode(), ("dé",), id="utf-8"),
+    ],
+)
+def test_last_lines(data: bytes, lines: tuple[str, ...]) -> None:
+    """They are text that no terminal obeys, as one would see it in the end."""
+    assert last_lines(data) == lines
+
+
+def test_last_lines_are_few_and_short() -> None:
+    """Ten lines and two kilobytes at most, and it is the first ones that go."""
+    lines = last_lines("".join(f"line {number}\n" for number in range(99)).encode())
+    assert lines == tuple(f"line {number}" for number in range(99 - LINES, 99))
+    long = last_lines(("é" * 5000 + "\n").encode() * LINES)
+    assert {len(line) for line in long} == {400}
+    assert sum(len(line.encode()) + 1 for line in long) <= SIZE_LIMIT
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def client(clock: ManualClock) -> FakeClient:
+    client = FakeClient(clock=clock)
+    client.add(stored(pod("a", end(3, 1)), "v1", "Pod"))
+    client.set_log("a", "default", b"Traceback\nValueError: lr\n", "trainer")
+    return client
+
+
+def stored(obj: Object, api_version: str, kind: str) -> Object:
+    """An object of the namespace, with the label of the Jobs."""
+    metadata = obj["metadata"] | {"namespace": "default", "labels": {"set": "demo"}}
+    return obj | {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+async def test_tail(client: FakeClient, clock: ManualClock) -> None:
+    """The log of the very container is read, and not more of it than is told."""
+    assert await FailureLog(client, clock).tail(CULPRIT, "default") == ("Traceback", "ValueError: lr")
+    (request,) = client.requests
+    options: Any = request.body
+    assert (request.name, options.container, options.tail_lines) == ("a", "trainer", LINES)
+
+
+async def test_a_pod_that_failed_as_a_whole_has_no_log(client: FakeClient, clock: ManualClock) -> None:
+    """An evicted pod is not asked."""
+    assert await FailureLog(client, clock).tail(FailedContainer("pod a failed: Evicted", "a"), "default") == ()
+    assert client.requests == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(NotFoundError(404, "gone"), id="gone"),
+        pytest.param(ForbiddenError(403, "no"), id="forbidden"),
+        pytest.param(InternalError(500, "node is down"), id="node-is-down"),
+        pytest.param(TransportError("connection reset"), id="no-answer"),
+    ],
+)
+async def test_a_log_that_cannot_be_read(client: FakeClient, clock: ManualClock, error: KubeError) -> None:
+    """Then there are no lines, and no error."""
+    client.fail_next(error)
+    assert await FailureLog(client, clock).tail(CULPRIT, "default") == ()
+
+
+class StuckClient(FakeClient):
+    """Sends the beginning of a log, and then nothing."""
+
+    @asynccontextmanager
+    async def logs(self, pod: str, namespace: str, options: Any = None) -> AsyncIterator[AsyncIterator[bytes]]:
+        """See `Client.logs`."""
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b"not the end\n"
+            await anyio.sleep_forever()
+
+        yield chunks()
+
+
+async def test_a_log_that_takes_too_long(clock: ManualClock) -> None:
+    """It is waited for a short time; the beginning of it is not taken for the end."""
+    lines: list[tuple[str, ...]] = []
+
+    async def read() -> None:
+        lines.append(await FailureLog(StuckClient(), clock).tail(CULPRIT, "default"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        await settle()
+        assert lines == []
+        await clock.advance(TIME_LIMIT)
+    assert lines == [()]
+
+
+class EndlessClient(FakeClient):
+    """Sends a line that does not end."""
+
+    sent = 0
+
+    @asynccontextmanager
+    async def logs(self, pod: str, namespace: str, options: LogOptions | None = None) -> AsyncIterator[Any]:
+        """See `Client.logs`."""
+
+        async def chunks() -> AsyncIterator[bytes]:
+            while True:
+                self.sent += 1
+                yield b"x" * 65536
+
+        yield chunks()
+
+
+async def test_a_log_that_does_not_end(clock: ManualClock) -> None:
+    """It is not read for ever."""
+    client = EndlessClient()
+    assert await FailureLog(client, clock).tail(CULPRIT, "default") == ("x" * 400,)
+    assert client.sent < 100
+
+
+async def test_a_culprit_is_looked_for(client: FakeClient, clock: ManualClock) -> None:
+    """If the caches lag behind, the pods are listed."""
+    outcome = await FailureLog(client, clock).explain(FAILED)
+    assert outcome.culprit == CULPRIT
+    assert [request.resource for request in client.requests] == [PODS]
+
+
+async def test_pods_of_an_earlier_train_job_of_the_name(client: FakeClient, clock: ManualClock) -> None:
+    """Pods that are older than the TrainJob are not blamed."""
+    outcome = await FailureLog(client, clock).explain(FAILED, since="2026-01-01T00:00:01Z")
+    assert outcome.culprit is None
+
+
+async def test_a_known_culprit_is_not_looked_for(client: FakeClient, clock: ManualClock) -> None:
+    """Nor is one for an end that has nothing to do with pods."""
+    known = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", CULPRIT, FAILED.jobs)
+    nobody = Outcome(ConditionType.FAILED, "DeadlineExceeded", "too late")
+    for outcome in (known, nobody):
+        assert await FailureLog(client, clock).explain(outcome) == outcome
+    assert client.requests == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        pytest.param(
+            [job("demo-node-0", 1, failedIndexes="3")],
+            "a job failed; job demo-node-0 failed: BackoffLimitExceeded: too often (indexes 3); "
+            "no failed pod is left that would say more",
+            id="job",
+        ),
+        pytest.param([], "a job failed; no failed pod is left that would say more", id="nothing"),
+    ],
+)
+async def test_failed_pods_that_are_gone(
+    client: FakeClient, clock: ManualClock, jobs: list[Object], message: str
+) -> None:
+    """That is said, with what the Job knows."""
+    client.remove(PODS, "a", "default")
+    for each in jobs:
+        client.add(stored(each, "batch/v1", "Job"))
+    outcome = await FailureLog(client, clock).explain(FAILED)
+    assert (outcome.culprit, outcome.message) == (None, message)
+    assert [request.resource for request in client.requests] == [PODS, JOBS]
+
+
+async def test_the_last_restart_is_remembered(client: FakeClient, clock: ManualClock) -> None:
+    """If all failed pods are gone, what was told about the last restart is better than nothing."""
+    client.remove(PODS, "a", "default")
+    outcome = await FailureLog(client, clock).explain(FAILED, earlier="restart 1: pod a failed")
+    assert outcome.message.endswith("; before that: restart 1: pod a failed")
+
+
+async def test_a_cluster_that_does_not_say(client: FakeClient, clock: ManualClock) -> None:
+    """The end is told with what is known."""
+    client.fail_next(ForbiddenError(403, "no"), resource=PODS)
+    assert await FailureLog(client, clock).explain(FAILED) == FAILED

@@ -1,0 +1,140 @@
+"""What a reconcile learns from plugins and from the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.controllers.test_failure_log import CULPRIT
+from tests.framework.samples import train_job, train_job_object
+from tests.framework.test_status import COMPLETE, CREATED, condition, jobs, pending, restarting
+from trainer.api.trainjob_status import ConditionType
+from trainer.controllers.observer import Observer
+from trainer.controllers.patience import SECONDS
+from trainer.framework.extension_points import Impediment, Outcome, StatusCondition
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.kube.selection import Selection
+from trainer.kube.testing import FakeClient, ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.api.trainjob_status import JobStatus
+    from trainer.framework.extension_points import Plugin
+    from trainer.framework.status import Observation
+
+FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", CULPRIT)
+DEADLINE = Outcome(ConditionType.FAILED, "DeadlineExceeded", "too late")
+VERIFIED = StatusCondition("acme.com/Verified", True, "Fine")
+
+
+class Everything:
+    """Sees all there is to see."""
+
+    name = "everything"
+    condition_types = frozenset({VERIFIED.type})
+
+    def __init__(self, outcome: Outcome | None = None) -> None:
+        self._outcome = outcome
+
+    def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
+        """See `TerminalCondition`."""
+        return self._outcome
+
+    def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
+        """See `JobsStatus`."""
+        return jobs(active=1)
+
+    def impediments(self, train_job: TrainJob) -> Iterable[Impediment]:
+        """See `Impediments`."""
+        return [pending(), restarting()]
+
+    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
+        """See `StatusConditions`."""
+        return [VERIFIED]
+
+
+class Broken:
+    """Raises wherever it is asked."""
+
+    name = "broken"
+    condition_types = frozenset({"acme.com/Broken"})
+
+    def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
+        """See `TerminalCondition`."""
+        raise LookupError("end")
+
+    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
+        """See `StatusConditions`."""
+        raise LookupError("conditions")
+
+
+async def observe(
+    job: TrainJob, *plugins: Plugin, decided: Outcome | None = None, client: FakeClient | None = None
+) -> Observation:
+    """What is seen of a TrainJob."""
+    observer = Observer(Pipeline(Registry(plugins)), client or FakeClient(), ManualClock())
+    return await observer.observe(job, train_job_object(), CREATED, decided)
+
+
+async def test_everything_is_asked() -> None:
+    """What plugins see is what is told; a new reason has to last first."""
+    seen = await observe(train_job(), Everything())
+    assert (seen.creation, seen.outcome, seen.jobs) == (CREATED, None, jobs(active=1))
+    assert [each.type for each in seen.impediments] == [ConditionType.RESTARTING]
+    assert seen.look_again_after == SECONDS
+    assert (seen.conditions, seen.plugin_types) == ((VERIFIED,), {VERIFIED.type})
+    assert seen.problems == ()
+
+
+async def test_a_suspended_job_is_not_impeded() -> None:
+    """Its pods are going away, and have no trouble to tell of."""
+    assert (await observe(train_job(suspend=True), Everything())).impediments == ()
+
+
+async def test_a_failure_is_looked_into() -> None:
+    """The log of the culprit is read."""
+    client = FakeClient()
+    client.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}})
+    client.set_log("a", "default", b"last words\n")
+    seen = await observe(train_job(), Everything(FAILED), client=client)
+    assert (seen.outcome, seen.log, seen.impediments) == (FAILED, ("last words",), ())
+
+
+async def test_a_failure_without_pods_remembers_the_last_restart() -> None:
+    """The condition Restarting keeps what has been told about it."""
+    told = "RestartingJobSet: restart 1: pod a: container trainer exited with code 3"
+    job = train_job(status={"conditions": [condition("Restarting", "False", "RestartEnded", told)]})
+    outcome = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", jobs=Selection("default"))
+    seen = await observe(job, Everything(outcome))
+    assert seen.outcome is not None
+    assert seen.outcome.message == (
+        "a job failed; no failed pod is left that would say more; "
+        "before that: restart 1: pod a: container trainer exited with code 3"
+    )
+
+
+async def test_the_jobs_end_outweighs_what_was_decided() -> None:
+    """A training that has ended by itself has not missed its deadline."""
+    assert (await observe(train_job(), Everything(COMPLETE), decided=DEADLINE)).outcome == COMPLETE
+    assert (await observe(train_job(), Everything(), decided=DEADLINE)).outcome == DEADLINE
+
+
+async def test_a_finished_job_is_only_counted() -> None:
+    """How it ended is final, so nobody is asked about it."""
+    job = train_job(status={"conditions": [condition("Complete", "True", "Done")]})
+    client = FakeClient()
+    seen = await observe(job, Everything(FAILED), client=client)
+    assert (seen.outcome, seen.jobs, seen.conditions) == (None, jobs(active=1), ())
+    assert client.requests == []
+
+
+async def test_a_plugin_that_raises_is_in_nobodys_way() -> None:
+    """Each of its hooks is named, and the others are heard."""
+    seen = await observe(train_job(), Everything(), Broken())
+    assert (seen.jobs, seen.conditions) == (jobs(active=1), (VERIFIED,))
+    assert [str(problem) for problem in seen.problems] == [
+        "Internal error: plugin broken failed in terminal_condition: LookupError: end",
+        "Internal error: plugin broken failed in status_conditions: LookupError: conditions",
+    ]

@@ -1,0 +1,221 @@
+"""The states of a TrainJob, from what becomes of its pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.controllers.test_trainjob import COMPLETED, FAILED
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from tests.plugins.test_jobset_impediments import CULPRIT, READY, RESTARTING, SAID, pod, unscheduled, waiting
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import find_condition
+from trainer.kube.resource import JOBSETS, PODS
+
+if TYPE_CHECKING:
+    from tests.controllers.conftest import Cluster
+
+SECRET = 'secret "token" not found'
+
+
+def told(cluster: Cluster) -> list[tuple[str, str]]:
+    """Reason and message of the Warning events."""
+    return [(reason, message) for kind, reason, message in cluster.events if kind == "Warning"]
+
+
+async def test_pending_until_pods_start(cluster: Cluster) -> None:
+    """A missing Secret is told within seconds, in the condition and in an event; when it is there the job runs."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1)
+        await cluster.put(waiting("CreateContainerConfigError", SECRET))
+        await cluster.clock.advance(2)
+        assert cluster.train_job["status"]["state"] == "Pending"
+        message = f"1 pod cannot start: pod demo-node-0-0-a: container trainer: {SECRET}"
+        assert cluster.condition("Pending") == (
+            "True",
+            "CreateContainerConfigError",
+            f"CreateContainerConfigError: {message}",
+        )
+        assert told(cluster) == [("CreateContainerConfigError", message)]
+
+        await cluster.put(pod(phase="Running", containerStatuses=[{"name": "trainer", "state": {"running": {}}}]))
+        await cluster.run_jobset(active=1, ready=1)
+        assert cluster.train_job["status"]["state"] == "Running"
+        assert cluster.condition("Pending") is not None
+        assert cluster.condition("Pending")[:2] == ("False", "NoPodWaits")  # type: ignore[index]
+        assert ("Normal", "NoPodWaits", "No pod is kept from starting any more") in cluster.events
+
+
+async def test_a_thousand_pods_are_one_event(cluster: Cluster) -> None:
+    """Pods that come into the same trouble are told once, with their number, and cost few writes."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 1000}))
+        cluster.forget_requests()
+        for index in range(1000):
+            cluster.client.add(waiting("ErrImagePull", "not found", f"demo-node-0-{index}-x"))
+        await cluster.clock.advance(5)
+        ((reason, message),) = told(cluster)
+        assert reason == "ImagePullBackOff"
+        assert message.startswith("at least 512 pods cannot start: for example pod demo-node-0-")
+        for index in range(1000):
+            cluster.client.add(waiting("ImagePullBackOff", "again", f"demo-node-0-{index}-x"))
+        await cluster.clock.advance(5)
+        assert len(told(cluster)) == 1
+        assert len([write for write in cluster.writes if write.resource == TRAIN_JOBS]) <= 3
+
+
+async def test_trouble_that_is_over_at_once(cluster: Cluster) -> None:
+    """A pod that has no node for a moment is not worth a word."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.put(unscheduled())
+        await cluster.clock.advance(0.5)
+        await cluster.put(pod())
+        await cluster.clock.advance(60)
+        assert cluster.train_job["status"]["state"] == "Created"
+        assert cluster.condition("Pending") is None
+        assert told(cluster) == []
+
+
+async def test_restarting_until_ready(cluster: Cluster) -> None:
+    """Each restart of the JobSet is told with its cause; once all pods are ready the job runs again."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.put(CULPRIT)
+        await cluster.run_jobset("", RESTARTING, active=0)
+        jobset = cluster.jobset
+        await cluster.put(jobset | {"status": jobset["status"] | {"restarts": 1}})
+        assert cluster.train_job["status"]["state"] == "Restarting"
+        assert ("RestartingJobSet", f"restart 1: {SAID}") in told(cluster)
+
+        await cluster.client.delete(PODS, "demo-node-0-0-y", "default")
+        await cluster.run_jobset("", READY, active=1, ready=1)
+        assert cluster.train_job["status"]["state"] == "Running"
+        assert cluster.condition("Restarting") == ("False", "RestartEnded", f"RestartingJobSet: restart 1: {SAID}")
+        assert cluster.events[-1] == ("Normal", "RestartEnded", "Pods are ready again")
+
+
+async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:
+    """They are in the message of the condition, and in an event of their own."""
+    cluster.client.add(runtime_object(replicated_job(job={"backoffLimit": 0})))
+    cluster.client.add(CULPRIT)
+    cluster.client.set_log("demo-node-0-0-y", "default", b"Traceback\nValueError: lr\n", "trainer")
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset("Failed", FAILED, failed=1)
+        assert cluster.condition("Failed") == (
+            "True",
+            "FailedJobs",
+            f"a job failed; {SAID}\nlast lines of its log:\nTraceback\nValueError: lr",
+        )
+        assert told(cluster) == [
+            ("FailedJobs", f"a job failed; {SAID}"),
+            ("LastLogLines", "pod demo-node-0-0-y, container trainer:\nTraceback\nValueError: lr"),
+        ]
+        cluster.forget_requests()
+        await cluster.look_again()
+        assert cluster.client.requests == [], "it is not read twice"
+
+
+async def test_a_log_that_cannot_be_read_delays_nothing(cluster: Cluster) -> None:
+    """The failure is told without it."""
+    cluster.client.add(CULPRIT)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        cluster.client.fail_next(NotFoundError(404, "gone"), verb="log")
+        await cluster.run_jobset("Failed", FAILED, failed=1)
+        assert cluster.condition("Failed") == ("True", "FailedJobs", f"a job failed; {SAID}")
+
+
+async def test_looking_again_in_trouble_sends_nothing(cluster: Cluster) -> None:
+    """Trouble that goes on is written once, also by a manager that has just been started."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset("", RESTARTING, active=1)
+        await cluster.put(waiting("ErrImagePull", "not found"))
+        await cluster.clock.advance(2)
+        assert cluster.train_job["status"]["state"] == "Pending"
+        cluster.forget_requests()
+        await cluster.look_again()
+        await cluster.put(waiting("ImagePullBackOff", "back-off"))
+        await cluster.clock.advance(2)
+        assert cluster.client.requests == []
+    async with cluster.managed():
+        await cluster.clock.advance(2)
+        assert cluster.writes == []
+
+
+async def test_pods_that_are_fine_do_not_wake_the_controller(cluster: Cluster) -> None:
+    """Pods that start, run and succeed cost no reconcile; their JobSet tells enough."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        obj = cluster.train_job
+        del obj["status"]["state"]  # which a reconcile would put back
+        await cluster.put(obj)
+        for phase in ("Pending", "Running", "Succeeded"):
+            await cluster.put(pod(phase=phase))
+            await cluster.clock.advance(2)
+        assert "state" not in cluster.train_job["status"]
+        await cluster.put(pod("other", phase="Failed"))
+        await cluster.clock.advance(2)
+        assert cluster.train_job["status"]["state"] == "Restarting"
+
+
+@pytest.mark.parametrize("terminal", ["Completed", "Failed"])
+async def test_the_end_is_final(cluster: Cluster, terminal: str) -> None:
+    """A finished job's conditions do not change, whatever is done to it; that the change was seen is told."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(terminal, COMPLETED if terminal == "Completed" else FAILED)
+        before = cluster.train_job["status"]
+        await cluster.clock.advance(60)
+        await cluster.change(cluster.train_job, suspend=True)
+        generation = cluster.train_job["metadata"]["generation"]
+        assert cluster.train_job["status"] == before | {"observedGeneration": generation}
+        await cluster.client.delete(JOBSETS, "demo", "default")
+        assert cluster.train_job["status"]["jobsStatus"] == before["jobsStatus"]
+
+
+async def test_observed_generation(cluster: Cluster) -> None:
+    """A change of the spec that changes nothing else is one write, after which status and conditions are current."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        times = [each["lastTransitionTime"] for each in cluster.train_job["status"]["conditions"]]
+        events = cluster.events
+        cluster.forget_requests()
+        await cluster.clock.advance(60)
+        await cluster.change(cluster.train_job, trainer={"image": "new"})
+        generation = cluster.train_job["metadata"]["generation"]
+        assert cluster.train_job["status"]["observedGeneration"] == generation
+        created: Any = find_condition(cluster.train_job, "Created")
+        assert created["observedGeneration"] == generation
+        assert [each["lastTransitionTime"] for each in cluster.train_job["status"]["conditions"]] == times
+        assert cluster.events == events
+        assert len(cluster.writes) == 1
+
+
+async def test_conditions_of_others_survive(cluster: Cluster) -> None:
+    """What another field manager has set stays, whatever we write."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        theirs = {
+            "type": "QuotaReserved",
+            "status": "True",
+            "reason": "Kueue",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        applied = {
+            "apiVersion": TRAIN_JOBS.api_version,
+            "kind": TRAIN_JOBS.kind,
+            "metadata": {"name": "demo", "namespace": "default"},
+            "status": {"conditions": [theirs]},
+        }
+        await cluster.client.apply(TRAIN_JOBS, applied, field_manager="kueue", subresource="status")
+        await cluster.run_jobset("Completed", COMPLETED)
+        assert find_condition(cluster.train_job, "QuotaReserved") == theirs
+        assert cluster.train_job["status"]["state"] == "Complete"

@@ -1,0 +1,273 @@
+"""What keeps the pods of a JobSet from running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import train_job
+from tests.framework.static_reader import StaticReader
+from tests.plugins.test_jobset import failed_pod, owned_jobset, static_reader
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.resource import PODS
+from trainer.plugins.jobset import JobSetPlugin
+from trainer.plugins.jobset.pod_troubles import owner_of, trouble_changed, troubles_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.framework.extension_points import Watch
+    from trainer.kube.objects import Object
+
+LABELS = {"jobset.sigs.k8s.io/jobset-name": "demo", "jobset.sigs.k8s.io/replicatedjob-name": "node"}
+
+
+def pod(name: str = "demo-node-0-0-a", *, deleted: bool = False, labels: Object | None = None, **status: Any) -> Object:
+    """A pod of the JobSet."""
+    metadata: Object = {"name": name, "namespace": "default", "labels": LABELS | (labels or {})}
+    if deleted:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Pending"} | status}
+
+
+def waiting(reason: str, message: str | None = None, name: str = "demo-node-0-0-a", **fields: Any) -> Object:
+    """A pod whose container waits."""
+    state = {"waiting": {"reason": reason} | ({"message": message} if message else {})}
+    return pod(name, containerStatuses=[{"name": "trainer", "state": state}], **fields)
+
+
+def unscheduled(reason: str = "Unschedulable", message: str = "0/3 nodes are available") -> Object:
+    """A pod without a node."""
+    return pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}])
+
+
+STARTING = ("is starting",)
+HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("obj", "troubles"),
+    [
+        pytest.param(pod(), STARTING, id="just-made"),
+        pytest.param(pod(conditions=None, containerStatuses=None), STARTING, id="nulls"),
+        pytest.param(waiting("ContainerCreating"), STARTING, id="is-being-made"),
+        pytest.param(waiting("PodInitializing"), STARTING, id="waits-for-its-turn"),
+        pytest.param(pod(containerStatuses=[{"name": "a", "state": {"waiting": {}}}]), STARTING, id="says-nothing"),
+        pytest.param(pod(conditions=[HAS_SANDBOX]), (), id="has-its-volumes"),
+        pytest.param(pod(phase="Running", containerStatuses=[{"name": "a", "state": {"running": {}}}]), (), id="runs"),
+        pytest.param(pod(phase="Succeeded"), (), id="succeeded"),
+        pytest.param(unscheduled(), ("waits", "waits for Unschedulable"), id="unschedulable"),
+        pytest.param(waiting("ErrImagePull"), ("waits", "waits for ImagePullBackOff"), id="image"),
+        pytest.param(waiting("ImagePullBackOff"), ("waits", "waits for ImagePullBackOff"), id="image-again"),
+        pytest.param(waiting("InvalidImageName"), ("waits", "waits for InvalidImageName"), id="image-name"),
+        pytest.param(
+            waiting("CreateContainerConfigError"), ("waits", "waits for CreateContainerConfigError"), id="secret"
+        ),
+        pytest.param(waiting("ToBeInvented"), ("waits", "waits for ToBeInvented"), id="new-in-kubernetes"),
+        pytest.param(waiting("2 bad: words"), ("waits", "waits for badwords"), id="reason-that-is-no-word"),
+        pytest.param(waiting("!"), ("waits", "waits for Waiting"), id="no-reason-at-all"),
+        pytest.param(waiting("ErrImagePull", deleted=True), (), id="is-being-deleted"),
+        pytest.param(waiting("CrashLoopBackOff"), ("crashing",), id="crash-loop"),
+        pytest.param(pod(phase="Failed"), ("failed", "failed in node"), id="failed"),
+        pytest.param(pod(phase="Failed", deleted=True), ("failed",), id="failed-and-being-deleted"),
+    ],
+)
+def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
+    """A pod is in trouble when something has to happen that does not come by itself."""
+    cached = CachedObject.of(obj)
+    assert troubles_of(cached) == tuple(f"default/demo {trouble}" for trouble in troubles)
+    is_news = troubles not in {(), STARTING}
+    assert trouble_changed(None, cached) is is_news
+    assert trouble_changed(CachedObject.of(pod()), cached) is is_news
+    assert trouble_changed(cached, None) is is_news
+    assert not trouble_changed(cached, cached)
+
+
+def test_the_uid_tells_jobsets_of_one_name_apart() -> None:
+    """Pods of an earlier JobSet of the same name, which are not gone yet, are not counted."""
+    old = waiting("ErrImagePull", labels={"jobset.sigs.k8s.io/jobset-uid": "old"})
+    own = waiting("InvalidImageName", name="b", labels={"jobset.sigs.k8s.io/jobset-uid": "new"})
+    jobset = owned_jobset()
+    jobset["metadata"]["uid"] = "new"
+    assert told(jobset, old, own) == [
+        ("Pending", "InvalidImageName", "1 pod cannot start", "pod b: container trainer: InvalidImageName")
+    ]
+
+
+def test_pods_belong_to_the_train_job_of_their_jobset() -> None:
+    """Their controller is a Job, so the label leads to the TrainJob."""
+    assert owner_of(CachedObject.of(pod())) == [("default", "demo")]
+    assert owner_of(CachedObject.of({"metadata": {"name": "p", "namespace": "default"}})) == []
+
+
+def told(*objects: Object) -> list[tuple[str, str, str, str]]:
+    """Type, reason, headline and details of the impediments."""
+    found = JobSetPlugin(static_reader(*objects)).impediments(train_job())
+    return [(str(each.type), each.reason, each.headline, each.details()) for each in found]
+
+
+def jobset(*, restarts: int = 0, spec: Object | None = None, conditions: Any = (), **counts: int) -> Object:
+    """The JobSet with one replicated Job."""
+    status = {
+        "restarts": restarts,
+        "conditions": list(conditions),
+        "replicatedJobsStatus": [{"name": "node"} | counts],
+    }
+    node = {"name": "node", "template": {"spec": {}}}
+    return owned_jobset(status) | {"spec": {"replicatedJobs": [node]} | (spec or {})}
+
+
+def test_each_reason_is_told_with_a_number_and_an_example() -> None:
+    """However many pods wait, there is one impediment for each reason; those that may pass come last."""
+    pods = [waiting("ErrImagePull", "not found", f"demo-node-0-{index}-x") for index in range(5)]
+    assert told(jobset(), unscheduled(), *pods) == [
+        (
+            "Pending",
+            "ImagePullBackOff",
+            "at least 4 pods cannot start",
+            "for example pod demo-node-0-0-x: container trainer: not found",
+        ),
+        ("Pending", "Unschedulable", "1 pod cannot start", "pod demo-node-0-0-a: 0/3 nodes are available"),
+    ]
+
+
+def failed_mount(name: str, message: str = "secret not found") -> Object:
+    """An event of the kubelet about a pod."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{name}.1", "namespace": "default"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": name},
+        "reason": "FailedMount",
+        "message": message,
+        "type": "Warning",
+    }
+
+
+def watch_of(plugin: JobSetPlugin, kind: str) -> Watch:
+    """What the plugin watches of a kind."""
+    return next(watch for watch in plugin.watches() if watch.resource.kind == kind)
+
+
+def test_a_volume_that_cannot_be_mounted() -> None:
+    """The pod itself does not tell, so the kubelet's event does, until the pod has got its volumes."""
+    plugin = JobSetPlugin(StaticReader())
+    indexes = {name: index for watch in plugin.watches() for name, index in watch.indexes.items()}
+    pods = [pod("a"), pod("b"), pod("c"), pod("d", conditions=[HAS_SANDBOX])]
+    reader = StaticReader(jobset(), *pods, *(failed_mount(name) for name in "bcd"), indexes=indexes)
+    (wait,) = JobSetPlugin(reader).impediments(train_job())
+    assert (wait.reason, wait.headline) == ("FailedMount", "at least 2 pods cannot start")
+    assert wait.details() == "for example pod b: secret not found"
+
+
+def test_events_wake_the_train_job_of_their_pod() -> None:
+    """A first event about a pod of a JobSet does; repeats say nothing new."""
+    alone = pod("alone")
+    alone["metadata"]["labels"] = {}
+    watch = watch_of(JobSetPlugin(StaticReader(pod("a"), alone)), "Event")
+    assert watch.selection.field_selector == "involvedObject.kind=Pod,reason=FailedMount"
+    assert watch.train_jobs is not None
+    assert watch.predicate is not None
+    event = CachedObject.of(failed_mount("a"))
+    assert watch.train_jobs(event) == [("default", "demo")]
+    assert watch.train_jobs(CachedObject.of(failed_mount("alone"))) == []
+    assert watch.train_jobs(CachedObject.of(failed_mount("gone"))) == []
+    assert watch.predicate(None, event)
+    assert not watch.predicate(event, event)
+    assert not watch.predicate(event, None)
+
+
+class CountingReader(StaticReader):
+    """Counts the pods that are decoded."""
+
+    decoded = 0
+
+    def get(self, resource: Any, key: Any) -> Object | None:
+        """See `Reader.get`."""
+        CountingReader.decoded += resource == PODS
+        return super().get(resource, key)
+
+
+def test_a_large_job_is_not_read_pod_by_pod() -> None:
+    """Of a thousand pods in trouble one is decoded for each reason."""
+    pods: Iterator[Object] = (waiting("ErrImagePull", "x", f"demo-node-0-{index}-x") for index in range(1000))
+    reader = CountingReader(jobset(), *pods, unscheduled(), indexes={"jobset-troubles": troubles_of})
+    CountingReader.decoded = 0
+    found = list(JobSetPlugin(reader).impediments(train_job()))
+    assert [each.headline for each in found] == ["at least 512 pods cannot start", "1 pod cannot start"]
+    assert CountingReader.decoded == 2
+
+
+RESTARTING = {
+    "type": "RestartingJobSet",
+    "status": "True",
+    "reason": "DefaultFailurePolicy",
+    "message": "applying RestartJobSet failure policy action (first failed job: demo-node-0)",
+}
+READY = RESTARTING | {"status": "False"}
+CULPRIT = failed_pod("demo-node-0-0-y", 3, "2026-01-01T00:00:01Z")
+CULPRIT["apiVersion"] = "v1"
+CULPRIT["metadata"]["labels"] |= LABELS
+CRASHING = waiting("CrashLoopBackOff", "back-off 10s")
+CRASHING["status"]["containerStatuses"][0]["lastState"] = {"terminated": {"exitCode": 9, "reason": "Error"}}
+SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
+
+
+@pytest.mark.parametrize(
+    ("objects", "impediments"),
+    [
+        pytest.param([], [], id="no-jobset"),
+        pytest.param([jobset(ready=1)], [], id="fine"),
+        pytest.param(
+            [jobset(restarts=1, conditions=[RESTARTING], spec={"failurePolicy": {"maxRestarts": 3}}), CULPRIT],
+            [("Restarting", "RestartingJobSet", "restart 1 (maxRestarts is 3)", SAID)],
+            id="jobset-restarts",
+        ),
+        pytest.param(
+            [jobset(restarts=2, conditions=[RESTARTING])],
+            [("Restarting", "RestartingJobSet", "restart 2", RESTARTING["message"])],
+            id="its-failed-pods-are-gone",
+        ),
+        pytest.param([jobset(restarts=1, conditions=[READY], ready=0)], [], id="jobset-has-restarted"),
+        pytest.param(
+            [jobset(restarts=1), CULPRIT],
+            [("Restarting", "RestartingJobSet", "restart 1", SAID)],
+            id="a-jobset-that-does-not-say",
+        ),
+        pytest.param([jobset(restarts=1, ready=1)], [], id="a-jobset-that-does-not-say-but-is-ready"),
+        pytest.param(
+            [jobset(active=1), CULPRIT],
+            [("Restarting", "RestartingPods", "1 pod failed and started again", SAID)],
+            id="a-job-makes-its-pod-again",
+        ),
+        pytest.param([jobset(ready=1), CULPRIT], [], id="a-job-has-made-its-pod-again"),
+        pytest.param([jobset(failed=1), CULPRIT], [], id="a-job-has-given-up"),
+        pytest.param(
+            [
+                jobset(spec={"replicatedJobs": [{"name": "node", "template": {"spec": {"backoffLimit": 0}}}]}),
+                CULPRIT,
+            ],
+            [],
+            id="a-job-that-does-not-try-again",
+        ),
+        pytest.param(
+            [jobset(active=1), CRASHING],
+            [
+                (
+                    "Restarting",
+                    "RestartingPods",
+                    "1 pod failed and started again",
+                    "pod demo-node-0-0-a: container trainer exited with code 9",
+                )
+            ],
+            id="a-container-is-started-again",
+        ),
+        pytest.param(
+            [jobset(conditions=[RESTARTING], spec={"suspend": True}), waiting("ErrImagePull")], [], id="suspended"
+        ),
+    ],
+)
+def test_impediments(objects: list[Object], impediments: list[tuple[str, ...]]) -> None:
+    """Restarts are told with their cause, as long as they last."""
+    assert told(*objects) == impediments

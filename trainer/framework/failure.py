@@ -1,0 +1,104 @@
+"""Which container broke a training, found in what its pods and Jobs say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trainer.kube.objects import Object
+
+
+_UNKNOWN_TIME = "unknown"
+"""Sorts after all timestamps."""
+_MESSAGE_LIMIT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class FailedContainer:
+    """A container that failed, or a pod that failed as a whole."""
+
+    text: str
+    """What happened, such as `pod x: container trainer exited with code 3`."""
+    pod: str
+    """Name of the pod."""
+    container: str = ""
+    """Name of the container; empty if the pod failed as a whole, such as when it was evicted."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Failure:
+    """Ordered by age: when one node dies, the others soon fail as well, or are ended."""
+
+    was_deleted: bool
+    finished_at: str
+    text: str
+    container: FailedContainer = field(compare=False)
+
+
+def first_failure(pods: Iterable[Object]) -> FailedContainer | None:
+    """What failed first; None when no failed pod is left."""
+    failures = [failure for pod in pods for failure in _failures(pod)]
+    return min(failures).container if failures else None
+
+
+def last_crash(pod: Object) -> str:
+    """How a container that is started again has ended the last time; empty when none has."""
+    for status in _container_statuses(pod):
+        state, last = status.get("state") or {}, status.get("lastState") or {}
+        end = state.get("terminated") or last.get("terminated")
+        if end and end.get("exitCode"):
+            return f"pod {name_of(pod)}: {_exit(status['name'], end)}"
+    return ""
+
+
+def failed_jobs(jobs: Iterable[Object]) -> list[str]:
+    """What is left to say when all failed pods are gone: why Jobs failed, the first one first."""
+    failed = []
+    for job in jobs:
+        condition = find_condition(job, "Failed")
+        if condition is not None and is_condition_true(job, "Failed"):
+            said = ": ".join(part for part in (condition.get("reason"), condition.get("message")) if part)
+            indexes = (job.get("status") or {}).get("failedIndexes")
+            text = f"job {name_of(job)} failed{': ' if said else ''}{said}"
+            text += f" (indexes {indexes})" if indexes else ""
+            failed.append((condition.get("lastTransitionTime") or _UNKNOWN_TIME, text))
+    return [text for _, text in sorted(failed)]
+
+
+def _failures(pod: Object) -> Iterator[_Failure]:
+    status = pod.get("status") or {}
+    if status.get("phase") != "Failed":
+        return
+    name, was_deleted = name_of(pod), is_being_deleted(pod)
+    ended = [(each["name"], (each.get("state") or {}).get("terminated") or {}) for each in _container_statuses(pod)]
+    failed = [(container, end) for container, end in ended if end.get("exitCode")]
+    for container, end in failed:
+        text = f"pod {name}: {_exit(container, end)}"
+        yield _Failure(was_deleted, end.get("finishedAt") or "", text, FailedContainer(text, name, container))
+    if not failed:
+        details = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
+        text = f"pod {name} failed{': ' + details if details else ''}"
+        yield _Failure(was_deleted, _UNKNOWN_TIME, text, FailedContainer(text, name))
+
+
+def _container_statuses(pod: Object) -> list[Object]:
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
+def _exit(container: str, end: Object) -> str:
+    return f"container {container} exited with code {end['exitCode']}{_hint(end)}"
+
+
+def _hint(end: Object) -> str:
+    """Why, unless the program itself ended with an error: then its log says more than its termination message."""
+    reason = end.get("reason") or ""
+    if reason in {"", "Error"}:
+        return ""
+    message = " ".join((end.get("message") or "").split())[:_MESSAGE_LIMIT]
+    return f" ({reason}{': ' + message if message else ''})"

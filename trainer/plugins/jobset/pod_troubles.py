@@ -1,0 +1,188 @@
+"""Which pods of a JobSet are in trouble, as an index of the pod cache.
+
+A job may have thousands of pods, and nearly all of their changes say nothing new about it. So each pod is classified
+once for each change, from its status alone; a reconcile asks the index and decodes single pods as examples.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trainer.kube.objects import ObjectKey, name_of, namespace_of, uid_of
+from trainer.kube.resource import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.framework.reader import Reader
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object
+
+JOBSET_NAME_LABEL = "jobset.sigs.k8s.io/jobset-name"
+"""Label of all Jobs and pods of a JobSet."""
+JOBSET_UID_LABEL = "jobset.sigs.k8s.io/jobset-uid"
+"""Label of the same with the JobSet's uid, which JobSet has not always set."""
+REPLICATED_JOB_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
+
+TROUBLES = "jobset-troubles"
+"""Name of the index."""
+
+CRASHING = "CrashLoopBackOff"
+_STARTS = " is starting"
+"""Told apart from a replicated Job of whatever name, which has no space."""
+_STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Reasons to wait of containers with which nothing is wrong yet."""
+_SAME = {"ErrImagePull": "ImagePullBackOff"}
+"""The kubelet goes back and forth between the two, which is no news."""
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    reason: str | None = None
+    message: str | None = None
+
+
+class _State(msgspec.Struct, frozen=True):
+    waiting: _Waiting | None = None
+
+
+class _Container(msgspec.Struct, frozen=True):
+    name: str = ""
+    state: _State | None = None
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str | None = None
+    message: str | None = None
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    phase: str | None = None
+    conditions: tuple[_Condition, ...] | None = None
+    init_container_statuses: tuple[_Container, ...] | None = None
+    container_statuses: tuple[_Container, ...] | None = None
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    status: _Status | None = None
+
+
+_pod = msgspec.json.Decoder(_Pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What one pod waits for."""
+
+    reason: str
+    message: str
+    """With the name of the container, if it is one that waits."""
+
+
+def owner_of(pod: CachedObject) -> list[ObjectKey]:
+    """Map function from a pod to the TrainJob that has the name of its JobSet, if there is one."""
+    name = pod.labels.get(JOBSET_NAME_LABEL)
+    return [ObjectKey(pod.key.namespace, name)] if name else []
+
+
+def trouble_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
+    """Predicate: a pod has come into trouble, or out of it."""
+    return _grave_troubles(old) != _grave_troubles(new)
+
+
+def troubles_of(pod: CachedObject) -> tuple[str, ...]:
+    """Index function of `TROUBLES`; `Troubles` knows how to ask."""
+    status = _pod.decode(pod.raw).status or _Status()
+    labels, is_going = pod.labels, pod.meta.deletion_timestamp is not None
+    owner = labels.get(JOBSET_UID_LABEL) or _name(pod.key.namespace, labels.get(JOBSET_NAME_LABEL, ""))
+    if status.phase == "Failed":
+        going = () if is_going else (f"{owner} failed in {labels.get(REPLICATED_JOB_LABEL, '')}",)
+        return (f"{owner} failed", *going)
+    if is_going or status.phase == "Succeeded":
+        return ()
+    wait = _wait(status)
+    if wait is None:
+        return () if _has_sandbox(status) else (f"{owner}{_STARTS}",)
+    return (f"{owner} crashing",) if wait.reason == CRASHING else (f"{owner} waits", f"{owner} waits for {wait.reason}")
+
+
+def wait_of(pod: Object) -> Wait | None:
+    """What a pod waits for that does not come by itself; None when there is nothing of the kind."""
+    return _wait(msgspec.convert(pod, _Pod).status or _Status())
+
+
+@dataclass(frozen=True, slots=True)
+class Troubles:
+    """Asks the index for the pods of one JobSet."""
+
+    reader: Reader
+    jobset: Object
+
+    def waiting(self, reason: str = "") -> set[ObjectKey]:
+        """Pods that cannot start, for this reason or any."""
+        return self._keys(f"waits for {reason}" if reason else "waits")
+
+    def starting(self) -> set[ObjectKey]:
+        """Pods of which nothing is known but that they have not got as far as their containers."""
+        return self._keys(_STARTS.strip())
+
+    def crashing(self) -> set[ObjectKey]:
+        """Pods of which a container fails again and again."""
+        return self._keys("crashing")
+
+    def failed(self) -> list[Object]:
+        """Failed pods, whether they are being deleted or not."""
+        found = [self.reader.get(PODS, key) for key in self._keys("failed")]
+        return [pod for pod in found if pod is not None]
+
+    def failed_in(self, replicated_job: str) -> set[ObjectKey]:
+        """Failed pods of a replicated Job that are not being deleted."""
+        return self._keys(f"failed in {replicated_job}")
+
+    def _keys(self, trouble: str) -> set[ObjectKey]:
+        owners = (uid_of(self.jobset), _name(namespace_of(self.jobset), name_of(self.jobset)))
+        return {key for owner in owners for key in self.reader.keys(PODS, TROUBLES, f"{owner} {trouble}")}
+
+
+def _grave_troubles(pod: CachedObject | None) -> list[str]:
+    """Every pod has to start; that it does is no news."""
+    return [] if pod is None else [trouble for trouble in troubles_of(pod) if not trouble.endswith(_STARTS)]
+
+
+def _has_sandbox(status: _Status) -> bool:
+    """Whether its volumes are mounted and its network is made (KEP-3085)."""
+    if status.phase not in {None, "Pending"}:
+        return True
+    return any(each.type == "PodReadyToStartContainers" and each.status == "True" for each in status.conditions or ())
+
+
+def _name(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}"
+
+
+def _wait(status: _Status) -> Wait | None:
+    return next(_waits(status), None)
+
+
+def _waits(status: _Status) -> Iterator[Wait]:
+    for condition in status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "False":
+            yield Wait(_word(condition.reason) or "Unschedulable", condition.message or "")
+    for container in (*(status.init_container_statuses or ()), *(status.container_statuses or ())):
+        waiting = container.state.waiting if container.state is not None else None
+        reason = (waiting.reason or "") if waiting is not None else ""
+        if waiting is not None and reason not in _STARTING:
+            yield Wait(
+                _SAME.get(reason) or _word(reason) or "Waiting",
+                f"container {container.name}: {waiting.message or reason}",
+            )
+
+
+def _word(reason: str | None) -> str:
+    """The reason as a condition may have it, whatever a container runtime makes of one."""
+    return re.sub(r"^[^A-Za-z]+|[^A-Za-z0-9]", "", reason or "")
