@@ -76,9 +76,9 @@ FINE_TUNING = {
 }
 
 REFUSED = {
-    "coscheduling": "spec.podGroupPolicy.coscheduling: no plugin of this controller manager serves it",
-    "deepspeed": "spec.mlPolicy.mpi: no plugin of this controller manager serves it",
-    "torch-distributed-elastic": "spec.mlPolicy.torch.elasticPolicy: elastic training is not supported yet",
+    "coscheduling": "spec.podGroupPolicy.coscheduling: Forbidden: no plugin of this controller manager serves it",
+    "deepspeed": "spec.mlPolicy.mpi: Forbidden: no plugin of this controller manager serves it",
+    "torch-distributed-elastic": "spec.mlPolicy.torch.elasticPolicy: Forbidden: elastic training is not supported yet",
 }
 """Examples of what no plugin builds yet, with the message that says so."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.crds import crds
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.bind_address import host_and_port
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.kube.clock import timestamp
@@ -25,25 +28,33 @@ from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBSETS, LEASES
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import ManagerConfiguration, build_manager, built_in_plugins, run_manager
+from trainer.webhooks.configuration import WebhookConfiguration
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 ROOT = Path(__file__).parents[1]
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 KUBECTL = Path(sys.executable).parent / "kubectl"
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 
 
-def kustomized(folder: str) -> list[Object]:
-    """What `kubectl apply -k` would apply."""
+@functools.cache
+def _kustomized(folder: str) -> str:
     command: list[str | Path] = [KUBECTL, "kustomize", ROOT / "config" / folder]
     rendered = subprocess.run(command, capture_output=True, text=True, check=True)
-    return list(yaml.safe_load_all(rendered.stdout))
+    return json.dumps(list(yaml.load_all(rendered.stdout, Loader=_LOADER)))
 
 
-def of_kind(objects: list[Object], kind: str) -> Object:
-    """The only object of a kind."""
-    (found,) = [obj for obj in objects if obj["kind"] == kind]
+def kustomized(folder: str) -> list[Object]:
+    """What `kubectl apply -k` would apply."""
+    objects: list[Object] = json.loads(_kustomized(folder))
+    return objects
+
+
+def of_kind(objects: list[Object], kind: str, name: str | None = None) -> Object:
+    """The only object of a kind, or that of this name."""
+    (found,) = [obj for obj in objects if obj["kind"] == kind and name in {None, name_of(obj)}]
     return found
 
 
@@ -65,47 +76,66 @@ def test_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("nameSpace: x", "nameSpace: unknown field; did you mean namespace?", id="unknown"),
-        pytest.param("namespace: ''", "namespace: must not be empty", id="empty"),
-        pytest.param("maxConcurrentReconciles: 0", "maxConcurrentReconciles: must be at least 1, got 0", id="range"),
-        pytest.param("maxConcurrentReconciles: '5'", "maxConcurrentReconciles: must be an integer, got '5'", id="type"),
-        pytest.param("httpBindAddress: localhost", "httpBindAddress: must be host:port, got 'localhost'", id="address"),
+        pytest.param("nameSpace: x", "nameSpace: Unknown field: did you mean namespace?", id="unknown"),
+        pytest.param("namespace: ''", 'namespace: Invalid value: "": must not be empty', id="empty"),
         pytest.param(
-            "cacheSyncTimeoutSeconds: 0", "cacheSyncTimeoutSeconds: must be greater than 0, got 0", id="timeout"
+            "maxConcurrentReconciles: 0", "maxConcurrentReconciles: Invalid value: 0: must be at least 1", id="range"
+        ),
+        pytest.param(
+            "maxConcurrentReconciles: '5'", 'maxConcurrentReconciles: Invalid value: "5": must be an integer', id="type"
+        ),
+        pytest.param(
+            "httpBindAddress: localhost", 'httpBindAddress: Invalid value: "localhost": must be host:port', id="address"
+        ),
+        pytest.param(
+            "cacheSyncTimeoutSeconds: 0",
+            "cacheSyncTimeoutSeconds: Invalid value: 0: must be greater than 0",
+            id="timeout",
         ),
         pytest.param(
             "leaderElection: {leaderElect: 'yes'}",
-            "leaderElection.leaderElect: must be true or false, got 'yes'",
+            'leaderElection.leaderElect: Invalid value: "yes": must be true or false',
             id="nested-type",
         ),
         pytest.param(
             "leaderElection: {leaderElected: true}",
-            "leaderElection.leaderElected: unknown field; did you mean leaderElect?",
+            "leaderElection.leaderElected: Unknown field: did you mean leaderElect?",
             id="nested-unknown",
         ),
         pytest.param(
             "leaderElection: {renewDeadlineSeconds: 15}",
-            "leaderElection.renewDeadlineSeconds: must be less than leaseDurationSeconds (15), got 15.0",
+            "leaderElection.renewDeadlineSeconds: Invalid value: 15: must be less than leaseDurationSeconds (15)",
             id="renew-deadline",
         ),
         pytest.param(
             "leaderElection: {retryPeriodSeconds: 9}",
-            "leaderElection.retryPeriodSeconds: must be less than renewDeadlineSeconds (10.0) divided by 1.2, got 9.0",
+            "leaderElection.retryPeriodSeconds: Invalid value: 9: "
+            "must be less than renewDeadlineSeconds (10.0) divided by 1.2",
             id="retry-period",
         ),
         pytest.param(
             "leaderElection: {leaseDurationSeconds: 2147483648}",
-            "leaderElection.leaseDurationSeconds: must be at most 2147483647, got 2147483648",
+            "leaderElection.leaseDurationSeconds: Invalid value: 2147483648: must be at most 2147483647",
             id="lease-duration",
         ),
         pytest.param(
             "gracefulShutdownTimeoutSeconds: .nan",
-            "gracefulShutdownTimeoutSeconds: must be a number, got nan",
+            "gracefulShutdownTimeoutSeconds: Invalid value: NaN: must be a number",
             id="not-a-number",
         ),
-        pytest.param("httpBindAddress: 'a b:1'", "httpBindAddress: must be host:port, got 'a b:1'", id="host"),
-        pytest.param("httpBindAddress: '::1:1'", "httpBindAddress: must be host:port, got '::1:1'", id="ipv6"),
+        pytest.param(
+            "httpBindAddress: 'a b:1'", 'httpBindAddress: Invalid value: "a b:1": must be host:port', id="host"
+        ),
+        pytest.param(
+            "httpBindAddress: '::1:1'", 'httpBindAddress: Invalid value: "::1:1": must be host:port', id="ipv6"
+        ),
         pytest.param("- a", "must be a mapping of settings, not list", id="list"),
+        pytest.param("plugins: {enable: []}", "plugins.enable: Unknown field: did you mean enabled?", id="plugins"),
+        pytest.param(
+            "plugins: {configuration: {torch: 5}}",
+            "plugins.configuration[torch]: Invalid value: 5: must be a mapping of fields",
+            id="plugin-configuration",
+        ),
     ],
 )
 def test_wrong_configuration(tmp_path: Path, text: str, message: str) -> None:
@@ -166,10 +196,10 @@ def test_default_manifests() -> None:
     namespaced = [obj for obj in objects if obj["kind"] in _NAMESPACED]
     assert {obj["metadata"]["namespace"] for obj in namespaced} == {name_of(of_kind(objects, "Namespace"))}
     namespace = account["metadata"]["namespace"]
-    for kind in ("ClusterRoleBinding", "RoleBinding"):
-        assert of_kind(objects, kind)["subjects"] == [
-            {"kind": "ServiceAccount", "name": name_of(account), "namespace": namespace}
-        ]
+    bindings = [obj for obj in objects if obj["kind"].endswith("RoleBinding")]
+    assert len(bindings) == 4
+    for binding in bindings:
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": name_of(account), "namespace": namespace}]
     pod = deployment["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == name_of(account)
     assert pod["volumes"][0]["configMap"]["name"] == name_of(of_kind(objects, "ConfigMap"))
@@ -185,17 +215,23 @@ def shipped(tmp_path: Path) -> ManagerConfiguration:
 
 @pytest.fixture
 def lease_role() -> Object:
-    """The Role of the default manifests."""
-    return of_kind(kustomized("default"), "Role")
+    """The Role of the default manifests that is for the lease."""
+    return of_kind(kustomized("default"), "Role", "trainer-controller-manager-leader-election")
 
 
 def test_shipped_configuration(shipped: ManagerConfiguration) -> None:
     """The settings are accepted, probes ask where the manager listens, and it has the time to stop that it may take."""
     options = shipped.options()
-    pod = of_kind(kustomized("default"), "Deployment")["spec"]["template"]["spec"]
+    template = of_kind(kustomized("default"), "Deployment")["spec"]["template"]
+    pod, labels = template["spec"], template["metadata"]["labels"]
     ports = pod["containers"][0]["ports"]
     assert options.http_bind is not None
     assert options.http_bind[1] == ports[0]["containerPort"]
+    service = of_kind(kustomized("default"), "Service")
+    assert service["spec"]["selector"].items() <= labels.items()
+    numbers = {port["name"]: port["containerPort"] for port in ports}
+    assert host_and_port(shipped.webhook.bind_address)[1] == numbers[service["spec"]["ports"][0]["targetPort"]]
+    assert shipped.webhook.enabled
     assert options.graceful_shutdown_timeout is not None
     assert pod["terminationGracePeriodSeconds"] >= options.graceful_shutdown_timeout + 15
 
@@ -209,7 +245,7 @@ async def test_leader_election_needs_one_lease(shipped: ManagerConfiguration, le
     """Acquiring, renewing and releasing as shipped is allowed on one Lease in the manager's namespace, nothing more."""
     clock = ManualClock()
     client = FakeClient(resources=RESOURCES, clock=clock)
-    configuration = shipped.model_copy(update={"http_bind_address": None})
+    configuration = shipped.model_copy(update={"http_bind_address": None, "webhook": WebhookConfiguration()})
     namespace = lease_role["metadata"]["namespace"]
     manager = build_manager(client, configuration, namespace=namespace, clock=clock)
     async with anyio.create_task_group() as tasks:
@@ -245,6 +281,12 @@ async def test_the_role_allows_what_the_manager_does() -> None:
         limited["metadata"]["creationTimestamp"] = timestamp(clock.now())
         client.add(limited)
         await clock.advance(5)
+        client.add(failed_pod())
+        for name in ("with-log", "without-pods"):
+            client.add(train_job_object(name))
+            await settle()
+            client.add((client.find(JOBSETS, name, "default") or {}) | {"status": {"terminalState": "Failed"}})
+            await settle()
         tasks.cancel_scope.cancel()
     used = {
         (request.resource.group, request.resource.plural + (request.subresource and f"/{request.subresource}"), verb)
@@ -267,7 +309,19 @@ async def test_the_role_allows_what_the_manager_does() -> None:
     }
 
 
-_NAMESPACED = {"Deployment", "ServiceAccount", "ConfigMap", "Role", "RoleBinding"}
+def failed_pod() -> Object:
+    """A pod of the TrainJob with-log whose log may be read."""
+    ended = {"name": "trainer", "state": {"terminated": {"exitCode": 3, "finishedAt": "2026-01-01T00:00:00Z"}}}
+    labels = {"jobset.sigs.k8s.io/jobset-name": "with-log"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "with-log-node-0-0-x", "namespace": "default", "labels": labels},
+        "status": {"phase": "Failed", "containerStatuses": [ended]},
+    }
+
+
+_NAMESPACED = {"Deployment", "ServiceAccount", "ConfigMap", "Secret", "Service", "Role", "RoleBinding"}
 
 _VERBS: dict[str, list[str]] = {
     "get": ["get"],
@@ -277,6 +331,7 @@ _VERBS: dict[str, list[str]] = {
     "update": ["update"],
     "patch": ["patch"],
     "apply": ["patch"],
+    "log": ["get"],
     "delete": ["delete"],
 }
 

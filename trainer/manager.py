@@ -3,48 +3,46 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Annotated
 
+import structlog
 import yaml
+from anyio.to_thread import run_sync
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.model import ApiModel
+from trainer.bind_address import BindAddress, host_and_port
 from trainer.controllers.trainjob import TrainJobController
+from trainer.framework.discovery import available_plugins, bundled_plugins, load_plugins, make_registry
 from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugins_configuration import PluginsConfiguration
 from trainer.framework.reader import CacheReader
-from trainer.framework.registry import Registry
 from trainer.kube.election.leader_election import JITTER, LeaderElectionOptions
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.manager import Manager, ManagerOptions
-from trainer.plugins.jax import Jax
-from trainer.plugins.jobset import JobSetPlugin
-from trainer.plugins.plainml import PlainML
-from trainer.plugins.torch import Torch
+from trainer.plugins import BUILT_IN
+from trainer.webhooks.configuration import WebhookConfiguration
+from trainer.webhooks.handlers import Admission
+from trainer.webhooks.live_runtimes import LiveRuntimes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
+    from trainer.framework.discovery import EnabledPlugin
     from trainer.framework.reader import Reader
+    from trainer.framework.registry import Registry
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.metrics import Metrics
 
-
-_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]*):([0-9]{1,5})", re.ASCII)
-
-
-def _check_address(value: str) -> str:
-    match = _ADDRESS.fullmatch(value)
-    if match is None or int(match[2]) > 65535:
-        raise ValueError(f"must be host:port, got {value!r}")
-    return value
+log = structlog.get_logger(__name__)
 
 
 def _check_number(value: float) -> float:
     if math.isnan(value):
-        raise ValueError(f"must be a number, got {value}")
+        raise ValueError("must be a number")
     return value
 
 
@@ -71,7 +69,7 @@ class LeaderElectionConfiguration(ApiModel):
     def _check_renew_deadline(cls, value: float, info: ValidationInfo) -> float:
         duration = info.data.get("lease_duration_seconds", math.inf)
         if value >= duration:
-            raise ValueError(f"must be less than leaseDurationSeconds ({duration}), got {value}")
+            raise ValueError(f"must be less than leaseDurationSeconds ({duration})")
         return value
 
     @field_validator("retry_period_seconds")
@@ -79,7 +77,7 @@ class LeaderElectionConfiguration(ApiModel):
     def _check_retry_period(cls, value: float, info: ValidationInfo) -> float:
         deadline = info.data.get("renew_deadline_seconds", math.inf)
         if value * JITTER >= deadline:
-            raise ValueError(f"must be less than renewDeadlineSeconds ({deadline}) divided by {JITTER}, got {value}")
+            raise ValueError(f"must be less than renewDeadlineSeconds ({deadline}) divided by {JITTER}")
         return value
 
     def options(self, namespace: str) -> LeaderElectionOptions:
@@ -100,7 +98,7 @@ class ManagerConfiguration(ApiModel):
     """The only namespace whose TrainJobs are looked after. Defaults to all namespaces."""
     max_concurrent_reconciles: Annotated[int, Field(ge=1)] = 5
     """How many TrainJobs are worked on at the same time. Defaults to 5."""
-    http_bind_address: Annotated[str, AfterValidator(_check_address)] | None = None
+    http_bind_address: BindAddress | None = None
     """`host:port` for /healthz, /readyz and /metrics; all addresses when the host is empty, and those of IPv6 in
     brackets. Defaults to no server."""
     cache_sync_timeout_seconds: Annotated[float, Field(gt=0)] = 120.0
@@ -110,6 +108,10 @@ class ManagerConfiguration(ApiModel):
     30; terminationGracePeriodSeconds of the pod must be longer."""
     leader_election: LeaderElectionConfiguration = Field(default_factory=LeaderElectionConfiguration)
     """How managers of the same cluster agree which of them works. Defaults to no election."""
+    webhook: WebhookConfiguration = Field(default_factory=WebhookConfiguration)
+    """How wrong TrainJobs and runtimes are refused before they are stored. Defaults to not at all: conditions tell."""
+    plugins: PluginsConfiguration = Field(default_factory=PluginsConfiguration)
+    """Which plugins are used, and what they are told. Defaults to all that are installed."""
 
     @classmethod
     def load(cls, path: Path) -> ManagerConfiguration:
@@ -131,10 +133,7 @@ class ManagerConfiguration(ApiModel):
 
     def options(self, namespace: str = "default") -> ManagerOptions:
         """The part that is for `trainer.kube`; the namespace is that of the lease if none is configured."""
-        bind = None
-        if self.http_bind_address is not None:
-            host, _, port = self.http_bind_address.rpartition(":")
-            bind = (host.removeprefix("[").removesuffix("]"), int(port))
+        bind = host_and_port(self.http_bind_address) if self.http_bind_address is not None else None
         election = self.leader_election
         return ManagerOptions(
             cache_sync_timeout=self.cache_sync_timeout_seconds,
@@ -146,13 +145,23 @@ class ManagerConfiguration(ApiModel):
 
 def built_in_plugins(reader: Reader) -> Registry:
     """The plugins that come with this package."""
-    return Registry([PlainML(), Torch(), Jax(), JobSetPlugin(reader)])
+    return make_registry(load_plugins(bundled_plugins(BUILT_IN), PluginsConfiguration()), reader)
+
+
+def enabled_plugins(configuration: PluginsConfiguration) -> list[EnabledPlugin]:
+    """The plugins of this package and of all installed ones, as far as they are enabled; it reads files.
+
+    Raises:
+        ConfigurationError: the configuration names unknown plugins, or a package cannot be imported.
+    """
+    return load_plugins(available_plugins(BUILT_IN), configuration)
 
 
 def build_manager(
     client: Client,
     configuration: ManagerConfiguration,
     *,
+    plugins: Iterable[EnabledPlugin] | None = None,
     namespace: str = "default",
     clock: Clock | None = None,
     metrics: Metrics | None = None,
@@ -162,19 +171,29 @@ def build_manager(
     Args:
         client: for the cluster.
         configuration: see there.
+        plugins: see `enabled_plugins`; default: those of this package, as far as they are enabled.
         namespace: where the manager itself lives; its lease is there if the configuration names no other.
         clock: default: that of the machine.
         metrics: those of the client, so that one endpoint shows both; default: none but the manager's own.
+
+    Raises:
+        ConfigurationError: a plugin cannot be made or used; names plugin and remedy.
     """
     manager = Manager(client, clock=clock, options=configuration.options(namespace), metrics=metrics)
     reader = CacheReader()
-    TrainJobController(
+    if plugins is None:
+        plugins = load_plugins(bundled_plugins(BUILT_IN), configuration.plugins)
+    pipeline = Pipeline(make_registry(plugins, reader))
+    controller = TrainJobController(
         manager,
-        Pipeline(built_in_plugins(reader)),
+        pipeline,
         reader,
         namespace=configuration.namespace,
         max_concurrent_reconciles=configuration.max_concurrent_reconciles,
     )
+    if configuration.webhook.enabled:
+        runtimes = LiveRuntimes(controller.runtimes, manager.api_reader)
+        configuration.webhook.serve(manager, Admission(pipeline, runtimes), namespace)
     return manager
 
 
@@ -185,12 +204,17 @@ async def run_manager(
     namespace: str = "default",
     metrics: Metrics | None = None,
 ) -> None:
-    """Run the controller manager until cancelled; arguments as for `build_manager`.
+    """Run the controller manager until cancelled; arguments as for `build_manager`, with all installed plugins.
 
     Raises:
+        ConfigurationError: the configuration names unknown plugins, or a plugin cannot be imported, made or used.
         CacheSyncError: the API server does not serve our kinds or JobSets in time; the message names the remedy.
         LeadershipLostError: another manager may be working.
         ShutdownError: reconciles did not end within the grace period.
-        OSError: the health endpoint's address is in use.
+        OSError: the address of the health endpoint or the webhooks is in use.
     """
-    await build_manager(client, configuration, namespace=namespace, metrics=metrics).run()
+    plugins = await run_sync(enabled_plugins, configuration.plugins)
+    if configuration.webhook.enabled:
+        await run_sync(Admission.prepare)
+    log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])
+    await build_manager(client, configuration, plugins=plugins, namespace=namespace, metrics=metrics).run()

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 REFUSED = {
-    "coscheduling": "spec.podGroupPolicy.coscheduling: no plugin of this controller manager serves it",
-    "deepspeed": "spec.mlPolicy.mpi: no plugin of this controller manager serves it",
-    "torch-distributed-elastic": "spec.mlPolicy.torch.elasticPolicy: elastic training is not supported yet",
+    "coscheduling": "spec.podGroupPolicy.coscheduling: Forbidden: no plugin of this controller manager serves it",
+    "deepspeed": "spec.mlPolicy.mpi: Forbidden: no plugin of this controller manager serves it",
+    "torch-distributed-elastic": "spec.mlPolicy.torch.elasticPolicy: Forbidden: elastic training is not supported yet",
 }
 """Examples of the KEP that no plugin can build yet."""
 

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from anyio.to_thread import run_sync
 
+from trainer.cli.admission import LocalAdmission, wait_for_admission
 from trainer.cli.child import child_process
 from trainer.cli.cluster import CLUSTER_READY, Network, PodNetwork, cluster_command
 from trainer.cli.console import say
 from trainer.cli.documents import read_documents
 from trainer.cli.errors import BadInputError
 from trainer.cli.manager import READY, manager_command
-from trainer.cli.manifests import example, install
+from trainer.cli.manifests import example, install_definitions, install_runtimes
 from trainer.cli.run import exit_code, follow_on_screen
 from trainer.cli.submit import submit
 from trainer.kube.clock import SystemClock
@@ -67,11 +69,16 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
         child_process("dev cluster", cluster, directory / "cluster.log", ready=CLUSTER_READY),
         connect(ConnectionOptions(kubeconfig=kubeconfig)) as client,
     ):
-        await install(client)
+        await install_definitions(client)
         say("starting the controller manager")
-        async with child_process(
-            "controller manager", manager_command(kubeconfig), directory / "manager.log", ready=READY
-        ):
+        configuration = directory / "manager.yaml"
+        admission = await run_sync(LocalAdmission.on_free_port)
+        await run_sync(admission.write_configuration, configuration)
+        await admission.switch_on(client)
+        manager = manager_command(kubeconfig, configuration)
+        async with child_process("controller manager", manager, directory / "manager.log", ready=READY):
+            await wait_for_admission(client)
+            await install_runtimes(client)
             jobs = await submit(client, documents, namespace=None, default_namespace=client.namespace)
             outcomes = await follow_on_screen(client, jobs, clock)
     for outcome in outcomes.values():

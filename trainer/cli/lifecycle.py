@@ -11,13 +11,14 @@ from anyio.to_thread import run_sync
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.admission import LocalAdmission, wait_for_admission
 from trainer.cli.background import BackgroundProcess, uptime_seconds
 from trainer.cli.cluster import CLUSTER_READY, Network, PodNetwork, Port, cluster_command
 from trainer.cli.console import duration, quote, say
 from trainer.cli.errors import ExitCode
 from trainer.cli.job_state import JobState
 from trainer.cli.manager import READY, manager_command
-from trainer.cli.manifests import install
+from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.state import StateDirectory
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
@@ -79,12 +80,21 @@ async def _up(state: StateDirectory, command: list[str]) -> int:
         await manager.stop()  # it knows the address and credentials of the cluster that is gone
         await cluster.start(command, ready=CLUSTER_READY)
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
-        await install(client)
+        await install_definitions(client)
         if await run_sync(manager.running) is None:
-            await manager.start(manager_command(state.kubeconfig), ready=READY)
+            await _start_manager(client, manager, state)
+        await install_runtimes(client)
     code = await _status(state)
     say(f"\nexport KUBECONFIG={shlex.quote(str(state.kubeconfig))}    # lets kubectl talk to it")
     return code
+
+
+async def _start_manager(client: Client, manager: BackgroundProcess, state: StateDirectory) -> None:
+    admission = await run_sync(LocalAdmission.on_free_port)
+    await run_sync(admission.write_configuration, state.manager_configuration)
+    await admission.switch_on(client)
+    await manager.start(manager_command(state.kubeconfig, state.manager_configuration), ready=READY)
+    await wait_for_admission(client)
 
 
 async def _down(state: StateDirectory) -> int:

@@ -20,9 +20,10 @@ READY = "started manager"
 """What the manager logs once its controllers run."""
 
 
-def manager_command(kubeconfig: Path) -> list[str]:
+def manager_command(kubeconfig: Path, configuration: Path) -> list[str]:
     """The command line of a controller manager for the cluster of this kubeconfig."""
-    return [sys.executable, "-m", "trainer.cli", "manager", "--kubeconfig", str(kubeconfig)]
+    files = ["--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+    return [sys.executable, "-m", "trainer.cli", "manager", *files]
 
 
 def manager(

@@ -57,8 +57,8 @@ def runtimes() -> list[Object]:
     )
 
 
-async def install(client: Client, clock: Clock | None = None) -> list[Object]:
-    """Apply the CustomResourceDefinitions, wait until the server serves them, and apply and return the runtimes.
+async def install_definitions(client: Client, clock: Clock | None = None) -> None:
+    """Apply the CustomResourceDefinitions and wait until the server serves them.
 
     Raises:
         CommandError: the server does not serve them in time.
@@ -72,10 +72,12 @@ async def install(client: Client, clock: Clock | None = None) -> list[Object]:
             await _wait_until_served(client, name_of(definition), clock)
     if scope.cancelled_caught:
         raise CommandError(f"the API server does not serve our resources {_ESTABLISHED_SECONDS:.0f} s after their CRDs")
-    shipped = await run_sync(runtimes)
-    for runtime in shipped:
+
+
+async def install_runtimes(client: Client) -> None:
+    """Apply the runtimes that we ship; the server must serve their kind, and admission must work if it is on."""
+    for runtime in await run_sync(runtimes):
         await client.apply(CLUSTER_TRAINING_RUNTIMES, runtime, field_manager=FIELD_MANAGER, force=True)
-    return shipped
 
 
 async def _wait_until_served(client: Client, name: str, clock: Clock) -> None:

@@ -38,6 +38,11 @@ class StateDirectory:
         return self.root / "kubeconfig"
 
     @property
+    def manager_configuration(self) -> Path:
+        """Configuration file of the controller manager."""
+        return self.root / "manager.yaml"
+
+    @property
     def data(self) -> Path:
         """What the dev cluster stores: objects, pod volumes and container logs."""
         return self.root / "data"

@@ -1,0 +1,92 @@
+"""The three nets below admission: the schema of the CRD, its CEL rules, and the build."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import TYPE_CHECKING
+
+from tests.framework.static_reader import StaticReader
+from tests.webhooks.bad_inputs import BadInput, Net
+from tests.webhooks.blueprints import RUNTIMES, job
+from trainer.api.crds import crds
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.devcluster.apiserver.structural import StructuralSchema
+from trainer.framework.errors import BuildError
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.runtimes import read_runtime
+from trainer.manager import built_in_plugins
+
+if TYPE_CHECKING:
+    from trainer.api.trainingruntime import Runtime
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+RESOURCES = {resource.kind: resource for resource in (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
+
+
+@functools.cache
+def pipeline() -> Pipeline:
+    """The built-in plugins."""
+    return Pipeline(built_in_plugins(StaticReader()))
+
+
+def resource_of(obj: Object) -> Resource:
+    """The kind of an object of the tables."""
+    return RESOURCES[obj["kind"]]
+
+
+@functools.cache
+def _schema(kind: str) -> StructuralSchema:
+    (definition,) = [crd for crd in crds() if crd["spec"]["names"]["kind"] == kind]
+    return StructuralSchema.from_crd(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+
+
+def caught(row: BadInput) -> tuple[Net | None, str]:
+    """What refuses an input without webhooks, and how it says so; None when it reaches a JobSet."""
+    schema = _schema(row.object["kind"])
+    obj, old = _stored(row.object, schema), _stored(row.old, schema)
+    assert obj is not None
+    unknown = schema.prune(obj)
+    if unknown:
+        return Net.SCHEMA, f"unknown fields: {', '.join(unknown)}"
+    errors = schema.validate(obj, old)
+    if errors:
+        is_rule = not _without_rules(row.object["kind"]).validate(obj, old)
+        return Net.RULE if is_rule else Net.SCHEMA, "; ".join(map(str, errors))
+    try:
+        pipeline().build(*_build_input(obj))
+    except BuildError as error:
+        return Net.BUILD, str(error)
+    return None, "nothing"
+
+
+def _build_input(obj: Object) -> tuple[TrainJob, Runtime]:
+    if obj["kind"] == TRAIN_JOBS.kind:
+        train_job = TrainJob.from_object(obj)
+        runtime = RUNTIMES[train_job.spec.runtime_ref.name]
+        return train_job, read_runtime(CLUSTER_TRAINING_RUNTIMES, runtime)
+    return TrainJob.from_object(job()), read_runtime(resource_of(obj), obj)
+
+
+def _stored(obj: Object | None, schema: StructuralSchema) -> Object | None:
+    if obj is None:
+        return None
+    stored = copy.deepcopy(obj)
+    schema.default(stored)
+    return stored
+
+
+@functools.cache
+def _without_rules(kind: str) -> StructuralSchema:
+    (definition,) = [crd for crd in crds() if crd["spec"]["names"]["kind"] == kind]
+    return StructuralSchema.from_crd(_stripped(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]))
+
+
+def _stripped(schema: object) -> Object:
+    if isinstance(schema, dict):
+        return {name: _stripped(value) for name, value in schema.items() if name != "x-kubernetes-validations"}
+    if isinstance(schema, list):
+        return [_stripped(value) for value in schema]  # type: ignore[return-value]
+    return schema  # type: ignore[return-value]

@@ -1,0 +1,62 @@
+"""The tables of bad inputs: each is refused at admission, and without webhooks by something else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.webhooks import bad_inputs, bad_runtimes
+from tests.webhooks.nets import caught
+from tests.webhooks.requests import admit
+
+if TYPE_CHECKING:
+    from tests.webhooks.bad_inputs import BadInput
+
+TABLES = {
+    "train-job": bad_inputs.TRAIN_JOBS,
+    "train-job-change": bad_inputs.TRAIN_JOB_CHANGES,
+    "runtime": bad_runtimes.RUNTIMES,
+    "runtime-change": bad_runtimes.RUNTIME_CHANGES,
+}
+ROWS = [pytest.param(row, id=f"{table}-{row.name}") for table, rows in TABLES.items() for row in rows]
+AS_KUBERNETES = (
+    "Invalid value: ",
+    "Required value",
+    "Unsupported value: ",
+    "Duplicate value: ",
+    "Not found: ",
+    "Forbidden: ",
+    "Too long: ",
+    "Unknown field: ",
+)
+
+for_every_row = pytest.mark.parametrize("row", ROWS)
+
+
+@for_every_row
+async def test_refused_at_admission(row: BadInput) -> None:
+    """The answer names the field, the value and the rule, and nothing else."""
+    response = await admit(row.object, row.old)
+
+    assert not response.allowed
+    assert (response.status_code, response.reason) == (422, "Invalid")
+    assert [(cause.field, cause.message) for cause in response.causes] == [(row.field, row.rule)]
+    assert response.message == f"{row.field}: {row.rule}"
+    assert row.rule.startswith(AS_KUBERNETES)
+
+
+@for_every_row
+def test_caught_without_webhooks(row: BadInput) -> None:
+    """With the webhooks switched off the CRD refuses it, or its build: nothing bad reaches a JobSet."""
+    net, words = caught(row)
+
+    assert net is row.net, words
+
+
+def test_there_are_enough() -> None:
+    """The tables cover all kinds, both operations, and have no row twice."""
+    assert all(len({row.name for row in rows}) == len(rows) for rows in TABLES.values())
+    assert sum(map(len, TABLES.values())) >= 80
+    kinds = {(row.object["kind"], row.old is not None) for rows in TABLES.values() for row in rows}
+    assert len(kinds) == 6

@@ -1,0 +1,118 @@
+"""Defaults of the mutating webhooks."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.webhooks.blueprints import blueprint, job, replicated_job, trainer
+from trainer.webhooks.defaults import default_runtime, default_train_job
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+REF = {"name": "plain", "apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime"}
+OURS = "kubeflow.org/trainjob-controller"
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({}, {"runtimeRef": REF, "managedBy": OURS}, id="absent"),
+        pytest.param({"managedBy": ""}, {"managedBy": OURS}, id="managed-by-empty"),
+        pytest.param(
+            {"managedBy": "kueue.x-k8s.io/multikueue"},
+            {"managedBy": "kueue.x-k8s.io/multikueue"},
+            id="managed-by-other",
+        ),
+        pytest.param(
+            {"runtimeRef": {"name": "plain", "apiGroup": "", "kind": ""}}, {"runtimeRef": REF}, id="ref-empty"
+        ),
+        pytest.param(
+            {"runtimeRef": {"name": "plain", "kind": "TrainingRuntime"}},
+            {"runtimeRef": REF | {"kind": "TrainingRuntime"}},
+            id="ref-of-the-namespace",
+        ),
+        pytest.param({"trainer": {"numProcPerNode": 4}}, {"trainer": {"numProcPerNode": "4"}}, id="number"),
+        pytest.param({"trainer": {"numProcPerNode": "auto"}}, {"trainer": {"numProcPerNode": "auto"}}, id="word"),
+        pytest.param({"trainer": {"numProcPerNode": True}}, {"trainer": {"numProcPerNode": True}}, id="no-number"),
+    ],
+)
+def test_train_job(spec: dict[str, Any], expected: dict[str, Any]) -> None:
+    """What is absent gets the KEP's default, and the object that was sent stays as it is."""
+    obj = job(**spec)
+    before = copy.deepcopy(obj)
+
+    defaulted = default_train_job(obj)
+
+    assert {name: defaulted["spec"][name] for name in expected} == expected
+    assert obj == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(job(managedBy=""), job(managedBy=""), id="managed-by"),
+        pytest.param(job(managedBy=None), job(managedBy=None), id="managed-by-absent"),
+        pytest.param(trainer(numProcPerNode=2), trainer(numProcPerNode=2), id="number"),
+        pytest.param(job(runtimeRef={"name": "plain"}), job(runtimeRef={"name": "plain"}), id="runtime-ref"),
+    ],
+)
+def test_what_is_stored_stays(old: Object, new: Object) -> None:
+    """An update does not change fields that its author did not touch: they may be immutable."""
+    old["spec"].setdefault("managedBy", "")
+    new["spec"].setdefault("managedBy", "")
+    spec = default_train_job(new, old)["spec"]
+
+    for name in ("managedBy", "trainer"):
+        assert spec.get(name) == old["spec"].get(name)
+    assert spec["runtimeRef"] == old["spec"]["runtimeRef"]
+
+
+def test_an_update_that_leaves_the_manager_out_keeps_it_ours() -> None:
+    """`kubectl replace` with the original file is no change."""
+    stored = job(managedBy=OURS)
+
+    assert default_train_job(job(), stored)["spec"]["managedBy"] == OURS
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param({"spec": None}, id="no-spec"),
+        pytest.param({"spec": "x"}, id="text"),
+        pytest.param({"spec": {"runtimeRef": [], "trainer": 1}}, id="wrong-types"),
+    ],
+)
+def test_nonsense_is_left_to_validation(wrong: Object) -> None:
+    """Defaulting comes before validation, so it must put up with everything."""
+    obj = job() | wrong
+
+    assert default_train_job(obj)["kind"] == "TrainJob"
+    assert default_runtime(blueprint() | wrong)["kind"] == "ClusterTrainingRuntime"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "nodes"),
+    [
+        pytest.param(blueprint(policy={"jax": {}}), 1, id="absent"),
+        pytest.param(blueprint(policy={"numNodes": 4, "jax": {}}), 4, id="present"),
+        pytest.param(blueprint(policy={"torch": {"elasticPolicy": {"minNodes": 1}}}), None, id="elastic"),
+        pytest.param(
+            blueprint(replicated_job(job_spec={"parallelism": 3}), policy={"jax": {}}), None, id="said-by-the-template"
+        ),
+    ],
+)
+def test_nodes_of_a_runtime(runtime: Object, nodes: int | None) -> None:
+    """One node is the default, unless the number is elastic or the JobSet has one of its own."""
+    assert default_runtime(runtime)["spec"]["mlPolicy"].get("numNodes") == nodes
+
+
+def test_runtime() -> None:
+    """Numbers of processes become strings; a runtime without a policy gets none."""
+    torch = default_runtime(blueprint(policy={"torch": {"numProcPerNode": 8}}))
+
+    assert torch["spec"]["mlPolicy"]["torch"] == {"numProcPerNode": "8"}
+    assert default_runtime(blueprint()) == blueprint()

@@ -1,0 +1,110 @@
+"""Runtimes that the cache has, and those that only the API server has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.webhooks.bad_inputs import CREATED
+from tests.webhooks.blueprints import blueprint, job
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.framework.errors import BuildError, RuntimeNotFoundError
+from trainer.framework.runtimes import FoundRuntime, read_runtime, runtime_place
+from trainer.framework.snapshot import make_snapshot
+from trainer.kube.testing import FakeClient
+from trainer.webhooks.live_runtimes import LiveRuntimes
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+
+
+class Cache:
+    """Runtimes that are known without a request."""
+
+    def __init__(self, runtime: Object | None = None, *, is_snapshot: bool = False) -> None:
+        self._runtime = runtime
+        self._is_snapshot = is_snapshot
+
+    def find(self, train_job: TrainJob) -> FoundRuntime:
+        """See `CachedRuntimes.find`."""
+        resource, key = runtime_place(train_job)
+        if self._runtime is None:
+            raise RuntimeNotFoundError(resource.kind, key)
+        model = read_runtime(resource, self._runtime)
+        return FoundRuntime(model, resource, self._runtime, is_snapshot=self._is_snapshot)
+
+
+def sized(nodes: int, **fields: Any) -> Object:
+    """The runtime `plain` with this number of nodes."""
+    return blueprint(name="plain", policy={"numNodes": nodes}, **fields)
+
+
+async def nodes_of(obj: Object, cache: Cache, *stored: Object) -> tuple[int | None, int]:
+    """Number of nodes of the runtime that was found, and how many requests it took."""
+    client = FakeClient(*stored, resources=RESOURCES)
+    runtime = await LiveRuntimes(cache, client).of(TrainJob.from_object(obj))
+    assert runtime.spec.ml_policy is not None
+    return runtime.spec.ml_policy.num_nodes, len(client.requests)
+
+
+def built() -> Object:
+    """A TrainJob whose Jobs exist."""
+    return job(status=CREATED)
+
+
+async def test_cache_first() -> None:
+    """What the cache has costs no request."""
+    assert await nodes_of(job(), Cache(sized(1)), sized(2)) == (1, 0)
+    assert await nodes_of(built(), Cache(sized(1), is_snapshot=True), sized(2)) == (1, 0)
+
+
+async def test_just_applied() -> None:
+    """A runtime that was applied a moment before its TrainJob is read from the API server."""
+    assert await nodes_of(job(), Cache(), sized(2)) == (2, 1)
+
+
+async def test_just_applied_in_the_namespace() -> None:
+    """The same goes for a TrainingRuntime of the TrainJob's namespace."""
+    namespaced = job(runtimeRef={"name": "plain", "kind": "TrainingRuntime"})
+
+    assert await nodes_of(namespaced, Cache(), sized(3, kind="TrainingRuntime")) == (3, 1)
+
+
+@pytest.mark.parametrize("cache", [pytest.param(Cache(), id="empty"), pytest.param(Cache(sized(1)), id="runtime-only")])
+async def test_snapshot_that_is_not_cached(cache: Cache) -> None:
+    """A TrainJob whose Jobs exist is never judged by the runtime of today, even before the cache is filled."""
+    snapshot = make_snapshot(built(), CLUSTER_TRAINING_RUNTIMES, sized(5))
+
+    assert await nodes_of(built(), cache, snapshot, sized(2)) == (5, 1)
+
+
+async def test_snapshot_of_another_train_job() -> None:
+    """A ConfigMap that belongs to somebody else is no snapshot."""
+    other = built()
+    other["metadata"]["uid"] = "uid-2"
+    snapshot = make_snapshot(other, CLUSTER_TRAINING_RUNTIMES, sized(5))
+
+    assert await nodes_of(built(), Cache(), snapshot, sized(2)) == (2, 2)
+
+
+async def test_nowhere() -> None:
+    """A runtime that does not exist is told as such."""
+    with pytest.raises(RuntimeNotFoundError):
+        await nodes_of(job(), Cache())
+
+
+async def test_unreadable() -> None:
+    """A runtime that does not fit its schema is told with its path."""
+    with pytest.raises(BuildError, match=r"ClusterTrainingRuntime/plain spec\.template"):
+        await nodes_of(job(), Cache(), without_template())
+
+
+def without_template() -> Object:
+    """A runtime without its only required field."""
+    obj = sized(1)
+    del obj["spec"]["template"]
+    return obj

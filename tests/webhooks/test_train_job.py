@@ -1,0 +1,313 @@
+"""What admission says about TrainJobs that it accepts, and about changes of stored ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.static_reader import StaticReader
+from tests.webhooks.bad_inputs import CREATED
+from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, override, trainer
+from tests.webhooks.requests import admit
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.framework.review import AdmissionWarning
+from trainer.kube.errors import ServiceUnavailableError
+from trainer.kube.field_errors import forbidden
+from trainer.kube.objects import ObjectKey
+from trainer.manager import built_in_plugins
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+ACTIVE = [{"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}]
+GONE = [ACTIVE[0] | {"active": 0, "suspended": 1}]
+SELECTOR = {"targetJobs": [{"name": "node"}], "nodeSelector": {"zone": "a"}}
+TOLERATION = {"targetJobs": [{"name": "node"}], "tolerations": [{"key": "gpu", "operator": "Exists"}]}
+VOLUME = {"targetJobs": [{"name": "node"}], "volumes": [{"name": "d", "emptyDir": {}}]}
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        pytest.param(job(), id="smallest"),
+        pytest.param(trainer(numNodes=100_000), id="as-many-nodes-as-kubernetes-runs"),
+        pytest.param(job(runtime="torch", trainer={"numProcPerNode": 4}), id="number-of-processes-as-a-number"),
+        pytest.param(job(runtime="torch", trainer={"numProcPerNode": "gpu"}), id="processes-by-gpu"),
+        pytest.param(job(managedBy=""), id="managed-by-nobody"),
+        pytest.param(job(managedBy="kueue.x-k8s.io/multikueue"), id="managed-by-multikueue"),
+        pytest.param(job(runtime="fine-tuning", datasetConfig={"storageUri": "gs://bucket/data"}), id="dataset"),
+        pytest.param(job(runtime="fine-tuning", modelConfig={"input": {"storageUri": ""}}), id="empty-uri"),
+        pytest.param(job(runtime="bare", trainer={"image": "image"}), id="image-of-the-train-job"),
+        pytest.param(job(runtime="headless"), id="runtime-without-a-trainer"),
+        pytest.param(override(serviceAccountName="robot"), id="override"),
+        pytest.param(job(activeDeadlineSeconds=1, ttlSecondsAfterFinished=0), id="limits"),
+        pytest.param(job("n" * 48), id="longest-name"),
+    ],
+)
+async def test_accepted(obj: Object) -> None:
+    """What can be built is accepted without a word."""
+    response = await admit(obj)
+
+    assert (response.allowed, response.message, response.warnings) == (True, "", ())
+
+
+@pytest.mark.parametrize(
+    ("obj", "warning"),
+    [
+        pytest.param(
+            job(runtime="later"),
+            "spec.runtimeRef.name: there is no ClusterTrainingRuntime later yet; the TrainJob waits until there is one",
+            id="no-runtime-yet",
+        ),
+        pytest.param(
+            job(runtimeRef={"name": "later", "kind": "TrainingRuntime"}),
+            "spec.runtimeRef.name: there is no TrainingRuntime later in namespace default yet; "
+            "the TrainJob waits until there is one",
+            id="no-namespaced-runtime-yet",
+        ),
+        pytest.param(
+            job(runtime="old"),
+            "spec.runtimeRef.name: ClusterTrainingRuntime old is deprecated and is going to be removed; "
+            "use another runtime",
+            id="deprecated",
+        ),
+        pytest.param(
+            trainer(command=["python train.py | tee log"]),
+            'spec.trainer.command: no shell runs this, so | is a plain word; write ["sh", "-c", "..."] for a shell',
+            id="shell-syntax",
+        ),
+        pytest.param(
+            override(containers=[{"name": "trainer", "command": ["a && b"]}]),
+            "spec.podSpecOverrides[0].containers[0].command: no shell runs this, so && is a plain word; "
+            'write ["sh", "-c", "..."] for a shell',
+            id="shell-syntax-in-override",
+        ),
+        pytest.param(
+            job(
+                runtime="torch",
+                trainer={"numProcPerNode": "cpu", "resourcesPerNode": {"limits": {"cpu": 8, "nvidia.com/gpu": 4}}},
+            ),
+            "spec.trainer.numProcPerNode: starts 8 processes on a node with 4 GPUs; "
+            "gpu or auto starts one for each GPU",
+            id="idle-gpus",
+        ),
+    ],
+)
+async def test_accepted_with_a_warning(obj: Object, warning: str) -> None:
+    """What works, but perhaps not as meant, is accepted and told."""
+    old = blueprint(name="old")
+    old["metadata"]["labels"] = {"trainer.kubeflow.org/support": "deprecated"}
+
+    response = await admit(obj, runtimes=StaticRuntimes([*RUNTIMES.values(), old]))
+
+    assert (response.allowed, response.warnings) == (True, (warning,))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["torchrun train.py"], id="words"),
+        pytest.param(['python -c "print(1) if 2 > 1 else 0; exit()"'], id="quoted"),
+        pytest.param(["sh", "-c", "a && b"], id="shell"),
+        pytest.param(["train $(EPOCHS)"], id="variable"),
+    ],
+)
+async def test_commands_without_shell_syntax(command: list[str]) -> None:
+    """Nothing is said about commands that mean the same without a shell."""
+    assert (await admit(trainer(command=command))).warnings == ()
+
+
+def stored(*, jobs: list[Object] | None = None, metadata: Object | None = None, **spec: Any) -> Object:
+    """A TrainJob whose Jobs exist."""
+    obj = job(status=CREATED | ({"jobsStatus": jobs} if jobs else {}), **spec)
+    return obj | {"metadata": obj["metadata"] | (metadata or {})}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(stored(), stored(suspend=True), id="suspend"),
+        pytest.param(stored(suspend=True), stored(), id="resume"),
+        pytest.param(stored(), stored(ttlSecondsAfterFinished=60), id="time-to-live"),
+        pytest.param(stored(), stored(metadata={"labels": {"team": "a"}}), id="metadata"),
+        pytest.param(job(), trainer(numNodes=2), id="anything-before-creation"),
+        pytest.param(job(), job(podSpecOverrides=[VOLUME]), id="volumes-before-creation"),
+        pytest.param(stored(suspend=True), stored(suspend=True, labels={"a": "b"}), id="labels-while-suspended"),
+        pytest.param(
+            stored(suspend=True), stored(suspend=False, podSpecOverrides=[SELECTOR]), id="admitted-by-a-queue"
+        ),
+        pytest.param(
+            stored(suspend=True, podSpecOverrides=[VOLUME]),
+            stored(suspend=True, podSpecOverrides=[VOLUME | {"nodeSelector": {"zone": "b"}}, TOLERATION]),
+            id="scheduling-beside-volumes",
+        ),
+        pytest.param(
+            stored(suspend=True, podSpecOverrides=[SELECTOR]), stored(suspend=True), id="scheduling-taken-back"
+        ),
+        pytest.param(stored(), stored(annotations={"a": "b"}, suspend=True), id="suspended-by-the-change"),
+        pytest.param(
+            stored(jobs=GONE, suspend=True), stored(jobs=GONE, suspend=True, labels={"a": "b"}), id="pods-are-gone"
+        ),
+        pytest.param(
+            stored(trainer={"numProcPerNode": 1}), stored(trainer={"numProcPerNode": "1"}), id="number-or-string"
+        ),
+        pytest.param(stored(managedBy=None), stored(), id="default-becomes-visible"),
+    ],
+)
+async def test_accepted_changes(old: Object, new: Object) -> None:
+    """Metadata, suspend and time to live change always, scheduling while suspended, and the rest before creation."""
+    response = await admit(new, old)
+
+    assert (response.allowed, response.message) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param({"labels": {"a": "b"}}, id="labels"),
+        pytest.param({"annotations": {"a": "b"}}, id="annotations"),
+        pytest.param({"podSpecOverrides": [SELECTOR]}, id="podSpecOverrides"),
+    ],
+)
+async def test_pods_that_are_still_there(field: dict[str, Any]) -> None:
+    """While pods of the JobSet end, scheduling cannot change although the TrainJob is suspended."""
+    response = await admit(stored(jobs=ACTIVE, suspend=True, **field), stored(jobs=ACTIVE, suspend=True))
+
+    (name,) = field
+    assert response.message == (
+        f"spec.{name}: Forbidden: cannot be changed while pods of node are active; wait until they are gone"
+    )
+
+
+async def test_an_old_error_keeps_nobody_from_other_changes() -> None:
+    """A TrainJob that was stored without webhooks can be suspended and labelled; a new error is refused."""
+    bad: dict[str, Any] = {"trainer": {"numProcPerNode": 8}}
+    old = job(**bad)
+
+    assert (await admit(job(suspend=True, **bad), old)).allowed
+    assert (await admit(old | {"metadata": old["metadata"] | {"finalizers": []}}, old)).allowed
+    worse = await admit(job(trainer={"numProcPerNode": 8, "numNodes": 0}), old)
+    assert worse.message == "spec.trainer.numNodes: Invalid value: 0: must be at least 1"
+
+
+async def test_a_schema_error_of_the_past_keeps_nobody_from_other_changes() -> None:
+    """A field that an older version has stored and this one does not know is no error of the change."""
+    old = job(former=True)
+
+    assert (await admit(job(former=True, suspend=True), old)).allowed
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}, id="being-deleted"),
+        pytest.param({}, id="finished"),
+    ],
+)
+async def test_the_end_is_not_in_the_way(end: Object) -> None:
+    """A TrainJob that has finished or is being deleted is not built on trial: its runtime may be anything by now."""
+    complete = CREATED["conditions"][0] | {"type": "Complete"}
+    old = stored(runtime="mpi", metadata={"labels": {"a": "b"}} | end)
+    if not end:
+        old["status"] = {"conditions": [*CREATED["conditions"], complete]}
+    new = old | {"metadata": old["metadata"] | {"finalizers": []}, "spec": old["spec"] | {"suspend": True}}
+
+    assert (await admit(new, old)).allowed
+    late = await admit(old | {"spec": old["spec"] | {"trainer": {"image": "b"}}}, old)
+    assert late.causes[0].field == "spec.trainer"
+
+
+async def test_status_is_not_looked_at() -> None:
+    """Requests for the subresource status pass, whatever the spec."""
+    assert (await admit(trainer(numNodes=0), job(), subresource="status")).allowed
+
+
+async def test_a_status_of_a_newer_version_is_no_error() -> None:
+    """The status is ours: what cannot be read of it does not keep the user from changing the spec."""
+    status = CREATED | {"state": "Levitating"}
+
+    assert (await admit(job(status=status, suspend=True), job(status=status))).allowed
+
+
+async def test_updates_are_built_on_the_snapshot() -> None:
+    """A runtime that is gone or has become useless is no reason to refuse that a TrainJob is resumed."""
+    snapshots = {ObjectKey("default", "demo-runtime-snapshot"): RUNTIMES["plain"]}
+    runtimes = StaticRuntimes([], snapshots)
+
+    response = await admit(stored(), stored(suspend=True), runtimes=runtimes)
+
+    assert (response.allowed, response.warnings) == (True, ())
+
+
+async def test_warnings_are_not_repeated() -> None:
+    """A change of metadata alone brings no warning: its author is often a controller."""
+    old = job(runtime="later")
+    labelled = old | {"metadata": old["metadata"] | {"labels": {"a": "b"}}}
+
+    assert (await admit(labelled, old)).warnings == ()
+    assert (await admit(job(runtime="later", suspend=True), old)).warnings != ()
+
+
+class Opinion:
+    """A plugin with something to say about changes."""
+
+    name = "opinion"
+
+    def validate(
+        self,
+        info: RuntimeInfo,
+        old: TrainJob | None,
+        new: TrainJob,
+    ) -> Iterator[Any]:
+        """See `CustomValidation`."""
+        if old is not None and old.spec.suspend != new.spec.suspend:
+            yield forbidden("spec.suspend", "not on Sundays")
+        yield AdmissionWarning("metadata.name", "a fine name")
+
+
+class Broken:
+    """A plugin with a defect."""
+
+    name = "broken"
+
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[Any]:
+        """See `CustomValidation`."""
+        raise KeyError("zone")
+
+
+async def test_plugins_see_old_and_new() -> None:
+    """A plugin may refuse what it sees changing, and warn."""
+    plugins = Pipeline(Registry([*built_in_plugins(StaticReader()), Opinion()]))
+
+    created = await admit(job(), plugins=plugins)
+    resumed = await admit(job(), job(suspend=True), plugins=plugins)
+
+    assert (created.allowed, created.warnings) == (True, ("metadata.name: a fine name",))
+    assert resumed.message == "spec.suspend: Forbidden: not on Sundays"
+
+
+async def test_a_plugin_that_raises_is_named() -> None:
+    """The request is refused with 500, for nobody knows whether the TrainJob is right; the text names the plugin."""
+    plugins = Pipeline(Registry([*built_in_plugins(StaticReader()), Broken()]))
+
+    response = await admit(job(), plugins=plugins)
+
+    assert (response.allowed, response.status_code, response.reason) == (False, 500, "InternalError")
+    assert response.message == "Internal error: plugin broken failed in validate: KeyError: 'zone'"
+
+
+async def test_a_cluster_that_does_not_answer() -> None:
+    """A runtime that cannot be looked up is not taken for one that does not exist."""
+
+    class Silent:
+        async def of(self, train_job: TrainJob) -> Any:
+            raise ServiceUnavailableError(503, "no etcd leader")
+
+    with pytest.raises(ServiceUnavailableError):
+        await admit(job(), runtimes=Silent())

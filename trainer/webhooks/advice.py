@@ -1,0 +1,73 @@
+"""Warnings: what the author of an accepted object should know. kubectl prints them; few, so that they are read."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from trainer.framework.review import AdmissionWarning
+from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework.trainer_step import stated_ancestor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainingruntime import Runtime
+    from trainer.api.trainjob import TrainJob
+
+SUPPORT_LABEL = "trainer.kubeflow.org/support"
+DEPRECATED = "deprecated"
+"""Value of `SUPPORT_LABEL` on a runtime that is going to be removed."""
+
+_OPERATORS = frozenset("|&;<>")
+"""What pipes, lists and redirections of a shell consist of."""
+
+
+def advise_on_train_job(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
+    """What its author should know; plugins add what they know by `CustomValidation`."""
+    if _is_deprecated(runtime):
+        text = f"{runtime.kind} {runtime.metadata.name} is deprecated and is going to be removed; use another runtime"
+        yield AdmissionWarning("spec.runtimeRef.name", text)
+    trainer = train_job.spec.trainer
+    yield from _unheard_shell("spec.trainer.command", trainer.command if trainer else None)
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        for position, container in enumerate(override.containers or []):
+            path = f"spec.podSpecOverrides[{index}].containers[{position}].command"
+            yield from _unheard_shell(path, container.command)
+
+
+def advise_on_runtime(runtime: Runtime) -> Iterator[AdmissionWarning]:
+    """What the author of a runtime should know."""
+    if _is_deprecated(runtime):
+        text = "TrainJobs that use this runtime are warned that it is deprecated"
+        yield AdmissionWarning(f"metadata.labels[{SUPPORT_LABEL}]", text)
+    for index, job in enumerate(runtime.spec.template.spec.replicated_jobs or []):
+        ancestor = stated_ancestor(job)
+        if ancestor is not None and ancestor not in set(Ancestor):
+            path = f"spec.template.spec.replicatedJobs[{index}].template.metadata.labels[{ANCESTOR_LABEL}]"
+            yield AdmissionWarning(path, f"there is no step {ancestor!r}; known steps: {', '.join(Ancestor)}")
+
+
+def _is_deprecated(runtime: Runtime) -> bool:
+    return (runtime.metadata.labels or {}).get(SUPPORT_LABEL) == DEPRECATED
+
+
+def _unheard_shell(path: str, command: list[str] | None) -> Iterator[AdmissionWarning]:
+    """A command of one item is split into words as a shell would, but no shell ever sees it."""
+    if command is None or len(command) != 1 or not re.search(r"\s", command[0]):
+        return
+    operator = next(_operators(command[0]), None)
+    if operator is not None:
+        text = f'no shell runs this, so {operator} is a plain word; write ["sh", "-c", "..."] for a shell'
+        yield AdmissionWarning(path, text)
+
+
+def _operators(command: str) -> Iterator[str]:
+    """What a shell would take for operators; none where a quote is not closed, which is an error elsewhere."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        yield from (token for token in lexer if token and _OPERATORS.issuperset(token))
+    except ValueError:
+        return

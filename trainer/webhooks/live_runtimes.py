@@ -1,0 +1,87 @@
+"""The runtimes of a cluster, as admission needs them: the cache may lag behind what was applied a moment before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from trainer.api.trainjob_status import ConditionType
+from trainer.framework.conditions import Conditions
+from trainer.framework.errors import RuntimeNotFoundError
+from trainer.framework.runtimes import read_runtime, runtime_place
+from trainer.framework.snapshot import open_snapshot, snapshot_key
+from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import controller_of
+from trainer.kube.resource import CONFIG_MAPS
+
+if TYPE_CHECKING:
+    from trainer.api.trainingruntime import Runtime
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtimes import FoundRuntime
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
+
+
+class CachedRuntimes(Protocol):
+    """Runtimes that are known without a request, such as `trainer.framework.runtimes.Runtimes`."""
+
+    def find(self, train_job: TrainJob) -> FoundRuntime:
+        """The snapshot of the TrainJob if there is one, else the runtime that it names.
+
+        Raises:
+            RuntimeNotFoundError: neither is known.
+            BuildError: it cannot be read.
+        """
+
+
+class LiveRuntimes:
+    """A `RuntimeSource` that asks the cache first, and the API server for what the cache does not have (yet).
+
+    People apply a runtime and a TrainJob in one go, and a webhook answers before the caches of its process are filled.
+
+    Args:
+        cached: asked first.
+        client: reads what is not cached.
+    """
+
+    def __init__(self, cached: CachedRuntimes, client: Client) -> None:
+        self._cached = cached
+        self._client = client
+
+    async def of(self, train_job: TrainJob) -> Runtime:
+        """See `RuntimeSource.of`.
+
+        Raises:
+            KubeError: the API server did not answer.
+        """
+        try:
+            found = self._cached.find(train_job)
+        except RuntimeNotFoundError:
+            return await self._snapshot(train_job) or await self._live(train_job)
+        if found.is_snapshot:
+            return found.runtime
+        return await self._snapshot(train_job) or found.runtime
+
+    async def _snapshot(self, train_job: TrainJob) -> Runtime | None:
+        """What the TrainJob was built on, unless it has not been built yet."""
+        conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
+        if not conditions.is_true(ConditionType.CREATED):
+            return None
+        snapshot = await self._get(CONFIG_MAPS, snapshot_key(train_job))
+        owner = controller_of(snapshot) if snapshot is not None else None
+        if snapshot is None or owner is None or owner.get("uid") != train_job.metadata.uid:
+            return None
+        return read_runtime(*open_snapshot(snapshot, train_job))
+
+    async def _live(self, train_job: TrainJob) -> Runtime:
+        resource, key = runtime_place(train_job)
+        runtime = await self._get(resource, key)
+        if runtime is None:
+            raise RuntimeNotFoundError(resource.kind, key)
+        return read_runtime(resource, runtime)
+
+    async def _get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        try:
+            return await self._client.get(resource, key.name, key.namespace or None)
+        except NotFoundError:
+            return None

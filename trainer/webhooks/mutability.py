@@ -1,0 +1,112 @@
+"""What may change in a TrainJob that exists.
+
+| field of `spec` | may change |
+|---|---|
+| suspend, ttlSecondsAfterFinished | always, like all metadata |
+| runtimeRef, managedBy, activeDeadlineSeconds | never |
+| labels, annotations; nodeSelector and tolerations of podSpecOverrides | before the Jobs exist, then while suspended |
+| everything else | before the Jobs exist |
+
+The Jobs exist when the condition Created is true: until then the KEP waits for an "updated appropriate TrainJob".
+While suspended means: before or after the change, and no Job has active pods any more. It is what JobSet allows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.rules import (
+    CREATED_IMMUTABLE,
+    DEADLINE_IMMUTABLE,
+    MANAGED_BY_IMMUTABLE,
+    OVERRIDES_IMMUTABLE,
+    RUNTIME_REF_IMMUTABLE,
+    SUSPENDED_ONLY,
+)
+from trainer.api.trainjob_status import ConditionType
+from trainer.framework.comparison import differences
+from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.objects import is_condition_true
+from trainer.webhooks.defaults import default_train_job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.objects import Object
+
+_IMMUTABLE = {
+    "runtimeRef": RUNTIME_REF_IMMUTABLE,
+    "managedBy": MANAGED_BY_IMMUTABLE,
+    "activeDeadlineSeconds": DEADLINE_IMMUTABLE,
+}
+_FIXED_ONCE_CREATED = ("trainer", "datasetConfig", "modelConfig")
+_SCHEDULING = ("labels", "annotations")
+_SCHEDULING_OF_PODS = ("nodeSelector", "tolerations")
+_OVERRIDES = "podSpecOverrides"
+
+
+def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
+    """The fields of a TrainJob that may not change, or not now.
+
+    Args:
+        old: the TrainJob as it is stored, with its status.
+        new: what it is to become; of the status only that of `old` counts.
+    """
+    before, after = _spec(old), _spec(new)
+    for name, rule in _IMMUTABLE.items():
+        if before.get(name) != after.get(name):
+            yield invalid(f"spec.{name}", after.get(name), rule)
+    if not is_condition_true(old, ConditionType.CREATED):
+        return
+    for name in _FIXED_ONCE_CREATED:
+        yield from (
+            forbidden(path, CREATED_IMMUTABLE) for path in _changes(before.get(name), after.get(name), f"spec.{name}")
+        )
+    former, present = _without_scheduling(before), _without_scheduling(after)
+    if former != present:
+        yield forbidden(f"spec.{_OVERRIDES}", OVERRIDES_IMMUTABLE)
+    elif before.get(_OVERRIDES) != after.get(_OVERRIDES):
+        yield from _not_now(old, before, after, _OVERRIDES)
+    for name in _SCHEDULING:
+        if before.get(name) != after.get(name):
+            yield from _not_now(old, before, after, name)
+
+
+def is_spec_changed(old: Object, new: Object) -> bool:
+    """Whether anything but metadata and status changes; a default that becomes visible is no change."""
+    return _spec(old) != _spec(new)
+
+
+def _not_now(old: Object, before: Object, after: Object, name: str) -> Iterator[FieldError]:
+    if not (before.get("suspend") or after.get("suspend")):
+        yield forbidden(f"spec.{name}", SUSPENDED_ONLY)
+        return
+    jobs = [job for job in (old.get("status") or {}).get("jobsStatus") or [] if job.get("active")]
+    if jobs:
+        active = ", ".join(str(job.get("name")) for job in jobs)
+        yield forbidden(
+            f"spec.{name}", f"cannot be changed while pods of {active} are active; wait until they are gone"
+        )
+
+
+def _without_scheduling(spec: Object) -> list[Object]:
+    """The overrides without what may change while suspended; queueing systems add entries of nothing else."""
+    overrides = [
+        {name: value for name, value in override.items() if name not in _SCHEDULING_OF_PODS}
+        for override in spec.get(_OVERRIDES) or []
+        if isinstance(override, dict)
+    ]
+    return [override for override in overrides if override.keys() - {"targetJobs"}]
+
+
+def _changes(before: object, after: object, path: str) -> list[str]:
+    """Paths of all that differs, as exactly as they can be told."""
+    if before == after:
+        return []
+    return sorted({*differences(before, after, path), *differences(after, before, path)}) or [path]
+
+
+def _spec(obj: Object) -> Object:
+    """The spec as it counts: with defaults, without what is null."""
+    spec = default_train_job(obj).get("spec") or {}
+    return {name: value for name, value in spec.items() if value is not None and (name != "suspend" or value)}

@@ -1,0 +1,112 @@
+"""What admission says about a TrainJob."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trainer.api import patterns
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.trainjob import TrainJob
+from trainer.framework.errors import BuildError, RuntimeNotFoundError
+from trainer.framework.review import AdmissionWarning, Review
+from trainer.framework.status import is_finished
+from trainer.kube.field_errors import invalid
+from trainer.kube.objects import is_being_deleted, name_of
+from trainer.webhooks.advice import advise_on_train_job
+from trainer.webhooks.mutability import forbidden_changes, is_spec_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.framework.pipeline import Pipeline
+    from trainer.framework.runtimes import RuntimeSource
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
+
+
+async def review_train_job(obj: Object, old: Object | None, pipeline: Pipeline, runtimes: RuntimeSource) -> Review:
+    """Everything that is wrong with a TrainJob, or that its author should know.
+
+    A TrainJob whose runtime does not exist (yet) is accepted with a warning: it waits. An update is refused only for
+    what it makes worse: an error that the stored TrainJob has as well does not keep anybody from suspending it, or from
+    taking off a finalizer. One that has finished or is being deleted is not built any more, so neither is it on trial.
+
+    Args:
+        obj: the TrainJob with defaults, as it would be stored.
+        old: what it replaces; None when it is created.
+        pipeline: the plugins.
+        runtimes: where its runtime is looked up; the snapshot that it was built on comes first.
+
+    Raises:
+        KubeError: the runtime could not be looked up.
+    """
+    if old is None:
+        review = await _review(obj, None, pipeline, runtimes)
+        return Review.of([*_name_errors(name_of(obj)), *review.errors, *review.warnings])
+    errors = tuple(forbidden_changes(old, obj))
+    if errors:
+        return Review.of(errors)
+    if is_being_deleted(obj) or _has_finished(old):
+        return Review.of(set(_errors(obj)) - set(_errors(old)))
+    review = await _review(obj, old, pipeline, runtimes)
+    warnings = review.warnings if is_spec_changed(old, obj) else ()
+    if not review.errors:
+        return Review((), warnings)
+    before = await _review(old, old, pipeline, runtimes)
+    return Review.of([*(set(review.errors) - set(before.errors)), *warnings])
+
+
+async def _review(obj: Object, old: Object | None, pipeline: Pipeline, runtimes: RuntimeSource) -> Review:
+    try:
+        train_job = _strictly(obj)
+    except InvalidObjectError as error:
+        return Review.of(error.errors)
+    try:
+        runtime = await runtimes.of(train_job)
+    except RuntimeNotFoundError as error:
+        place = f" in namespace {error.key.namespace}" if error.key.namespace else ""
+        text = f"there is no {error.kind} {error.key.name}{place} yet; the TrainJob waits until there is one"
+        return Review.of([AdmissionWarning("spec.runtimeRef.name", text)])
+    except BuildError as error:
+        return Review.of(error.errors)
+    review = pipeline.review(train_job, runtime, _tolerantly(old))
+    return Review.of([*review.errors, *review.warnings, *advise_on_train_job(train_job, runtime)])
+
+
+def _name_errors(name: str) -> Iterator[FieldError]:
+    """The name begins host names; "" is one that the server has yet to make."""
+    if name and not re.search(patterns.HOST_LABEL, name):
+        yield invalid("metadata.name", name, patterns.WORDS[patterns.HOST_LABEL])
+
+
+def _strictly(obj: Object) -> TrainJob:
+    """The TrainJob as a user may write it; its status, which is ours, may come from a newer version.
+
+    Raises:
+        InvalidObjectError: fields are wrong or unknown.
+    """
+    train_job = TrainJob.from_object({name: value for name, value in obj.items() if name != "status"}, strict=True)
+    stored = _tolerantly(obj)
+    return stored if stored is not None else train_job
+
+
+def _tolerantly(obj: Object | None) -> TrainJob | None:
+    """A stored TrainJob; None when it cannot be read, perhaps because an older version has let it pass."""
+    try:
+        return TrainJob.from_object(obj) if obj is not None else None
+    except InvalidObjectError:
+        return None
+
+
+def _errors(obj: Object) -> tuple[FieldError, ...]:
+    try:
+        _strictly(obj)
+    except InvalidObjectError as error:
+        return error.errors
+    return ()
+
+
+def _has_finished(obj: Object) -> bool:
+    train_job = _tolerantly(obj)
+    return train_job is not None and is_finished(train_job)
