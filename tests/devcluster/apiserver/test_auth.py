@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_token
+from trainer.devcluster.apiserver.auth import ADMINISTRATOR, ANONYMOUS, Authenticator, load_or_create_token
 from trainer.devcluster.apiserver.kubeconfig import kubeconfig
 from trainer.devcluster.apiserver.status import StatusError
 
@@ -35,7 +35,8 @@ def test_who_may_ask(authorization: str | None, path: str, allowed: bool) -> Non
     """The administrator may do everything, nobody else more than look whether the server is there."""
     authenticator = Authenticator("secret")
     if allowed:
-        authenticator.authenticate(authorization, path)
+        expected = ANONYMOUS if authorization is None else ADMINISTRATOR
+        assert authenticator.authenticate(authorization, path) == expected
         return
     with pytest.raises(StatusError) as caught:
         authenticator.authenticate(authorization, path)

@@ -78,6 +78,8 @@ def test_duplicates_are_found_with_their_paths() -> None:
         pytest.param(b"2: a\ntrue: b", {"2": "a", "true": "b"}, id="keys become text"),
         pytest.param(b"a: &x [1]\nb: *x", {"a": [1], "b": [1]}, id="aliases are copied"),
         pytest.param(b'{"a": null}', {"a": None}, id="json is yaml"),
+        pytest.param(b'{"a": [1, true, null]}', {"a": [1, True, None]}, id="json"),
+        pytest.param(b"{a: [1, yes, ~]}", {"a": [1, True, None]}, id="almost json"),
     ],
 )
 def test_yaml_becomes_json(content: bytes, expected: dict[str, Any]) -> None:

@@ -100,23 +100,113 @@ def test_optional_old_self_runs_on_create_too() -> None:
     assert check(schema, 2, 5) == []
 
 
-@pytest.mark.parametrize(
-    ("list_type", "expected"),
-    [
-        pytest.param(
-            {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-            ["a[1]: Invalid value: size is immutable"],
-            id="map list items are found by key",
-        ),
-        pytest.param({"x-kubernetes-list-type": "atomic"}, [], id="atomic items have no past"),
-    ],
-)
-def test_old_items(list_type: dict[str, Any], expected: list[str]) -> None:
-    """Items have an old self only in map lists."""
-    schema = schema_of(kind="array", items=ITEM, **list_type)
+def test_old_items() -> None:
+    """Items of a map list have the item with the same keys as their old self."""
+    schema = schema_of(
+        kind="array", items=ITEM, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    )
     old = [{"name": "p", "size": 1}, {"name": "q", "size": 2}]
     new = [{"name": "q", "size": 2}, {"name": "p", "size": 9}, {"name": "r", "size": 1}]
-    assert check(schema, new, old) == expected
+    assert check(schema, new, old) == ["a[1]: Invalid value: size is immutable"]
+
+
+@pytest.mark.parametrize("list_type", ["atomic", "set", None])
+def test_items_without_a_past(list_type: str | None) -> None:
+    """What no old value can be found for may not ask for it, as in the real server."""
+    schema = schema_of(kind="array", items=ITEM, **{"x-kubernetes-list-type": list_type})
+    _, (cause,) = compile_rules(schema, "root")
+    assert cause.field == "root.properties[a].items.x-kubernetes-validations[0].rule"
+    assert (
+        "oldSelf cannot be used on the uncorrelatable portion of the schema within root.properties[a]" in cause.message
+    )
+
+
+CREATED = "has(oldSelf.status) && oldSelf.status.conditions.exists(c, c.type == 'Created' && c.status == 'True')"
+SAME = "has(self.spec.x) == has(oldSelf.spec.x) && (!has(self.spec.x) || self.spec.x == oldSelf.spec.x)"
+JOB = {
+    "type": "object",
+    "properties": {
+        "spec": {"type": "object", "properties": {"x": {"type": "integer"}}},
+        "status": {
+            "type": "object",
+            "properties": {
+                "conditions": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["type"],
+                    "items": {
+                        "type": "object",
+                        "required": ["type"],
+                        "properties": {"type": {"type": "string"}, "status": {"type": "string"}},
+                    },
+                }
+            },
+        },
+    },
+    "x-kubernetes-validations": [
+        rule(f"!({CREATED}) || ({SAME})", message="immutable", reason="FieldValueForbidden", fieldPath=".spec.x")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "state", "expected"),
+    [
+        pytest.param({"x": 1}, {"x": 2}, None, [], id="before"),
+        pytest.param({"x": 1}, {"x": 2}, "False", [], id="not yet"),
+        pytest.param({"x": 1}, {"x": 2}, "True", ["spec.x: Forbidden: immutable"], id="changed"),
+        pytest.param({"x": 1}, {}, "True", ["spec.x: Forbidden: immutable"], id="added"),
+        pytest.param({}, {"x": 1}, "True", ["spec.x: Forbidden: immutable"], id="removed"),
+        pytest.param({"x": 1}, {"x": 1}, "True", [], id="kept"),
+        pytest.param({}, {}, "True", [], id="still absent"),
+    ],
+)
+def test_rules_that_depend_on_the_status(
+    new: dict[str, int], old: dict[str, int], state: str | None, expected: list[str]
+) -> None:
+    """Rules at the root compare the specification with the old one as far as the old status says."""
+    rules, causes = compile_rules(JOB, is_resource=True)
+    assert causes == []
+    status = {} if state is None else {"status": {"conditions": [{"type": "Created", "status": state}]}}
+    found = rules.validate({"spec": new, **status, "metadata": {"name": "a"}}, {"spec": old, **status})
+    assert [str(cause) for cause in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "expected"),
+    [
+        pytest.param("type(self.port) == int ? self.port > 5 : self.port == '80%'", {"port": "80%"}, [], id="text"),
+        pytest.param("type(self.port) == int ? self.port > 5 : self.port == '80%'", {"port": 6}, [], id="number"),
+        pytest.param("string(self.port) in ['auto', '4']", {"port": 4}, [], id="as text"),
+        pytest.param("!has(self.port) || int(self.port) > 0", {}, [], id="absent"),
+        pytest.param(
+            "self.names.all(n, n.startsWith('a')) && size(self.names) == 2", {"names": ["a", "ab"]}, [], id="all"
+        ),
+        pytest.param("self.names.map(n, n.size()).exists(s, s > 1)", {"names": ["a", "ab"]}, [], id="map"),
+        pytest.param("self.names.filter(n, n.matches('^a$')).size() == 1", {"names": ["a", "ab"]}, [], id="filter"),
+        pytest.param("self.names.exists_one(n, n == 'a')", {"names": ["a", "ab"]}, [], id="exists_one"),
+        pytest.param("self.names.join('-').upperAscii() == 'A-AB'", {"names": ["a", "ab"]}, [], id="texts"),
+        pytest.param("self.map.all(k, self.map[k] != '')", {"map": {"a": "x"}}, [], id="map values"),
+        pytest.param("'a' in self.map && self.map['a'].contains('x')", {"map": {"a": "x"}}, [], id="map keys"),
+        pytest.param(
+            "[has(self.port), has(self.names)].filter(present, present).size() <= 1",
+            {"port": 1, "names": []},
+            ["a: Invalid value: no"],
+            id="one of several",
+        ),
+    ],
+)
+def test_expressions(expression: str, value: object, expected: list[str]) -> None:
+    """What rules of definitions like ours need can be said."""
+    schema = schema_of(
+        rule(expression, message="no"),
+        properties={
+            "port": {"x-kubernetes-int-or-string": True},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    )
+    assert check(schema, value) == expected
 
 
 def test_unchanged_values_are_not_checked_again() -> None:
@@ -165,6 +255,18 @@ def test_the_root_sees_the_names_of_the_object() -> None:
             {"rule": "self.x > 1", "messageExpression": "self.x +"},
             "x-kubernetes-validations[0].messageExpression",
             id="message",
+        ),
+        pytest.param(
+            {"rule": "true", "messageExpression": " "}, "x-kubernetes-validations[0].messageExpression", id="blank"
+        ),
+        pytest.param({"rule": "true", "message": " "}, "x-kubernetes-validations[0].message", id="blank message"),
+        pytest.param({"rule": "true", "message": "a\nb"}, "x-kubernetes-validations[0].message", id="lines"),
+        pytest.param({"rule": "true\n&& true"}, "x-kubernetes-validations[0].message", id="lines without a message"),
+        pytest.param({"rule": "true", "reason": "Bad"}, "x-kubernetes-validations[0].reason", id="reason"),
+        pytest.param({"rule": "true", "fieldPath": ".y"}, "x-kubernetes-validations[0].fieldPath", id="field path"),
+        pytest.param({"rule": "true", "fieldPath": "x"}, "x-kubernetes-validations[0].fieldPath", id="no field path"),
+        pytest.param(
+            {"rule": "true", "optionalOldSelf": True}, "x-kubernetes-validations[0].optionalOldSelf", id="no old self"
         ),
     ],
 )

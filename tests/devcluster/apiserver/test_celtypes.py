@@ -92,7 +92,7 @@ def test_sets_come_in_the_order_of_the_other_side() -> None:
 )
 def test_undeclared_names(expression: str, problem: str) -> None:
     """Variables and functions that do not exist are found before the rule is used."""
-    assert undeclared(cel.compile(expression), expression) == problem
+    assert undeclared(cel.compile(expression), expression, ("self", "oldSelf")) == problem
 
 
 @pytest.mark.parametrize(

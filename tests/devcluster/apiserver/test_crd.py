@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.devcluster.apiserver.http_client import MERGE, STRATEGIC
+from trainer.devcluster.apiserver import fieldmanager
+from trainer.devcluster.apiserver.structural import StructuralSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,3 +204,25 @@ async def test_unusable_schemas_are_refused(api: Api, schema: Object) -> None:
     assert answer.code == 422
     prefix = "spec.versions[0].schema.openAPIV3Schema.properties[spec]"
     assert all(cause["field"].startswith(prefix) for cause in answer.body["details"]["causes"])
+
+
+async def test_definitions_are_worked_on_beside_the_event_loop(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling a large schema and merging it into the stored one holds up nobody."""
+    threads: list[int] = []
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            threads.append(threading.get_ident())
+            return function(*arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(StructuralSchema, "from_crd", noting(StructuralSchema.from_crd))
+    monkeypatch.setattr(fieldmanager, "apply", noting(fieldmanager.apply))
+    monkeypatch.setattr(fieldmanager, "update", noting(fieldmanager.update))
+    await install(api, definition())
+    path = f"{CRDS}/gadgets.example.com"
+    assert (await api("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)).code == 200
+    assert (await api.apply(path, definition(), "fieldManager=x&force=1")).code == 200
+    assert len(threads) > 5
+    assert threading.get_ident() not in threads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -22,7 +23,7 @@ def document(group: str, version: str = "v1") -> dict[str, Any]:
 
 def test_index() -> None:
     """The index has a URL with a hash for every group and version."""
-    paths = openapi.index(DEFINITIONS)["paths"]
+    paths = openapi.Writer().index(DEFINITIONS)["paths"]
     assert list(paths) == ["api/v1", "apis/authorization.k8s.io/v1", "apis/conformance.example.com/v1"]
     for path, entry in paths.items():
         assert entry["serverRelativeURL"].startswith(f"/openapi/v3/{path}?hash=")
@@ -30,9 +31,9 @@ def test_index() -> None:
 
 def test_the_hash_follows_the_content() -> None:
     """Clients keep documents by their hash."""
-    with_pod, without_pod = openapi.index([NAMESPACE, POD]), openapi.index([NAMESPACE])
+    with_pod, without_pod = openapi.Writer().index([NAMESPACE, POD]), openapi.Writer().index([NAMESPACE])
     assert with_pod["paths"] != without_pod["paths"]
-    assert with_pod == openapi.index([NAMESPACE, POD])
+    assert with_pod == openapi.Writer().index([NAMESPACE, POD])
 
 
 def test_what_is_not_served_has_no_document() -> None:
@@ -103,3 +104,16 @@ def test_references_lead_somewhere(group: str) -> None:
 
     walk(json.loads(json.dumps(content)))
     assert found
+
+
+def test_documents_are_written_once() -> None:
+    """A document is the same bytes until another definition of its group is served."""
+    writer = openapi.Writer()
+    first = writer.document(DEFINITIONS, "", "v1")
+    assert first is not None
+    assert json.loads(bytes(first)) == document("")
+    others = [definition for definition in DEFINITIONS if definition is not WIDGET]
+    with mock.patch.object(openapi, "document", side_effect=AssertionError):
+        assert writer.document(others, "", "v1") == first
+    assert writer.document([NAMESPACE], "", "v1") != first
+    assert writer.document(DEFINITIONS, "nope", "v1") is None

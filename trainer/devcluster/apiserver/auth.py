@@ -1,10 +1,11 @@
-"""Authentication: one administrator, known by a random bearer token."""
+"""Authentication: who sends a request; one administrator is known, by a random bearer token."""
 
 from __future__ import annotations
 
 import hmac
 import re
 import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
@@ -19,27 +20,42 @@ _TOKEN = re.compile(rb"[\w.~+/-]+=*")
 """What the Authorization header can carry: RFC 6750, section 2.1."""
 
 
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who does something in the cluster, as admission webhooks are told."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+ADMINISTRATOR = User("kubernetes-admin", ("system:masters", "system:authenticated"))
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+SERVER = User("system:apiserver", ("system:masters", "system:authenticated"))
+"""The server itself, for what it writes on its own account."""
+
+
 class Authenticator:
     """Decides who sent a request; every known user may do everything."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
-    def authenticate(self, authorization: str | None, path: str) -> None:
-        """Let the administrator pass, and anybody to the version and the health checks.
+    def authenticate(self, authorization: str | None, path: str) -> User:
+        """Who sent a request: the administrator may ask for anything, anybody for the version and the health checks.
 
         Raises:
             StatusError: 401, no token where one is needed, or a wrong one.
         """
         if authorization is None:
             if path.rstrip("/") in ANONYMOUS_PATHS:
-                return
+                return ANONYMOUS
             raise status.unauthorized()
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
             raise status.unauthorized()
         offered = authorization[len(_SCHEME) :].strip().encode()
         if not hmac.compare_digest(offered, self._token):
             raise status.unauthorized()
+        return ADMINISTRATOR
 
 
 def load_or_create_token(path: Path) -> str:

@@ -85,6 +85,12 @@ def decode_yaml(content: bytes) -> Any:
     Raises:
         StatusError: 400, the bytes are not one YAML document, or it expands to too many nodes.
     """
+    # kubectl sends JSON under the name of YAML, which takes a fiftieth of the time to read as what it is.
+    if content.startswith(b"{"):
+        try:
+            return decode_json(content).value
+        except status.StatusError:
+            pass
     try:
         value = yaml.load(content, Loader=_JsonLoader)  # noqa: S506 - derives from the safe loader
         return _plain(value, [_MAX_YAML_NODES])

@@ -2,18 +2,27 @@
 
 Source: Kubernetes documentation, "Validation rules". Expressions run in the `cel` package; what it does not have is a
 compile error of the definition. Differences that remain: there is no type checker beyond the existence of fields, cost
-limits are not enforced, and `size()` of a text counts bytes.
+limits are not enforced, `size()` of a text counts bytes, and `all` and `exists` fail with the first item whose
+predicate fails, also where another item decides.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import cel
 
-from trainer.devcluster.apiserver.celtypes import functions_of, undeclared, unknown_field, value_of
+from trainer.devcluster.apiserver.celentries import check_entry, field_names
+from trainer.devcluster.apiserver.celtypes import (
+    EVALUATION_ERRORS,
+    describe_error,
+    functions_of,
+    parse_error,
+    undeclared,
+    unknown_field,
+    value_of,
+)
 from trainer.devcluster.apiserver.correlation import ABSENT, old_items, same
 from trainer.kube import field_errors
 
@@ -25,7 +34,6 @@ if TYPE_CHECKING:
     Schema = Mapping[str, Any]
 
 _RULES: Final = "x-kubernetes-validations"
-_FIELD_PATH: Final = re.compile(r"\.([A-Za-z_]\w*)|\['((?:\\.|[^'\\])*)'\]")
 _ROOT_PROPERTIES: Final = {
     "apiVersion": {"type": "string"},
     "kind": {"type": "string"},
@@ -34,8 +42,8 @@ _ROOT_PROPERTIES: Final = {
         "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
     },
 }
+_VARIABLES: Final = ("self", "oldSelf")
 _MAX_MESSAGE_BYTES: Final = 5120
-_EVALUATION_ERRORS: Final = (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,12 @@ class Rules:
 
 
 def compile_rules(
-    schema: Schema, path: str = "", *, is_resource: bool = False, rule_source: Schema | None = None
+    schema: Schema,
+    path: str = "",
+    *,
+    is_resource: bool = False,
+    rule_source: Schema | None = None,
+    uncorrelated: str = "",
 ) -> tuple[Rules, list[FieldError]]:
     """Compile the rules of a structural schema.
 
@@ -137,6 +150,7 @@ def compile_rules(
         path: where the schema is in its definition, for the fields of the causes.
         is_resource: whether `self` is a whole object, with apiVersion, kind and the names in metadata.
         rule_source: where rules are written, when that is inside an `allOf` of the schema.
+        uncorrelated: path of the list because of which nothing here has a past that `oldSelf` could be.
 
     Returns:
         The rules, and a cause for every expression that cannot be compiled.
@@ -147,14 +161,22 @@ def compile_rules(
         rule = _compile(entry, schema, f"{path}.{_RULES}[{index}]", is_resource=is_resource)
         if isinstance(rule, _Rule):
             rules.own.append(rule)
+            causes += _check_transition(rule, f"{path}.{_RULES}[{index}]", uncorrelated)
         else:
-            causes.append(rule)
+            causes += rule
 
     def below(child: Schema | None, keyword: str, nested: Schema | None) -> Rules | None:
         if not isinstance(child, dict) or not isinstance(nested, dict):
             return None
         embedded = bool(child.get("x-kubernetes-embedded-resource"))
-        compiled, problems = compile_rules(child, f"{path}.{keyword}", is_resource=embedded, rule_source=nested)
+        forgets = keyword == "items" and schema.get("x-kubernetes-list-type") != "map"
+        compiled, problems = compile_rules(
+            child,
+            f"{path}.{keyword}",
+            is_resource=embedded,
+            rule_source=nested,
+            uncorrelated=uncorrelated or (path if forgets else ""),
+        )
         causes.extend(problems)
         return None if compiled.is_empty else compiled
 
@@ -167,7 +189,11 @@ def compile_rules(
             rules.properties[name] = compiled
     for index, nested in enumerate(source.get("allOf") or ()):
         alternative, problems = compile_rules(
-            schema, f"{path}.allOf[{index}]", is_resource=is_resource, rule_source={**nested, "allOf": ()}
+            schema,
+            f"{path}.allOf[{index}]",
+            is_resource=is_resource,
+            rule_source={**nested, "allOf": ()},
+            uncorrelated=uncorrelated,
         )
         causes.extend(problems)
         if not alternative.is_empty:
@@ -175,12 +201,12 @@ def compile_rules(
     return rules, causes
 
 
-def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource: bool) -> _Rule | FieldError:
-    text = str(entry.get("rule") or "").strip()
-    if not text:
-        return field_errors.required(f"{path}.rule", "rule is not specified")
-    message_text = str(entry.get("messageExpression") or "").strip()
+def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource: bool) -> _Rule | list[FieldError]:
     checked = _with_root_properties(schema) if is_resource else schema
+    causes = check_entry(entry, checked, path)
+    if causes:
+        return causes
+    text, message_text = str(entry["rule"]).strip(), str(entry.get("messageExpression") or "").strip()
     programs: list[Any] = []
     for keyword, expression in (("rule", text), ("messageExpression", message_text)):
         if not expression:
@@ -189,10 +215,10 @@ def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource
         try:
             program = cel.compile(expression)
         except ValueError as error:
-            return field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {_parse_error(error)}")
-        problem = undeclared(program, expression) or unknown_field(expression, checked)
+            return [field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {parse_error(error)}")]
+        problem = undeclared(program, expression, _VARIABLES) or unknown_field(expression, checked)
         if problem:
-            return field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {problem}")
+            return [field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {problem}")]
         programs.append(program)
     return _Rule(
         program=programs[0],
@@ -201,35 +227,24 @@ def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource
         message=str(entry.get("message") or "").strip(),
         message_program=programs[1],
         reason=str(entry.get("reason") or "FieldValueInvalid"),
-        field_path=_child_path(str(entry.get("fieldPath") or "")),
+        field_path="".join(f".{name}" for name in field_names(str(entry.get("fieldPath") or ""))),
         uses_old_self="oldSelf" in programs[0].variables(),
         optional_old_self=bool(entry.get("optionalOldSelf")),
     )
 
 
+def _check_transition(rule: _Rule, path: str, uncorrelated: str) -> list[FieldError]:
+    if rule.uses_old_self and uncorrelated:
+        detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
+        return [field_errors.invalid(f"{path}.rule", rule.text, detail)]
+    if rule.optional_old_self and not rule.uses_old_self:
+        detail = "may not be set if oldSelf is not used in rule"
+        return [field_errors.invalid(f"{path}.optionalOldSelf", True, detail)]
+    return []
+
+
 def _with_root_properties(schema: Schema) -> Schema:
     return {**schema, "properties": {**(schema.get("properties") or {}), **_ROOT_PROPERTIES}}
-
-
-def _child_path(text: str) -> str:
-    parts = (match[1] or re.sub(r"\\(.)", r"\1", match[2]) for match in _FIELD_PATH.finditer(text))
-    return "".join(f".{part}" for part in parts)
-
-
-def _parse_error(error: ValueError) -> str:
-    return str(error).partition(": ")[2] or str(error)
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"no such key: {error.args[0]}"
-    if isinstance(error, TypeError) or "Undefined variable or function" in str(error):
-        return "no such overload"
-    if isinstance(error, ZeroDivisionError):
-        return "division by zero"
-    if isinstance(error, OverflowError):
-        return "integer overflow"
-    return str(error).partition(". Check")[0]
 
 
 def _bind(rule: _Rule, new_self: object, old_self: object) -> dict[str, Any]:
@@ -242,8 +257,8 @@ def _bind(rule: _Rule, new_self: object, old_self: object) -> dict[str, Any]:
 def _evaluate(rule: _Rule, variables: dict[str, Any], shown: object, path: str) -> FieldError | None:
     try:
         result = rule.program.execute(cel.Context(variables=variables, functions=dict(rule.functions)))
-    except _EVALUATION_ERRORS as error:
-        return field_errors.invalid(path, shown, f"{_describe(error)} evaluating rule: {rule.described}")
+    except EVALUATION_ERRORS as error:
+        return field_errors.invalid(path, shown, f"{describe_error(error)} evaluating rule: {rule.described}")
     if result is True:
         return None
     if not isinstance(result, bool):
@@ -257,7 +272,7 @@ def _evaluated_message(rule: _Rule, variables: dict[str, Any]) -> str:
         return ""
     try:
         text = rule.message_program.execute(cel.Context(variables=variables, functions=dict(rule.functions)))
-    except _EVALUATION_ERRORS:
+    except EVALUATION_ERRORS:
         # As documented: a message that cannot be made falls back to the fixed one.
         return ""
     if not isinstance(text, str) or "\n" in text or len(text.encode()) > _MAX_MESSAGE_BYTES:

@@ -31,6 +31,8 @@ _STRING_LITERAL: Final = re.compile(
 )
 _SELECTION: Final = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\s*\.\s*[A-Za-z_]\w*(?!\s*\(|\w))+)")
 _MACRO_VARIABLE: Final = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
+EVALUATION_ERRORS: Final = (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError)
+"""What executing a compiled expression raises when it cannot be evaluated."""
 _DURATION_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -85,14 +87,38 @@ def functions_of(programs: Iterable[Any]) -> dict[str, Callable[..., Any]]:
     return {name: function for name, function in _FUNCTIONS.items() if name.rpartition(".")[2] in called}
 
 
-def undeclared(program: Any, expression: str) -> str:
-    """What a compiled expression refers to but nobody provides; "" when all is there."""
+def undeclared(program: Any, expression: str, variables: Iterable[str]) -> str:
+    """What a compiled expression refers to but nobody provides; "" when all is there.
+
+    Args:
+        program: the compiled expression.
+        expression: its text.
+        variables: what will be bound when it is evaluated.
+    """
     code = _STRING_LITERAL.sub("''", expression)
-    variables = {"self", "oldSelf", *_NAMESPACES, *_TYPE_NAMES, *_MACRO_VARIABLE.findall(code)}
+    variables = {*variables, *_NAMESPACES, *_TYPE_NAMES, *_MACRO_VARIABLE.findall(code)}
     known = _CORE_FUNCTIONS | {name.rpartition(".")[2] for name in _FUNCTIONS}
     missing = [name for name in program.variables() if name not in variables]
     missing += [name for name in program.functions() if name[0].isalpha() and name not in known]
     return f"undeclared reference to '{missing[0]}' (in container '')" if missing else ""
+
+
+def parse_error(error: ValueError) -> str:
+    """Why an expression could not be compiled."""
+    return str(error).partition(": ")[2] or str(error)
+
+
+def describe_error(error: Exception) -> str:
+    """Why an expression could not be evaluated, as the API server puts it."""
+    if isinstance(error, KeyError):
+        return f"no such key: {error.args[0]}"
+    if isinstance(error, TypeError) or "Undefined variable or function" in str(error):
+        return "no such overload"
+    if isinstance(error, ZeroDivisionError):
+        return "division by zero"
+    if isinstance(error, OverflowError):
+        return "integer overflow"
+    return str(error).partition(". Check")[0]
 
 
 def unknown_field(expression: str, schema: Schema) -> str:

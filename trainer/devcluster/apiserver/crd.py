@@ -6,16 +6,17 @@ and finalizing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
+from trainer.devcluster.apiserver.auth import SERVER
 from trainer.devcluster.apiserver.definitions import Column, ResourceDefinition, ScalePaths
 from trainer.devcluster.apiserver.params import DeleteParameters, WriteParameters
 from trainer.devcluster.apiserver.routing import Target
 from trainer.devcluster.apiserver.status import StatusError
-from trainer.devcluster.apiserver.storage import Partition
+from trainer.devcluster.apiserver.storage import Partition, writable_copy
 from trainer.devcluster.apiserver.strategy import SchemaStrategy, Strategy, WebhookStrategy
 from trainer.devcluster.apiserver.structural import StructuralSchema
 from trainer.devcluster.apiserver.write import Write
@@ -25,7 +26,7 @@ from trainer.kube.objects import find_condition, is_being_deleted, key_of, metad
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from trainer.devcluster.apiserver.backend import Backend
     from trainer.devcluster.apiserver.deletion import Deleter
@@ -36,8 +37,9 @@ log = structlog.get_logger(__name__)
 
 PARTITION = Partition.of(CUSTOM_RESOURCE_DEFINITIONS)
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-CLEANUP_POLL = 0.2
-"""Seconds between two looks at custom resources that have to go before their definition."""
+POLL = 0.2
+"""Seconds between two looks at what cannot be done yet: custom resources that have to go before their definition, and
+statuses that a webhook keeps from being written."""
 _MANAGER = "kube-apiserver"
 _AGE = Column("Age", "date", ".metadata.creationTimestamp")
 
@@ -103,6 +105,8 @@ class CustomResources:
         self._webhooks = webhooks
         self._served: dict[str, tuple[tuple[str, int], list[ResourceDefinition]]] = {}
         """By name of the definition: its uid and generation, and what is in the registry for it."""
+        self._announced: dict[str, tuple[str, int]] = {}
+        """By name of the definition: uid and generation for which its status says that it is served."""
 
     async def run(self) -> None:
         """Register, establish and clean up until cancelled."""
@@ -112,30 +116,41 @@ class CustomResources:
             stored = storage.snapshot(PARTITION)
             for name in self._served.keys() - {name_of(crd) for crd in stored}:
                 self._unregister(name)
-            cleaning = False
+            unfinished = False
             for crd in stored:
                 if is_being_deleted(crd):
-                    self._announce_end(crd)
-                    cleaning |= self._clean_up(crd)
+                    unfinished |= not await self._announce_end(crd)
+                    unfinished |= not await self._clean_up(crd)
                 else:
-                    await self._establish(crd)
-            async with move_on_after(self._backend.clock, CLEANUP_POLL if cleaning else None):
+                    unfinished |= not await self._establish(crd)
+            async with move_on_after(self._backend.clock, POLL if unfinished else None):
                 await changed.wait()
 
-    async def _establish(self, crd: Object) -> None:
+    async def _establish(self, crd: Object) -> bool:
+        """Serve a definition and say so; whether that is done."""
         name = name_of(crd)
         version = (uid_of(crd), metadata_of(crd).get("generation", 0))
-        if self._served.get(name, (None, []))[0] == version:
-            return
+        if self._announced.get(name) == version:
+            return True
+        conflict = None
+        if self._served.get(name, (None, []))[0] != version:
+            conflict = await self._serve(crd, version)
+        done = await self._write_status(crd, conflict)
+        if done and conflict is None:
+            self._announced[name] = version
+        return done
+
+    async def _serve(self, crd: Object, version: tuple[str, int]) -> tuple[str, str] | None:
+        """Register a definition; or reason and message why that cannot be done."""
         conflict = self._conflict(crd)
-        if conflict is None:
-            try:
-                definitions = await anyio.to_thread.run_sync(definitions_of, crd, self._webhooks)
-            except ValueError as error:
-                conflict = ("SchemaViolation", f"the schema cannot be served: {error}")
-            else:
-                self._register(name, version, definitions)
-        self._write_status(crd, conflict)
+        if conflict is not None:
+            return conflict
+        try:
+            definitions = await anyio.to_thread.run_sync(definitions_of, crd, self._webhooks)
+        except ValueError as error:
+            return "SchemaViolation", f"the schema cannot be served: {error}"
+        self._register(name_of(crd), version, definitions)
+        return None
 
     def _register(self, name: str, version: tuple[str, int], definitions: list[ResourceDefinition]) -> None:
         self._unregister(name)
@@ -145,6 +160,7 @@ class CustomResources:
         log.info("serving custom resource", name=name, versions=[entry.resource.version for entry in definitions])
 
     def _unregister(self, name: str) -> None:
+        self._announced.pop(name, None)
         _, definitions = self._served.pop(name, (None, []))
         for definition in definitions:
             self._backend.registry.remove(definition)
@@ -165,10 +181,11 @@ class CustomResources:
                 return "KindConflict", f"{resource.kind!r} is already in use"
         return None
 
-    def _write_status(self, crd: Object, conflict: tuple[str, str] | None) -> None:
+    async def _write_status(self, crd: Object, conflict: tuple[str, str] | None) -> bool:
         now = self._backend.now()
 
-        def change(obj: Object) -> Object:
+        def change(live: Object) -> Object:
+            obj: Object = writable_copy(live)
             obj["status"] = _status(obj, conflict, now)
             if conflict is None:
                 finalizers = obj["metadata"].setdefault("finalizers", [])
@@ -176,39 +193,40 @@ class CustomResources:
                     finalizers.append(CLEANUP_FINALIZER)
             return obj
 
-        self._update(crd, "status", change)
+        return await self._update(crd, "status", change)
 
-    def _announce_end(self, crd: Object) -> None:
+    async def _announce_end(self, crd: Object) -> bool:
         if find_condition(crd, "Terminating") is not None:
-            return
+            return True
         because = ("InstanceDeletionInProgress", "CustomResource deletion is in progress")
         condition = _condition(crd, "Terminating", "True", because, self._backend.now())
 
-        def change(obj: Object) -> Object:
+        def change(live: Object) -> Object:
+            obj: Object = writable_copy(live)
             obj.setdefault("status", {}).setdefault("conditions", []).append(condition)
             return obj
 
-        self._update(crd, "status", change)
+        return await self._update(crd, "status", change)
 
-    def _clean_up(self, crd: Object) -> bool:
-        """Delete what is left of the custom resources; whether to look again soon."""
+    async def _clean_up(self, crd: Object) -> bool:
+        """Delete what is left of the custom resources; whether all of them are gone."""
         if CLEANUP_FINALIZER not in (metadata_of(crd).get("finalizers") or []):
-            return False
+            return True
         _, definitions = self._served.get(name_of(crd), (None, []))
         remaining = False
         for definition in definitions[:1]:
             for obj in self._backend.storage.snapshot(Partition.of(definition.resource)):
                 remaining |= not self._remove(definition, obj)
         if remaining:
-            return True
+            return False
         self._unregister(name_of(crd))
 
-        def change(obj: Object) -> Object:
+        def change(live: Object) -> Object:
+            obj: Object = writable_copy(live)
             obj["metadata"]["finalizers"].remove(CLEANUP_FINALIZER)
             return obj
 
-        self._update(crd, "", change)
-        return False
+        return await self._update(crd, "", change)
 
     def _remove(self, definition: ResourceDefinition, obj: Object) -> bool:
         key = key_of(obj)
@@ -218,16 +236,19 @@ class CustomResources:
             self._deleter.delete(target, DeleteParameters(propagation=Propagation.BACKGROUND))
         return self._backend.storage.get(Partition.of(definition.resource), key) is None
 
-    def _update(self, crd: Object, subresource: str, change: Any) -> None:
+    async def _update(self, crd: Object, subresource: str, change: Callable[[Object], Object]) -> bool:
+        """Write a definition; whether that has worked."""
         resource = CUSTOM_RESOURCE_DEFINITIONS
         definition = self._backend.registry.find(resource.group, resource.version, resource.plural)
         if definition is None:
-            return
+            return True
         target = Target(definition, "update", None, name_of(crd), subresource)
         try:
-            self._pipeline.update(Write(target, WriteParameters(_MANAGER)), change)
+            await self._pipeline.update(Write(target, WriteParameters(_MANAGER), SERVER), change)
         except StatusError as error:
             log.warning("cannot update custom resource definition", name=name_of(crd), error=error.message)
+            return error.code == 404
+        return True
 
 
 def _status(crd: Object, conflict: tuple[str, str] | None, now: str) -> Object:

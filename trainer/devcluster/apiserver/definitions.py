@@ -77,6 +77,8 @@ class ResourceDefinition:
     selectable_fields: tuple[str, ...] = ()
     """Field selector paths of a custom resource beyond metadata.name and metadata.namespace, such as `spec.mode`;
     those of built-in kinds are in `fields`."""
+    heavy: bool = False
+    """Whether its objects take long to merge and validate, so that this is done beside the event loop."""
     list_kind: str = ""
     """Kind of lists when it is not the kind followed by `List`."""
 

@@ -62,22 +62,31 @@ class Deleter:
         self._backend = backend
 
     def delete(self, target: Target, parameters: DeleteParameters) -> Deletion:
-        """Delete an object, or mark it when something has to happen first.
+        """Delete an object, or mark it when something has to happen first; no webhook is asked.
 
         Raises:
             StatusError: 404, there is none; 409, a precondition does not hold; 403, it is protected.
         """
         definition, partition = target.definition, Partition.of(target.definition.resource)
-        live = self._backend.storage.get(partition, target.key)
-        if live is None:
-            raise status.not_found(definition.resource, target.name)
-        _check_preconditions(target, live, parameters)
+        live = self.current(target, parameters)
         if partition == namespaces.PARTITION:
             marked = self._marked_namespace(live)
         else:
             marked = self._marked(definition, live, parameters)
         warnings = (_JOB_WARNING,) if partition == _JOB_PARTITION and parameters.propagation is None else ()
         return Deletion(self._carry_out(target, live, marked, dry_run=parameters.dry_run), warnings)
+
+    def current(self, target: Target, parameters: DeleteParameters) -> Object:
+        """The object that is to be deleted.
+
+        Raises:
+            StatusError: 404, there is none; 409, a precondition does not hold.
+        """
+        live = self._backend.storage.get(Partition.of(target.definition.resource), target.key)
+        if live is None:
+            raise status.not_found(target.definition.resource, target.name)
+        _check_preconditions(target, live, parameters)
+        return live
 
     def _carry_out(self, target: Target, live: Object, marked: Object, *, dry_run: bool) -> Object:
         storage, partition = self._backend.storage, Partition.of(target.definition.resource)

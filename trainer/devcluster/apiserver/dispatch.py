@@ -14,9 +14,9 @@ from trainer.devcluster.apiserver.handlers.call import Call, failure
 from trainer.devcluster.apiserver.routing import UnknownPathError, resolve
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.auth import Authenticator
+    from trainer.devcluster.apiserver.auth import Authenticator, User
     from trainer.devcluster.apiserver.backend import Backend
-    from trainer.devcluster.apiserver.deletion import Deleter
+    from trainer.devcluster.apiserver.deletion_requests import AdmittedDeleter
     from trainer.devcluster.apiserver.handlers.documents import Documents
     from trainer.devcluster.apiserver.pipeline import Pipeline
 
@@ -51,7 +51,7 @@ class Dispatcher:
         authenticator: Authenticator,
         documents: Documents,
         pipeline: Pipeline,
-        deleter: Deleter,
+        deleter: AdmittedDeleter,
     ) -> None:
         self._backend = backend
         self._authenticator = authenticator
@@ -62,8 +62,8 @@ class Dispatcher:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer any request; nothing that a client sends makes it fail."""
         try:
-            self._authenticator.authenticate(request.headers.get("Authorization"), request.path)
-            return await self._answer(request)
+            user = self._authenticator.authenticate(request.headers.get("Authorization"), request.path)
+            return await self._answer(request, user)
         except status.StatusError as error:
             return failure(error)
         except UnknownPathError:
@@ -76,10 +76,16 @@ class Dispatcher:
             log.exception("failed to answer a request", method=request.method, path=request.path)
             return failure(status.internal_error("the dev cluster has a bug; its log has the details"))
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, user: User) -> web.StreamResponse:
         document = await self._documents.find(request)
         if document is not None:
             return document
         target = resolve(self._backend.registry, request.method, request.path)
         handler = _SUBRESOURCE_HANDLERS.get((target.subresource, target.verb)) or _OBJECT_HANDLERS[target.verb]
-        return await handler(Call(self._backend, self._pipeline, self._deleter, request, target))
+        call = Call(self._backend, self._pipeline, self._deleter, request, target, user)
+        try:
+            return await handler(call)
+        except status.StatusError as error:
+            call.warnings.add(*error.warnings)
+            error.warnings = tuple(call.warnings.texts)
+            raise

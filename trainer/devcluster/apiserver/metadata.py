@@ -46,6 +46,11 @@ def initialize(metadata: Object, *, namespace: str | None, now: str, generation:
     return kept
 
 
+def without_server_owned(metadata: Object) -> Object:
+    """Metadata without the parts that only the server sets."""
+    return {name: value for name, value in metadata.items() if name not in _SERVER_OWNED}
+
+
 def carry_over(metadata: Object, old: Object) -> Object:
     """Metadata of a changed object: server-owned parts come from the stored one, empty collections are dropped."""
     kept = {

@@ -56,7 +56,7 @@ def name_problems(name: str, rule: NameRule) -> list[str]:
     if rule is NameRule.LABEL:
         return _matching(name, _LABEL, 63, _LABEL_TEXT)
     if rule is NameRule.SERVICE_LABEL:
-        return _matching(name, _SERVICE_LABEL, 63, _SERVICE_LABEL_TEXT)
+        return service_label_problems(name)
     if rule is NameRule.PATH_SEGMENT:
         return _path_segment_problems(name)
     return subdomain_problems(name)
@@ -65,6 +65,11 @@ def name_problems(name: str, rule: NameRule) -> list[str]:
 def subdomain_problems(text: str) -> list[str]:
     """What keeps a text from being an RFC 1123 subdomain; empty when nothing does."""
     return _matching(text, _SUBDOMAIN, 253, _SUBDOMAIN_TEXT)
+
+
+def service_label_problems(text: str) -> list[str]:
+    """What keeps a text from being an RFC 1035 label; empty when nothing does."""
+    return _matching(text, _SERVICE_LABEL, 63, _SERVICE_LABEL_TEXT)
 
 
 def qualified_name_problems(text: str) -> list[str]:

@@ -7,8 +7,10 @@ kinds come from `builtin_types.json.gz`, those of custom resources are served as
 from __future__ import annotations
 
 import hashlib
-import json
+import operator
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from trainer.devcluster.apiserver.discovery import preference
 from trainer.devcluster.apiserver.listtypes import built_in_definitions, definition_name
@@ -30,21 +32,45 @@ _PATCH_TYPES: Final = (*_CUSTOM_PATCH_TYPES, "application/strategic-merge-patch+
 _WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 
 
-def index(definitions: Sequence[ResourceDefinition]) -> Object:
-    """The document of `/openapi/v3`: where the document of each group and version is."""
-    served = {(d.resource.group, d.resource.version) for d in definitions}
-    paths = {}
-    for group, version in sorted(served, key=lambda entry: (entry[0], preference(entry[1]))):
-        path = _group_version_path(group, version)
-        content = json.dumps(document(definitions, group, version), sort_keys=True).encode()
-        digest = hashlib.sha256(content).hexdigest().upper()
-        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
-    return {"paths": paths}
+class Writer:
+    """Writes the documents and keeps what it has written, until another definition of their group takes effect."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[str, str], tuple[tuple[ResourceDefinition, ...], bytes, str]] = {}
+        """By group and version: what is served there, the document, and its digest."""
+
+    def index(self, definitions: Sequence[ResourceDefinition]) -> Object:
+        """The document of `/openapi/v3`: where the document of each group and version is."""
+        served = {(d.resource.group, d.resource.version) for d in definitions}
+        paths = {}
+        for group, version in sorted(served, key=lambda entry: (entry[0], preference(entry[1]))):
+            path = _group_version_path(group, version)
+            _, _, digest = self._write(definitions, group, version)
+            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+        return {"paths": paths}
+
+    def document(self, definitions: Sequence[ResourceDefinition], group: str, version: str) -> msgspec.Raw | None:
+        """The document of a group and version, encoded; None when nothing is served."""
+        if not _served(definitions, group, version):
+            return None
+        return msgspec.Raw(self._write(definitions, group, version)[1])
+
+    def _write(
+        self, definitions: Sequence[ResourceDefinition], group: str, version: str
+    ) -> tuple[tuple[ResourceDefinition, ...], bytes, str]:
+        served = tuple(_served(definitions, group, version))
+        kept = self._written.get((group, version))
+        if kept is not None and len(kept[0]) == len(served) and all(map(operator.is_, kept[0], served)):
+            return kept
+        content = msgspec.json.encode(document(served, group, version))
+        written = (served, content, hashlib.sha256(content).hexdigest().upper())
+        self._written[group, version] = written
+        return written
 
 
 def document(definitions: Iterable[ResourceDefinition], group: str, version: str) -> Object | None:
     """The document of `/openapi/v3/api/v1` or `/openapi/v3/apis/<group>/<version>`; None when nothing is served."""
-    served = [d for d in definitions if (d.resource.group, d.resource.version) == (group, version)]
+    served = _served(definitions, group, version)
     if not served:
         return None
     schemas: dict[str, Any] = {}
@@ -60,6 +86,10 @@ def document(definitions: Iterable[ResourceDefinition], group: str, version: str
         "paths": paths,
         "components": {"schemas": dict(sorted(schemas.items()))},
     }
+
+
+def _served(definitions: Iterable[ResourceDefinition], group: str, version: str) -> list[ResourceDefinition]:
+    return [d for d in definitions if (d.resource.group, d.resource.version) == (group, version)]
 
 
 def schema_name(definition: ResourceDefinition) -> str:

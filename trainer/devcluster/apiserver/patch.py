@@ -1,7 +1,7 @@
 """Patches: the three formats of a PATCH request that need no field manager.
 
 Sources: RFC 6902 (JSON patch), RFC 7386 (merge patch), Kubernetes documentation, "Strategic merge patch".
-None of these functions changes its arguments; results may share structure with the patch, not with the document.
+None of these functions changes its arguments, and results share no structure with them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def merge_patch(document: Object, patch: object) -> Object:
     """
     if not isinstance(patch, dict):
         raise _malformed(f"error decoding patch: a merge patch must be an object, not {_json_type(patch)}")
-    merged: Object = _merge(copy.deepcopy(document), patch)
+    merged: Object = _merge(copy.deepcopy(document), copy.deepcopy(patch))
     return merged
 
 

@@ -1,102 +1,126 @@
 """The write pipeline: from an accepted object to a stored one.
 
-Default, isolate the endpoint's fields, keep field managers, prepare, validate, store. Nothing here awaits, so what was
-read is still current when it is written and a patch needs no retries.
+Default, isolate the endpoint's fields, keep field managers, let webhooks change the object, prepare, validate, let
+webhooks look at it, store. Where no webhook is concerned and the object is not large nothing awaits, so what was read
+is still current when it is written. Otherwise the storage refuses a write that is based on an object of the past, and
+the whole change is made once more on the new one: nothing is locked meanwhile and nothing is lost.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from trainer.devcluster.apiserver import fieldmanager, metadata, namespaces, status
+import anyio
+
+from trainer.devcluster.apiserver import metadata, namespaces, status
+from trainer.devcluster.apiserver.admission.attributes import Endpoint, Operation
+from trainer.devcluster.apiserver.auth import SERVER
 from trainer.devcluster.apiserver.deletion import is_finished
+from trainer.devcluster.apiserver.drafting import Drafting
+from trainer.devcluster.apiserver.isolation import differs_in_intent, unchanged
 from trainer.devcluster.apiserver.names import generate_name
 from trainer.devcluster.apiserver.params import WriteParameters
 from trainer.devcluster.apiserver.routing import Target
-from trainer.devcluster.apiserver.service_ips import free_service_ip
-from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, writable_copy
-from trainer.devcluster.apiserver.strategy import WriteContext
+from trainer.devcluster.apiserver.scale import scale_of
+from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, StaleWriteError
 from trainer.devcluster.apiserver.write import Write
+from trainer.kube.clock import move_on_after
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of, uid_of
-from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from trainer.kube.objects import ObjectKey, name_of, resource_version_of, uid_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
+    from trainer.devcluster.apiserver.admission.admission import Admission
     from trainer.devcluster.apiserver.backend import Backend
-    from trainer.devcluster.apiserver.definitions import ResourceDefinition
+    from trainer.devcluster.apiserver.strategy import WriteContext
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
+T = TypeVar("T")
+
+RETRY_SECONDS = 34.0
+"""For how long a change is made again while others keep changing the object; the real server's limit for a request."""
 _GENERATE_NAME_ATTEMPTS = 8
 _SYSTEM_MANAGER = "kube-controller-manager"
-_DEFINITIONS = Partition.of(CUSTOM_RESOURCE_DEFINITIONS)
-_ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
-_WHOLE_OBJECT = frozenset({"binding"})
-"""Subresources whose handlers change specification and status together."""
-_STATUS_MAY_CHANGE = ("labels", "annotations", "finalizers")
 
 
 class Pipeline:
     """Creates and changes objects; deletion has its own module."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, admission: Admission) -> None:
         self._backend = backend
+        self._admission = admission
+        self._drafting = Drafting(backend)
 
-    def create(self, write: Write, obj: Object) -> Object:
+    async def create(self, write: Write, obj: Object) -> Object:
         """Store a new object that `Write.accept` has let through; returns it as stored.
 
         Raises:
-            StatusError: 403 and 404 for the namespace, 409 for a taken name, 422 for wrong fields.
+            StatusError: 403 and 404 for the namespace, 409 for a taken name, 422 for wrong fields; what webhooks say.
         """
-        definition, context = write.target.definition, self._context(write)
         if resource_version_of(obj):
             raise status.bad_request("resourceVersion should not be set on objects to be created")
-        obj = self._initialized(write, obj)
-        if definition.status_subresource:
-            obj.pop("status", None)
-        definition.strategy.default(obj, context)
-        obj["metadata"].pop("managedFields", None)
-        self._track_managers(write, None, obj, context)
-        return self._store_new(write, obj, context)
+        context = self._drafting.context(write)
+        obj = await self._beside_loop(write, partial(self._drafting.new, write, obj, context))
+        try:
+            return await self._store_new(write, obj, context)
+        except KeyExistsError as error:
+            raise status.already_exists(write.target.definition.resource, error.args[0].name) from error
 
-    def update(self, write: Write, change: Callable[[Object], Object]) -> Object:
+    async def update(
+        self, write: Write, change: Callable[[Object], Object], *, operation: Operation | None = Operation.UPDATE
+    ) -> Object:
         """Change a stored object; returns the result, or the object as it was when nothing is different.
 
         Args:
             write: what is written to; names the object.
-            change: makes the new object from a private copy of the stored one.
+            change: makes the new object, which may be changed further, from the stored one, which may not; called
+                again when the object changes while webhooks look at it.
+            operation: what webhooks are told; None when they have been asked already.
 
         Raises:
             StatusError: 404, there is no such object; 409, it is not the one that the caller has seen; 422, wrong
-                fields; whatever `change` raises.
+                fields; 504, others change it all the time; what webhooks say; whatever `change` raises.
         """
-        live = self._live(write)
-        new = write.accept(change(writable_copy(live)))
-        self._check_preconditions(write, new, live)
-        return self._replace(write, new, live, applied=False)
 
-    def apply(self, write: Write, applied: Object) -> tuple[Object, bool]:
+        async def attempt() -> Object:
+            live = self._live(write)
+            new = await self._beside_loop(write, lambda: write.accept(change(live)))
+            self._check_preconditions(write, new, live)
+            return await self._replace(write, new, live, operation)
+
+        return await self._repeated(attempt)
+
+    async def apply(self, write: Write, applied: Object) -> tuple[Object, bool]:
         """Server-side apply; returns the object and whether it is new.
 
         Raises:
             StatusError: 409, other managers own some of the fields; otherwise as `create` and `update`.
         """
-        live = self._backend.storage.get(Partition.of(write.target.definition.resource), write.target.key)
+        definition = write.target.definition
         expected = resource_version_of(applied)
-        if live is not None:
-            if expected and expected != resource_version_of(live):
-                raise status.conflict(write.target.definition.resource, write.target.name)
-            return self._replace(write, self._merged(write, live, applied), live, applied=True), False
-        if write.target.subresource:
-            raise status.not_found(write.target.definition.resource, write.target.name)
-        context = self._context(write)
-        obj = self._initialized(write, self._merged(write, None, applied))
-        write.target.definition.strategy.default(obj, context)
-        return self._store_new(write, obj, context), True
 
-    def create_internal(self, resource: Resource, obj: Object, manager: str = _SYSTEM_MANAGER) -> Object | None:
+        async def attempt() -> tuple[Object, bool]:
+            live = self._backend.storage.get(Partition.of(definition.resource), write.target.key)
+            if live is None and write.target.subresource:
+                raise status.not_found(definition.resource, write.target.name)
+            if live is not None:
+                if expected and expected != resource_version_of(live):
+                    raise status.conflict(definition.resource, write.target.name)
+                merged = await self._beside_loop(write, partial(self._drafting.merged, write, live, applied))
+                return await self._replace(write, merged, live, Operation.UPDATE, applied=True), False
+            context = self._drafting.context(write)
+            obj = await self._beside_loop(write, partial(self._drafting.applied, write, applied, context))
+            try:
+                return await self._store_new(write, obj, context), True
+            except KeyExistsError as error:
+                raise StaleWriteError(write.target.key) from error
+
+        return await self._repeated(attempt)
+
+    async def create_internal(self, resource: Resource, obj: Object, manager: str = _SYSTEM_MANAGER) -> Object | None:
         """Store an object on the server's own account; None when it exists already."""
         definition = self._backend.registry.find(resource.group, resource.version, resource.plural)
         if definition is None:
@@ -106,9 +130,41 @@ class Pipeline:
         key = ObjectKey(namespace or "", name_of(obj))
         if self._backend.storage.get(Partition.of(resource), key) is not None:
             return None
-        write = Write(target, WriteParameters(manager))
+        write = Write(target, WriteParameters(manager), SERVER)
         write.accept(obj)
-        return self.create(write, obj)
+        return await self.create(write, obj)
+
+    async def review(self, write: Write, operation: Operation, obj: Object) -> Object:
+        """What webhooks make of an object that is not stored, such as a Binding.
+
+        Raises:
+            StatusError: what webhooks say.
+        """
+        endpoint = write.endpoint(operation)
+        if self._admission.mutates(endpoint):
+            mutated = await self._admission.mutate(write.attributes(operation, obj, None), write.warnings, _as_it_is)
+            obj = mutated or obj
+        if self._admission.validates(endpoint):
+            await self._admission.validate(write.attributes(operation, obj, None), write.warnings)
+        return obj
+
+    async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What an attempt comes to; it is made again for as long as what it has read is outdated when it stores."""
+        try:
+            return await attempt()
+        except StaleWriteError:
+            pass
+        async with move_on_after(self._backend.clock, RETRY_SECONDS):
+            while True:
+                try:
+                    return await attempt()
+                except StaleWriteError:
+                    continue
+        raise status.timeout("request did not complete within requested timeout - context deadline exceeded")
+
+    async def _beside_loop(self, write: Write, function: Callable[[], T]) -> T:
+        """What a function returns; in a thread when the object is large, so that other requests go on."""
+        return await anyio.to_thread.run_sync(function) if write.is_large else function()
 
     def _live(self, write: Write) -> Object:
         resource = write.target.definition.resource
@@ -117,50 +173,46 @@ class Pipeline:
             raise status.not_found(resource, write.target.name)
         return live
 
-    def _context(self, write: Write) -> WriteContext:
-        return WriteContext(
-            subresource=write.target.subresource or None,
-            dry_run=write.parameters.dry_run,
-            now=self._backend.now(),
-            service_ip=lambda: free_service_ip(self._backend.storage),
-        )
+    async def _store_new(self, write: Write, obj: Object, context: WriteContext) -> Object:
+        """Store a drafted object.
 
-    def _initialized(self, write: Write, obj: Object) -> Object:
-        definition, namespace = write.target.definition, write.target.namespace
-        if definition.is_custom:
-            self._require_lasting(definition.resource)
-        if namespace is not None:
-            namespaces.require_active(self._backend.storage, definition.resource, name_of(obj), namespace)
-        kept = metadata.initialize(
-            obj["metadata"], namespace=namespace, now=self._backend.now(), generation=definition.generation
-        )
-        return {**obj, "metadata": kept}
-
-    def _require_lasting(self, resource: Resource) -> None:
-        """Refuse new objects of a definition that is going, or its clean-up would never come to an end."""
-        key = ObjectKey("", f"{resource.plural}.{resource.group}")
-        crd = self._backend.storage.get(_DEFINITIONS, key)
-        if crd is not None and is_being_deleted(crd):
-            raise status.method_not_allowed("create not allowed while custom resource definition is terminating")
-
-    def _store_new(self, write: Write, obj: Object, context: WriteContext) -> Object:
-        definition = write.target.definition
+        Raises:
+            KeyExistsError: its name, which is not for the server to make up, is taken.
+        """
+        if self._admission.mutates(write.endpoint(Operation.CREATE)):
+            obj = await self._mutated_new(write, obj, context)
         prefix = "" if name_of(obj) else obj["metadata"].get("generateName", "")
+        validated = self._admission.validates(write.endpoint(Operation.CREATE))
         for attempt in range(1, _GENERATE_NAME_ATTEMPTS + 1):
             if prefix:
                 obj["metadata"]["name"] = generate_name(prefix)
-            definition.strategy.prepare_for_create(obj, context)
-            causes = metadata.validate(obj["metadata"], definition) or definition.strategy.validate(obj, context)
-            if causes:
-                raise status.invalid(definition.resource.kind, definition.resource.group, name_of(obj), causes)
+            await self._beside_loop(write, partial(_check_new, write, obj, context))
+            if validated:
+                attributes = write.attributes(Operation.CREATE, obj, None)
+                await self._admission.validate(attributes, write.warnings)
+            self._drafting.require_home(write, obj)
             try:
-                return self._stored(write, obj)
-            except KeyExistsError as error:
+                return await self._stored(write, obj)
+            except KeyExistsError:
                 if not prefix or attempt == _GENERATE_NAME_ATTEMPTS:
-                    raise status.already_exists(definition.resource, name_of(obj)) from error
+                    raise
         raise AssertionError("the loop above returns or raises")
 
-    def _stored(self, write: Write, obj: Object) -> Object:
+    async def _mutated_new(self, write: Write, obj: Object, context: WriteContext) -> Object:
+        """A new object as mutating webhooks leave it; they do not get to see what the server adds later."""
+
+        def accept(mutated: Object) -> Object:
+            write.accept_mutated(mutated)
+            write.target.definition.strategy.default(mutated, context)
+            return mutated
+
+        seen = {**obj, "metadata": metadata.without_server_owned(obj["metadata"])}
+        mutated = await self._admission.mutate(write.attributes(Operation.CREATE, seen, None), write.warnings, accept)
+        if mutated is None or mutated is seen:
+            return obj
+        return self._drafting.mutated_new(write, obj, mutated, context)
+
+    async def _stored(self, write: Write, obj: Object) -> Object:
         storage, partition = self._backend.storage, Partition.of(write.target.definition.resource)
         key = ObjectKey(write.target.namespace or "", name_of(obj))
         if write.parameters.dry_run:
@@ -169,9 +221,14 @@ class Pipeline:
             return obj
         stored = storage.create(partition, key, obj)
         if partition == namespaces.PARTITION:
-            for resource, first in namespaces.first_objects(stored, self._backend.ca_pem):
-                self.create_internal(resource, first)
+            await self._fill_namespace(stored)
         return stored
+
+    async def _fill_namespace(self, namespace: Object) -> None:
+        for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
+            # What webhooks want to see is left to the controller, which can try more than once.
+            if not self._admission.concerns(Endpoint(Operation.CREATE, resource)):
+                await self.create_internal(resource, first)
 
     def _check_preconditions(self, write: Write, new: Object, live: Object) -> None:
         definition = write.target.definition
@@ -186,63 +243,50 @@ class Pipeline:
         elif version != resource_version_of(live):
             raise status.conflict(definition.resource, write.target.name)
 
-    def _replace(self, write: Write, new: Object, live: Object, *, applied: bool) -> Object:
-        definition, context = write.target.definition, self._context(write)
-        definition.strategy.default(new, context)
-        given = new["metadata"].get("managedFields")
-        new = _isolated(definition, new, live, write.target.subresource)
-        new["metadata"] = metadata.carry_over(new["metadata"], live["metadata"])
-        if given is not None:
-            new["metadata"]["managedFields"] = given
-        if not applied:
-            self._track_managers(write, live, new, context)
-        new["metadata"]["resourceVersion"] = resource_version_of(live)
-        definition.strategy.prepare_for_update(new, live, context)
-        if definition.generation and _differs_in_intent(definition, new, live):
-            new["metadata"]["generation"] = (live["metadata"].get("generation") or 0) + 1
-        causes = metadata.validate_update(new["metadata"], live["metadata"])
-        causes = causes or definition.strategy.validate_update(new, live, context)
-        if causes:
-            raise status.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)
+    async def _replace(
+        self, write: Write, new: Object, live: Object, operation: Operation | None, *, applied: bool = False
+    ) -> Object:
+        """Store a changed object in place of the one that it was made from.
+
+        Raises:
+            StaleWriteError: that one is no longer the stored one.
+        """
+        context = self._drafting.context(write)
+        new = await self._beside_loop(
+            write, partial(self._drafting.changed, write, new, live, context, applied=applied)
+        )
+        if operation is not None and self._admission.mutates(write.endpoint(operation)):
+            new = await self._mutated(write, new, live, context, operation)
+        await self._beside_loop(write, partial(_check_changed, write, new, live, context))
+        if operation is not None and self._admission.validates(write.endpoint(operation)):
+            attributes = write.attributes(operation, _shown(write, new), _shown(write, live))
+            await self._admission.validate(attributes, write.warnings)
         return self._store_changed(write, new, live)
 
-    def _track_managers(self, write: Write, live: Object | None, new: Object, context: WriteContext) -> None:
-        """Note in the new object, in place, that the request's field manager owns what is different."""
-        entries = fieldmanager.update(
-            live,
-            new,
-            manager=write.parameters.field_manager,
-            schema=write.target.definition.typing,
-            subresource=context.subresource,
-            now=None if context.subresource == "scale" else context.now,
-        )
-        new["metadata"].pop("managedFields", None)
-        if entries:
-            new["metadata"]["managedFields"] = entries
+    async def _mutated(
+        self, write: Write, new: Object, live: Object, context: WriteContext, operation: Operation
+    ) -> Object:
+        """A changed object as mutating webhooks leave it."""
+        strategy, is_scale = write.target.definition.strategy, write.target.subresource == "scale"
 
-    def _merged(self, write: Write, live: Object | None, applied: Object) -> Object:
-        definition, subresource = write.target.definition, write.target.subresource or None
-        keeps_status = definition.status_subresource and subresource is None
-        try:
-            merged = fieldmanager.apply(
-                live,
-                applied,
-                manager=write.parameters.field_manager,
-                force=bool(write.parameters.force),
-                schema=definition.typing,
-                subresource=subresource,
-                now=self._backend.now(),
-                reset_fields=("status",) if keeps_status else None,
-            )
-        except fieldmanager.ApplyConflict as error:
-            raise status.apply_conflict(error.causes, error.message) from error
-        except fieldmanager.ApplyTypeError as error:
-            raise status.StatusError(500, "", str(error)) from error
-        return write.accept(writable_copy(merged))
+        def accept(mutated: Object) -> Object:
+            if not is_scale:
+                write.accept_mutated(mutated)
+                strategy.default(mutated, context)
+            return mutated
+
+        seen = _shown(write, new)
+        attributes = write.attributes(operation, seen, _shown(write, live))
+        mutated = await self._admission.mutate(attributes, write.warnings, accept)
+        if mutated is None or mutated is seen:
+            return new
+        return self._drafting.mutated_change(write, new, mutated, live)
 
     def _store_changed(self, write: Write, new: Object, live: Object) -> Object:
         storage, partition = self._backend.storage, Partition.of(write.target.definition.resource)
-        if _same(new, live):
+        if storage.get(partition, write.target.key) is not live:
+            raise StaleWriteError(write.target.key)
+        if unchanged(new, live):
             return live
         if write.parameters.dry_run:
             return new
@@ -252,37 +296,32 @@ class Pipeline:
         return storage.update(partition, write.target.key, new, expected=resource_version_of(live))
 
 
-def _isolated(definition: ResourceDefinition, new: Object, live: Object, subresource: str) -> Object:
-    """The new object with only those changes that the endpoint may make."""
-    if subresource in _WHOLE_OBJECT:
-        return new
-    if subresource == "status":
-        kept = dict(live["metadata"])
-        if not definition.is_custom:
-            for name in _STATUS_MAY_CHANGE:
-                kept.pop(name, None)
-                if name in new["metadata"]:
-                    kept[name] = new["metadata"][name]
-        isolated = {**live, "metadata": kept}
-        isolated.pop("status", None)
-        return isolated | ({"status": new["status"]} if "status" in new else {})
-    if definition.status_subresource:
-        isolated = {name: value for name, value in new.items() if name != "status"}
-        return isolated | ({"status": live["status"]} if "status" in live else {})
-    return new
+def _check_new(write: Write, obj: Object, context: WriteContext) -> None:
+    """Prepare and validate a new object."""
+    definition = write.target.definition
+    definition.strategy.prepare_for_create(obj, context)
+    causes = metadata.validate(obj["metadata"], definition) or definition.strategy.validate(obj, context)
+    if causes:
+        raise status.invalid(definition.resource.kind, definition.resource.group, name_of(obj), causes)
 
 
-def _differs_in_intent(definition: ResourceDefinition, new: Object, live: Object) -> bool:
-    ignored = _ENVELOPE | ({"status"} if definition.status_subresource else set())
-    names = (new.keys() | live.keys()) - ignored
-    return any(new.get(name) != live.get(name) for name in names)
+def _check_changed(write: Write, new: Object, live: Object, context: WriteContext) -> None:
+    """Prepare and validate a changed object."""
+    definition = write.target.definition
+    definition.strategy.prepare_for_update(new, live, context)
+    if definition.generation and differs_in_intent(definition, new, live):
+        new["metadata"]["generation"] = (live["metadata"].get("generation") or 0) + 1
+    causes = metadata.validate_update(new["metadata"], live["metadata"])
+    causes = causes or definition.strategy.validate_update(new, live, context)
+    if causes:
+        raise status.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)
 
 
-def _same(new: Object, live: Object) -> bool:
-    """Whether nothing changes but times of field managers."""
-    return new == live or _without_times(new) == _without_times(live)
+def _shown(write: Write, obj: Object) -> Object:
+    """The object as the endpoint's clients and webhooks see it."""
+    paths = write.target.definition.scale
+    return scale_of(obj, paths) if write.target.subresource == "scale" and paths is not None else obj
 
 
-def _without_times(obj: Object) -> Object:
-    managers = [{**entry, "time": ""} for entry in obj["metadata"].get("managedFields") or []]
-    return {**obj, "metadata": {**obj["metadata"], "managedFields": managers}}
+def _as_it_is(obj: Object) -> Object:
+    return obj

@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 from aiohttp import web
 
+from trainer.devcluster.apiserver.admission.admission import Admission
+from trainer.devcluster.apiserver.admission.caller import calling
 from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_token
 from trainer.devcluster.apiserver.backend import Backend
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES
 from trainer.devcluster.apiserver.crd import CustomResources
 from trainer.devcluster.apiserver.data_directory import exclusive
 from trainer.devcluster.apiserver.deletion import Deleter
+from trainer.devcluster.apiserver.deletion_requests import AdmittedDeleter
 from trainer.devcluster.apiserver.dispatch import Dispatcher
 from trainer.devcluster.apiserver.expiry import expire_events
+from trainer.devcluster.apiserver.first_objects import FirstObjects
 from trainer.devcluster.apiserver.handlers.documents import Documents
 from trainer.devcluster.apiserver.kinds import BUILTIN_KINDS, WEBHOOKS
 from trainer.devcluster.apiserver.kubeconfig import kubeconfig
@@ -30,8 +35,9 @@ from trainer.kube.clock import SystemClock
 from trainer.kube.resource import NAMESPACES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
     from pathlib import Path
+    from ssl import SSLContext
 
     from trainer.devcluster.apiserver.tls import ServingCertificate
     from trainer.kube.clock import Clock
@@ -88,22 +94,40 @@ async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningS
     # of any number of writes, so theirs are too old for a watch and they list again.
     storage = Storage(history=options.history, revision=int(clock.now().timestamp() * 1000))
     backend = Backend(storage, Registry(BUILTIN_KINDS), clock, options.data_dir, certificate.ca_pem)
-    pipeline, deleter = Pipeline(backend), Deleter(backend)
-    for namespace in SYSTEM_NAMESPACES:
-        pipeline.create_internal(NAMESPACES, {"metadata": {"name": namespace}})
-    custom_resources = CustomResources(backend, pipeline, deleter, WEBHOOKS)
-    dispatcher = Dispatcher(backend, Authenticator(token), Documents(backend.registry), pipeline, deleter)
-    context = await anyio.to_thread.run_sync(certificate.server_context)
+    async with calling(storage, clock) as caller:
+        admission = Admission(storage, backend.registry, caller)
+        pipeline, deleter = Pipeline(backend, admission), Deleter(backend)
+        for namespace in SYSTEM_NAMESPACES:
+            await pipeline.create_internal(NAMESPACES, {"metadata": {"name": namespace}})
+        admitted = AdmittedDeleter(deleter, admission)
+        dispatcher = Dispatcher(backend, Authenticator(token), Documents(backend.registry), pipeline, admitted)
+        background: list[Callable[[], Coroutine[None, None, None]]] = [
+            CustomResources(backend, pipeline, deleter, WEBHOOKS).run,
+            FirstObjects(backend, pipeline).run,
+            partial(expire_events, backend),
+        ]
+        context = await anyio.to_thread.run_sync(certificate.server_context)
+        async with _listening(dispatcher, options.port, context, background) as port:
+            yield RunningServer(f"https://{HOST}:{port}", token, certificate.ca_pem)
+
+
+@asynccontextmanager
+async def _listening(
+    dispatcher: Dispatcher,
+    port: int,
+    context: SSLContext,
+    background: Sequence[Callable[[], Coroutine[None, None, None]]],
+) -> AsyncIterator[int]:
+    """Answer requests and run what goes on in the background; gives the port."""
     runner = _runner(dispatcher)
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(custom_resources.run)
-        tasks.start_soon(expire_events, backend)
+        for run in background:
+            tasks.start_soon(run)
         await runner.setup()
         try:
-            await _listen(web.TCPSite(runner, HOST, options.port, ssl_context=context), options.port)
-            port = runner.addresses[0][1]
-            yield RunningServer(f"https://{HOST}:{port}", token, certificate.ca_pem)
+            await _listen(web.TCPSite(runner, HOST, port, ssl_context=context), port)
+            yield runner.addresses[0][1]
         except Exception as error:
             failure = error
         finally:

@@ -182,6 +182,11 @@ def internal_error(message: str) -> StatusError:
     return StatusError(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})
 
 
+def timeout(message: str) -> StatusError:
+    """504: the request took too long."""
+    return StatusError(504, "Timeout", f"Timeout: {message}", {})
+
+
 def resource_version_too_large(requested: int, current: int) -> StatusError:
     """504: a resource version that the server has not reached."""
     message = f"Too large resource version: {requested}, current: {current}"

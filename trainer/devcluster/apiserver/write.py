@@ -6,18 +6,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer.devcluster.apiserver.decoding import WrongTypeError, normalize
 from trainer.devcluster.apiserver.listtypes import object_meta
-from trainer.devcluster.apiserver.params import FieldValidation
+from trainer.devcluster.apiserver.params import META_GROUP, FieldValidation
+from trainer.devcluster.apiserver.storage import Partition
+from trainer.devcluster.apiserver.warning import Warnings
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.resource import NAMESPACES
 
 if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.auth import User
     from trainer.devcluster.apiserver.params import WriteParameters
     from trainer.devcluster.apiserver.routing import Target
     from trainer.kube.objects import Object
 
+LARGE_BYTES = 64 * 1024
+"""Bodies from this size on are decoded, merged and validated beside the event loop."""
 _ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
+_NAMESPACES = Partition.of(NAMESPACES)
 
 
 @dataclass(slots=True)
@@ -26,10 +34,60 @@ class Write:
 
     target: Target
     parameters: WriteParameters
-    warnings: list[str] = field(default_factory=list)
+    user: User
+    """Who writes."""
+    warnings: Warnings = field(default_factory=Warnings)
     """Texts for Warning headers, collected on the way."""
     duplicates: list[str] = field(default_factory=list)
     """Paths of members that occurred twice in the body."""
+    size: int = 0
+    """Bytes of the body."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether working on it would hold up other requests."""
+        return self.size >= LARGE_BYTES or self.target.definition.heavy
+
+    def endpoint(self, operation: Operation) -> Endpoint:
+        """What is written to, as the rules of webhooks see it."""
+        return Endpoint(operation, self.target.definition.resource, self.target.subresource)
+
+    def attributes(self, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
+        """What webhooks are told about the request.
+
+        Args:
+            operation: what it does.
+            obj: the new object.
+            old: the stored one.
+        """
+        target = self.target
+        name = target.name or (name_of(obj) if obj is not None else "")
+        namespace = name if Partition.of(target.definition.resource) == _NAMESPACES else target.namespace or ""
+        return Attributes(
+            endpoint=self.endpoint(operation),
+            namespace=namespace,
+            name=name,
+            object=obj,
+            old=old,
+            user=self.user,
+            options=self._options(operation),
+            dry_run=self.parameters.dry_run,
+        )
+
+    def accept_mutated(self, obj: Object) -> None:
+        """Take in, in place, what a webhook has made of an object; fields that the kind does not have are dropped.
+
+        Raises:
+            StatusError: 400 or 500, it is no longer an object of its kind.
+        """
+        self._check_kind(obj)
+        if not isinstance(obj.get("metadata"), dict):
+            raise status.internal_error("a webhook has left the object without metadata")
+        try:
+            self._prune(obj)
+        except status.StatusError as error:
+            raise status.internal_error(error.message) from error
+        self._check_place(obj)
 
     def accept(self, obj: object) -> Object:
         """Check that a decoded body is of the target's kind and place; drop fields that the kind does not have.
@@ -121,7 +179,17 @@ class Write:
             return
         if self.parameters.field_validation is FieldValidation.STRICT:
             raise self._unhandled(f"strict decoding error: {', '.join(complaints)}")
-        self.warnings += complaints
+        self.warnings.add(*complaints)
+
+    def _options(self, operation: Operation) -> Object:
+        options: Object = {"kind": f"{operation.capitalize()}Options", "apiVersion": f"{META_GROUP}/v1"}
+        if self.parameters.dry_run:
+            options["dryRun"] = ["All"]
+        if self.parameters.explicit_manager:
+            options["fieldManager"] = self.parameters.field_manager
+        if self.parameters.field_validation is not FieldValidation.WARN:
+            options["fieldValidation"] = self.parameters.field_validation
+        return options
 
     def _unhandled(self, problem: str) -> status.StatusError:
         return status.bad_request(

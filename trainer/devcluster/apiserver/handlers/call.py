@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,20 +14,21 @@ from aiohttp.web_protocol import RequestPayloadError
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
 from trainer.devcluster.apiserver.negotiation import JSON, PROTOBUF
+from trainer.devcluster.apiserver.params import write_parameters
+from trainer.devcluster.apiserver.warning import Warnings
+from trainer.devcluster.apiserver.write import LARGE_BYTES, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from trainer.devcluster.apiserver.auth import User
     from trainer.devcluster.apiserver.backend import Backend
-    from trainer.devcluster.apiserver.deletion import Deleter
+    from trainer.devcluster.apiserver.deletion_requests import AdmittedDeleter
     from trainer.devcluster.apiserver.pipeline import Pipeline
     from trainer.devcluster.apiserver.routing import Target
     from trainer.kube.objects import Object
 
 T = TypeVar("T")
-
-_THREAD_BYTES = 64 * 1024
-"""Bodies from this size on are decoded beside the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,23 @@ class Call:
 
     backend: Backend
     pipeline: Pipeline
-    deleter: Deleter
+    deleter: AdmittedDeleter
     request: web.Request
     target: Target
+    user: User
+    """Who sends it."""
+    warnings: Warnings = field(default_factory=Warnings)
+    """What the answer, whatever it is, says beside its body."""
+
+    def write(self) -> Write:
+        """The write that the request asks for.
+
+        Raises:
+            StatusError: 400 or 422, a parameter is not one of those allowed.
+        """
+        parameters = write_parameters(self.query, self.user_agent)
+        size = self.request.content_length or 0
+        return Write(self.target, parameters, self.user, self.warnings, size=size)
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -82,7 +97,7 @@ class Call:
             StatusError: 400 or 413, it cannot be read; whatever `decode` raises.
         """
         content = await self.content()
-        if len(content) < _THREAD_BYTES and not beside_loop:
+        if len(content) < LARGE_BYTES and not beside_loop:
             return decode(content)
         return await anyio.to_thread.run_sync(decode, content)
 
@@ -91,6 +106,11 @@ def answer(body: Any, code: int = 200, *, warnings: Iterable[str] = (), content_
     """A JSON answer with Warning headers."""
     response = web.Response(status=code, body=msgspec.json.encode(body))
     response.headers["Content-Type"] = content_type
+    return with_warnings(response, warnings)
+
+
+def with_warnings(response: web.Response, warnings: Iterable[str]) -> web.Response:
+    """An answer with Warning headers."""
     for warning in warnings:
         response.headers.add("Warning", f'299 - "{_escaped(warning)}"')
     return response

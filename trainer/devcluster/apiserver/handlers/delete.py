@@ -9,6 +9,7 @@ import anyio.lowlevel
 
 from trainer.devcluster.apiserver import reading
 from trainer.devcluster.apiserver.decoding import read_as
+from trainer.devcluster.apiserver.deletion_requests import DeletionRequest
 from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.handlers.read import page_answer, presenter
 from trainer.devcluster.apiserver.params import delete_parameters, list_parameters
@@ -29,9 +30,11 @@ async def delete(call: Call) -> web.StreamResponse:
     """DELETE of one object."""
     parameters = await _parameters(call)
     shown = presenter(call)
-    deletion = call.deleter.delete(call.target, parameters)
+    request = DeletionRequest(parameters, call.user, call.warnings, call.target.name)
+    deletion = await call.deleter.delete(call.target, request)
+    call.warnings.add(*deletion.warnings)
     gone = deletion.answer.get("kind") == "Status" and deletion.answer.get("apiVersion") == "v1"
-    return answer(deletion.answer if gone else shown.single(deletion.answer), warnings=deletion.warnings)
+    return answer(deletion.answer if gone else shown.single(deletion.answer), warnings=call.warnings.texts)
 
 
 async def delete_collection(call: Call) -> web.StreamResponse:
@@ -39,15 +42,16 @@ async def delete_collection(call: Call) -> web.StreamResponse:
     parameters = await _parameters(call)
     shown = presenter(call)
     page = await reading.list_page(call.backend, call.target, list_parameters(call.query))
+    request = DeletionRequest(parameters, call.user, call.warnings)
     for count, obj in enumerate(page.items, 1):
         if count % _SLICE_OBJECTS == 0:
             await anyio.lowlevel.checkpoint()
         try:
-            call.deleter.delete(replace(call.target, verb="delete", name=name_of(obj)), parameters)
+            await call.deleter.delete(replace(call.target, verb="delete", name=name_of(obj)), request)
         except StatusError as error:
             if error.code != 404:
                 raise
-    return await page_answer(shown, page)
+    return await page_answer(shown, page, warnings=call.warnings.texts)
 
 
 async def _parameters(call: Call) -> DeleteParameters:

@@ -46,6 +46,7 @@ class Documents:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._openapi = openapi.Writer()
         self._made: dict[str, bytes] = {}
         self._version = -1
 
@@ -71,8 +72,31 @@ class Documents:
         if parts in (["api"], ["apis"]) and wants_aggregated_discovery(request.headers.get("Accept", "")):
             aggregated = partial(discovery.aggregated, definitions, core=parts == ["api"])
             return await self._cached(request, f"{path} aggregated", aggregated, AGGREGATED)
-        make = _document(parts, definitions, request.host)
+        make = self._document(parts, definitions, request.host)
         return None if make is None else await self._cached(request, f"{path} {request.host}", make)
+
+    def _document(self, parts: list[str], definitions: list[ResourceDefinition], host: str) -> Callable[[], Any] | None:
+        """What makes the document of a path; it returns None for a group or version that is not served."""
+        match parts:
+            case [""]:
+                return partial(_paths, definitions)
+            case ["api"]:
+                return partial(discovery.core_versions, host)
+            case ["apis"]:
+                return partial(discovery.group_list, definitions)
+            case ["apis", group]:
+                return partial(discovery.group, definitions, group)
+            case ["api", version]:
+                return partial(discovery.resource_list, definitions, "", version)
+            case ["apis", group, version]:
+                return partial(discovery.resource_list, definitions, group, version)
+            case ["openapi", "v3"]:
+                return partial(self._openapi.index, definitions)
+            case ["openapi", "v3", "api", version]:
+                return partial(self._openapi.document, definitions, "", version)
+            case ["openapi", "v3", "apis", group, version]:
+                return partial(self._openapi.document, definitions, group, version)
+        return None
 
     async def _cached(
         self, request: web.Request, name: str, make: Callable[[], Any], content_type: str = JSON
@@ -93,30 +117,6 @@ class Documents:
         if request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers={"ETag": tag})
         return web.Response(body=content, headers={"Content-Type": content_type, "ETag": tag})
-
-
-def _document(parts: list[str], definitions: list[ResourceDefinition], host: str) -> Callable[[], Any] | None:
-    """What makes the document of a path; it returns None for a group or version that is not served."""
-    match parts:
-        case [""]:
-            return partial(_paths, definitions)
-        case ["api"]:
-            return partial(discovery.core_versions, host)
-        case ["apis"]:
-            return partial(discovery.group_list, definitions)
-        case ["apis", group]:
-            return partial(discovery.group, definitions, group)
-        case ["api", version]:
-            return partial(discovery.resource_list, definitions, "", version)
-        case ["apis", group, version]:
-            return partial(discovery.resource_list, definitions, group, version)
-        case ["openapi", "v3"]:
-            return partial(openapi.index, definitions)
-        case ["openapi", "v3", "api", version]:
-            return partial(openapi.document, definitions, "", version)
-        case ["openapi", "v3", "apis", group, version]:
-            return partial(openapi.document, definitions, group, version)
-    return None
 
 
 def _paths(definitions: list[ResourceDefinition]) -> Any:

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from trainer.devcluster.apiserver import reading, status
+from trainer.devcluster.apiserver.admission.attributes import Operation
 from trainer.devcluster.apiserver.decoding import read_as
 from trainer.devcluster.apiserver.handlers.call import answer
-from trainer.devcluster.apiserver.params import write_parameters
 from trainer.devcluster.apiserver.podlogs import ContainerLog, log_parameters
-from trainer.devcluster.apiserver.write import Write
+from trainer.devcluster.apiserver.storage import writable_copy
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import find_condition, is_being_deleted
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.handlers.call import Call
+    from trainer.devcluster.apiserver.routing import Target
     from trainer.kube.objects import Object
 
 
@@ -36,15 +37,22 @@ async def log(call: Call) -> web.StreamResponse:
 
 async def bind(call: Call) -> web.StreamResponse:
     """POST of a binding: assigns the pod to a node."""
-    write = Write(call.target, write_parameters(call.query, call.user_agent))
+    write = call.write()
     body, _ = await call.decoded()
-    node = (read_as("v1", "Binding", body).get("target") or {}).get("name")
+    binding = await call.pipeline.review(write, Operation.CREATE, _named(read_as("v1", "Binding", body), call.target))
+    node = (binding.get("target") or {}).get("name")
     if not node:
         cause = FieldError("target.name", "Required value", "FieldValueRequired")
         raise status.invalid("Binding", "", call.target.name, [cause])
     now = call.backend.now()
-    call.pipeline.update(write, lambda pod: _bound(pod, node, now))
-    return answer({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)
+    await call.pipeline.update(write, lambda pod: _bound(writable_copy(pod), node, now), operation=None)
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return answer(body, 201, warnings=write.warnings.texts)
+
+
+def _named(binding: Object, target: Target) -> Object:
+    metadata = {**(binding.get("metadata") or {}), "name": target.name, "namespace": target.namespace}
+    return {"kind": "Binding", "apiVersion": "v1", **binding, "metadata": metadata}
 
 
 def _bound(pod: Object, node: str, now: str) -> Object:

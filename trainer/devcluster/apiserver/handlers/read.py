@@ -10,14 +10,14 @@ import msgspec
 from aiohttp import web
 
 from trainer.devcluster.apiserver import reading
-from trainer.devcluster.apiserver.handlers.call import answer
+from trainer.devcluster.apiserver.handlers.call import answer, with_warnings
 from trainer.devcluster.apiserver.handlers.watch import watch
 from trainer.devcluster.apiserver.negotiation import JSON, answer_format
 from trainer.devcluster.apiserver.params import list_parameters
 from trainer.devcluster.apiserver.presentation import Presenter, include_object
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from trainer.devcluster.apiserver.handlers.call import Call
     from trainer.devcluster.apiserver.paging import Page
@@ -53,12 +53,12 @@ async def list_or_watch(call: Call) -> web.StreamResponse:
     return await page_answer(shown, page)
 
 
-async def page_answer(shown: Presenter, page: Page) -> web.StreamResponse:
+async def page_answer(shown: Presenter, page: Page, *, warnings: Sequence[str] = ()) -> web.StreamResponse:
     """The answer with one page of a list; a long one is made and sent without holding up other requests."""
     if len(page.items) < _THREAD_ITEMS:
-        return answer(shown.page(page))
+        return answer(shown.page(page), warnings=warnings)
     content = await anyio.to_thread.run_sync(lambda: msgspec.json.encode(shown.page(page)))
-    return web.Response(body=_slices(content), content_type=JSON)
+    return with_warnings(web.Response(body=_slices(content), content_type=JSON), warnings)
 
 
 async def _slices(content: bytes) -> AsyncIterator[bytes]:

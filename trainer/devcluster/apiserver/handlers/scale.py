@@ -8,9 +8,8 @@ from trainer.devcluster.apiserver import reading, status
 from trainer.devcluster.apiserver.body import decode_json
 from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.handlers.write import JSON_PATCH, MERGE_PATCH, patch_type, patching
-from trainer.devcluster.apiserver.params import write_parameters
 from trainer.devcluster.apiserver.scale import scale_of, scaled
-from trainer.devcluster.apiserver.write import Write
+from trainer.devcluster.apiserver.storage import writable_copy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +29,7 @@ async def get(call: Call) -> web.StreamResponse:
 async def update(call: Call) -> web.StreamResponse:
     """PUT of a Scale."""
     body, _ = await call.decoded()
-    return _write(call, lambda _: body)
+    return await _write(call, lambda _: writable_copy(body))
 
 
 async def patch(call: Call) -> web.StreamResponse:
@@ -39,14 +38,16 @@ async def patch(call: Call) -> web.StreamResponse:
     if content_type not in {JSON_PATCH, MERGE_PATCH}:
         raise status.unsupported_media_type([JSON_PATCH, MERGE_PATCH])
     body = await call.read(decode_json)
-    return _write(call, patching(content_type, body.value, None))
+    return await _write(call, patching(content_type, body.value, None))
 
 
-def _write(call: Call, change: Callable[[Object], Object]) -> web.Response:
+async def _write(call: Call, change: Callable[[Object], Object]) -> web.Response:
     paths = _paths(call)
-    write = Write(call.target, write_parameters(call.query, call.user_agent))
-    stored = call.pipeline.update(write, lambda obj: scaled(obj, change(scale_of(obj, paths)), paths))
-    return answer(scale_of(stored, paths))
+    write = call.write()
+    stored = await call.pipeline.update(
+        write, lambda obj: scaled(writable_copy(obj), change(scale_of(obj, paths)), paths)
+    )
+    return answer(scale_of(stored, paths), warnings=write.warnings.texts)
 
 
 def _paths(call: Call) -> ScalePaths:

@@ -10,9 +10,9 @@ from trainer.devcluster.apiserver.body import decode_json, decode_yaml
 from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.handlers.read import presenter
 from trainer.devcluster.apiserver.listtypes import UNTYPED
-from trainer.devcluster.apiserver.params import META_GROUP, write_parameters
+from trainer.devcluster.apiserver.params import META_GROUP
 from trainer.devcluster.apiserver.patch import PatchError, PatchErrorKind
-from trainer.devcluster.apiserver.write import Write
+from trainer.devcluster.apiserver.storage import writable_copy
 from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from trainer.devcluster.apiserver.definitions import ResourceDefinition
     from trainer.devcluster.apiserver.handlers.call import Call
+    from trainer.devcluster.apiserver.write import Write
     from trainer.kube.objects import Object
 
 JSON_PATCH = "application/json-patch+json"
@@ -32,38 +33,38 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 async def create(call: Call) -> web.StreamResponse:
     """POST of a new object."""
-    write = Write(call.target, write_parameters(call.query, call.user_agent))
+    write = call.write()
     body, write.duplicates = await call.decoded()
     shown = presenter(call)
-    stored = call.pipeline.create(write, write.accept(body))
-    return answer(shown.single(stored), 201, warnings=write.warnings)
+    stored = await call.pipeline.create(write, write.accept(body))
+    return answer(shown.single(stored), 201, warnings=write.warnings.texts)
 
 
 async def update(call: Call) -> web.StreamResponse:
     """PUT of a whole object, or of its status."""
-    write = Write(call.target, write_parameters(call.query, call.user_agent))
+    write = call.write()
     body, write.duplicates = await call.decoded()
     shown = presenter(call)
-    stored = call.pipeline.update(write, lambda _: body)
-    return answer(shown.single(stored), warnings=write.warnings)
+    stored = await call.pipeline.update(write, lambda _: writable_copy(body))
+    return answer(shown.single(stored), warnings=write.warnings.texts)
 
 
 async def patch(call: Call) -> web.StreamResponse:
     """PATCH of an object or its status, in any of the four formats."""
-    write = Write(call.target, write_parameters(call.query, call.user_agent))
+    write = call.write()
     content_type = patch_type(call)
     shown = presenter(call)
     if content_type == APPLY_PATCH:
         _check_apply_options(write)
         applied = _applied(write, await call.read(decode_yaml))
-        stored, created = call.pipeline.apply(write, applied)
-        return answer(shown.single(stored), 201 if created else 200, warnings=write.warnings)
+        stored, created = await call.pipeline.apply(write, applied)
+        return answer(shown.single(stored), 201 if created else 200, warnings=write.warnings.texts)
     if write.parameters.force is not None:
         raise _invalid_options("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")
     body = await call.read(decode_json)
     write.duplicates = body.duplicates
-    stored = call.pipeline.update(write, patching(content_type, body.value, call.target.definition))
-    return answer(shown.single(stored), warnings=write.warnings)
+    stored = await call.pipeline.update(write, patching(content_type, body.value, call.target.definition))
+    return answer(shown.single(stored), warnings=write.warnings.texts)
 
 
 def patch_type(call: Call) -> str:

@@ -16,6 +16,8 @@ from trainer.devcluster.apiserver.kinds.storage_claim import PERSISTENT_VOLUME_C
 from trainer.devcluster.apiserver.kinds.store_only import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    ENDPOINT_SLICE,
+    ENDPOINTS,
     LEASE,
     LIMIT_RANGE,
     NODE,
@@ -24,6 +26,10 @@ from trainer.devcluster.apiserver.kinds.store_only import (
     ROLE_BINDING,
     RUNTIME_CLASS,
     SERVICE_ACCOUNT,
+)
+from trainer.devcluster.apiserver.kinds.webhook_configuration import (
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_WEBHOOK_CONFIGURATION,
 )
 from trainer.kube.resource import JOBSETS
 
@@ -38,6 +44,7 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     NODE,
     POD,
     SERVICE,
+    ENDPOINTS,
     CONFIG_MAP,
     SECRET,
     SERVICE_ACCOUNT,
@@ -46,7 +53,10 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     LIMIT_RANGE,
     JOB,
     LEASE,
+    ENDPOINT_SLICE,
     CUSTOM_RESOURCE_DEFINITION,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_WEBHOOK_CONFIGURATION,
     PRIORITY_CLASS,
     RUNTIME_CLASS,
     ROLE,

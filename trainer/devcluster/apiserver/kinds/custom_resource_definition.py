@@ -101,4 +101,5 @@ CUSTOM_RESOURCE_DEFINITION = ResourceDefinition(
     short_names=("crd", "crds"),
     categories=("api-extensions",),
     status_subresource=True,
+    heavy=True,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from trainer.devcluster.apiserver.admission.endpoints import ENDPOINT_SLICES
+from trainer.devcluster.apiserver.admission.endpoints import ENDPOINTS as ENDPOINTS_RESOURCE
 from trainer.devcluster.apiserver.definitions import NameRule, ResourceDefinition
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.kube.resource import LEASES, NODES, SERVICE_ACCOUNTS, Resource
@@ -15,6 +17,8 @@ NODE = ResourceDefinition(
 SERVICE_ACCOUNT = ResourceDefinition(
     SERVICE_ACCOUNTS, _STORE, singular="serviceaccount", short_names=("sa",), generation=False
 )
+ENDPOINTS = ResourceDefinition(ENDPOINTS_RESOURCE, _STORE, singular="endpoints", short_names=("ep",), generation=False)
+ENDPOINT_SLICE = ResourceDefinition(ENDPOINT_SLICES, _STORE, singular="endpointslice")
 LEASE = ResourceDefinition(LEASES, _STORE, singular="lease", generation=False)
 LIMIT_RANGE = ResourceDefinition(
     Resource("", "v1", "limitranges", "LimitRange"),

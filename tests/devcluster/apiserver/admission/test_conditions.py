@@ -1,0 +1,72 @@
+"""Match conditions: what they see, and what happens when they cannot be evaluated."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainer.devcluster.apiserver.admission.conditions import Condition, ConditionError, all_hold
+
+REQUEST = {
+    "operation": "UPDATE",
+    "name": "a",
+    "userInfo": {"username": "jane", "groups": ["devs"]},
+    "object": {"metadata": {"labels": {"team": "x"}}, "spec": {"replicas": 3}},
+    "oldObject": None,
+}
+
+
+def conditions(*expressions: str) -> tuple[Condition, ...]:
+    return tuple(Condition.compile(str(index), expression) for index, expression in enumerate(expressions))
+
+
+@pytest.mark.parametrize(
+    ("expressions", "expected"),
+    [
+        pytest.param([], True, id="none"),
+        pytest.param(["object.spec.replicas > 2"], True, id="object"),
+        pytest.param(["oldObject == null"], True, id="no old object"),
+        pytest.param(["request.userInfo.username != 'jane'"], False, id="user"),
+        pytest.param(["'devs' in request.userInfo.groups", "request.operation == 'UPDATE'"], True, id="several"),
+        pytest.param(["has(object.metadata.labels) && 'team' in object.metadata.labels"], True, id="has"),
+        pytest.param(["object.metadata.labels.all(k, k.startsWith('t'))"], True, id="macro"),
+        pytest.param(["object.spec.missing == 1", "false"], False, id="one that is false decides"),
+    ],
+)
+def test_conditions(expressions: list[str], expected: bool) -> None:
+    """All of them have to be true."""
+    assert all_hold(conditions(*expressions), REQUEST) is expected
+
+
+@pytest.mark.parametrize(
+    ("expressions", "message"),
+    [
+        pytest.param(
+            ["object.spec.missing == 1"],
+            "expression 'object.spec.missing == 1' resulted in error: no such key: missing",
+            id="missing",
+        ),
+        pytest.param(
+            ["object.spec.a == 1", "object.spec.b == 1"],
+            "[expression 'object.spec.a == 1' resulted in error: no such key: a, "
+            "expression 'object.spec.b == 1' resulted in error: no such key: b]",
+            id="several",
+        ),
+        pytest.param(
+            ["object.spec.replicas"],
+            "expression 'object.spec.replicas' resulted in error: it must evaluate to bool",
+            id="no bool",
+        ),
+    ],
+)
+def test_conditions_that_cannot_be_evaluated(expressions: list[str], message: str) -> None:
+    """The error names every expression that failed."""
+    with pytest.raises(ConditionError) as caught:
+        all_hold(conditions(*expressions), REQUEST)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("expression", ["1 +", "self.x == 1", "authorizer.path('/x').check('get').allowed()", "f(1)"])
+def test_conditions_that_do_not_compile(expression: str) -> None:
+    """What will never be evaluated is found before it is stored."""
+    with pytest.raises(ValueError, match=r"Syntax|undeclared|ERROR"):
+        Condition.compile("x", expression)

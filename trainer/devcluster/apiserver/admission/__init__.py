@@ -1,0 +1,4 @@
+"""Admission: webhooks that may change or refuse what clients write.
+
+Source: Kubernetes documentation, "Dynamic Admission Control".
+"""

@@ -1,0 +1,202 @@
+"""Admission of one request: which webhooks are called, in what order, and what becomes of their answers."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+import structlog
+
+from trainer.devcluster.apiserver import patch, status
+from trainer.devcluster.apiserver.admission import review
+from trainer.devcluster.apiserver.admission.caller import CallError
+from trainer.devcluster.apiserver.admission.conditions import ConditionError, all_hold
+from trainer.devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
+from trainer.devcluster.apiserver.admission.matching import selects
+from trainer.devcluster.apiserver.admission.reinvocation import Reinvocation
+from trainer.devcluster.apiserver.status import StatusError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.devcluster.apiserver.admission.attributes import Attributes, Endpoint
+    from trainer.devcluster.apiserver.admission.caller import Caller
+    from trainer.devcluster.apiserver.admission.review import Verdict
+    from trainer.devcluster.apiserver.admission.webhook import Webhook
+    from trainer.devcluster.apiserver.registry import Registry
+    from trainer.devcluster.apiserver.storage import Storage
+    from trainer.devcluster.apiserver.warning import Warnings
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+log = structlog.get_logger(__name__)
+
+
+class Admission:
+    """Asks the webhooks of the cluster about requests. No lock is held meanwhile: what was read may change."""
+
+    def __init__(self, storage: Storage, registry: Registry, caller: Caller) -> None:
+        self._storage = storage
+        self._caller = caller
+        self._mutating = Configurations(storage, registry, MUTATING)
+        self._validating = Configurations(storage, registry, VALIDATING)
+
+    def mutates(self, endpoint: Endpoint) -> bool:
+        """Whether any mutating webhook asks to see such requests."""
+        return bool(self._mutating.concerned(endpoint))
+
+    def validates(self, endpoint: Endpoint) -> bool:
+        """Whether any validating webhook asks to see such requests."""
+        return bool(self._validating.concerned(endpoint))
+
+    def concerns(self, endpoint: Endpoint) -> bool:
+        """Whether any webhook asks to see such requests."""
+        return self.mutates(endpoint) or self.validates(endpoint)
+
+    async def mutate(
+        self, attributes: Attributes, warnings: Warnings, accept: Callable[[Object], Object]
+    ) -> Object | None:
+        """The object of a request as the mutating webhooks leave it.
+
+        Args:
+            attributes: the request.
+            warnings: take in those of the webhooks.
+            accept: prunes and defaults what a webhook has made of the object, in place.
+
+        Raises:
+            StatusError: a webhook denies the request, cannot be called, or spoils the object.
+        """
+        invocations = self._mutating.concerned(attributes.endpoint)
+        reinvocation = Reinvocation()
+        for again in (False, True):
+            for invocation in invocations:
+                if again and not reinvocation.repeats(invocation.webhook):
+                    continue
+                before = attributes.object
+                called, attributes = await self._mutate_once(invocation, attributes, warnings, accept)
+                if called:
+                    reinvocation.note(invocation.webhook, changed=attributes.object != before)
+            if not reinvocation.needed:
+                break
+        return attributes.object
+
+    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
+        """Let all validating webhooks look at a request, at the same time.
+
+        Raises:
+            StatusError: one of them denies it or cannot be called; of several the first in their order counts.
+        """
+        invocations = self._validating.concerned(attributes.endpoint)
+        failures: dict[int, StatusError] = {}
+        verdicts: dict[int, Verdict] = {}
+
+        async def ask(position: int, invocation: Invocation) -> None:
+            try:
+                verdict = await self._ask(invocation, attributes, mutating=False)
+            except StatusError as error:
+                failures[position] = error
+            else:
+                if verdict is not None:
+                    verdicts[position] = verdict
+
+        async with anyio.create_task_group() as tasks:
+            for position, invocation in enumerate(invocations):
+                tasks.start_soon(ask, position, invocation)
+        for position, verdict in sorted(verdicts.items(), key=lambda entry: entry[0]):
+            warnings.add(*verdict.warnings)
+            if not verdict.allowed:
+                failures[position] = review.denial(invocations[position].webhook.name, verdict.result)
+        if failures:
+            first = failures[min(failures)]
+            failures.clear()
+            try:
+                raise first
+            finally:
+                # The error refers to this frame; without the way back all that the request holds is freed at once.
+                del first
+
+    async def _mutate_once(
+        self, invocation: Invocation, attributes: Attributes, warnings: Warnings, accept: Callable[[Object], Object]
+    ) -> tuple[bool, Attributes]:
+        """Whether the webhook was called, and the request after it."""
+        webhook = invocation.webhook
+        verdict = await self._ask(invocation, attributes, mutating=True)
+        if verdict is None:
+            return False, attributes
+        warnings.add(*verdict.warnings)
+        if not verdict.allowed:
+            raise review.denial(webhook.name, verdict.result)
+        try:
+            operations = _operations(webhook, verdict.patch)
+        except CallError as error:
+            self._give_way(webhook, error)
+            return True, attributes
+        if not operations:
+            return True, attributes
+        if attributes.object is None:
+            message = f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for '
+            raise status.internal_error(message + "this operation")
+        try:
+            patched = patch.json_patch(_in_version(attributes.object, invocation.endpoint.resource), operations)
+        except patch.PatchError as error:
+            raise status.internal_error(error.message) from error
+        return True, replace(attributes, object=accept(_in_version(patched, attributes.endpoint.resource)))
+
+    async def _ask(self, invocation: Invocation, attributes: Attributes, *, mutating: bool) -> Verdict | None:
+        """What a webhook says; None when it is not called, or cannot be and does not matter."""
+        webhook, endpoint = invocation.webhook, invocation.endpoint
+        if not selects(webhook, attributes, self._storage):
+            return None
+        request = review.request_of(_as_wanted(attributes, endpoint), endpoint, str(uuid.uuid4()))
+        try:
+            if webhook.conditions and not all_hold(webhook.conditions, request):
+                return None
+        except ConditionError as error:
+            if webhook.fails_open:
+                return None
+            raise status.forbidden(attributes.endpoint.resource, attributes.name, str(error)) from error
+        if attributes.dry_run and not webhook.supports_dry_run:
+            raise status.bad_request(f'admission webhook "{webhook.name}" does not support dry run')
+        try:
+            return await self._caller.call(webhook, request, mutating=mutating)
+        except CallError as error:
+            self._give_way(webhook, error)
+            return None
+
+    @staticmethod
+    def _give_way(webhook: Webhook, error: CallError) -> None:
+        """Go on without a webhook that is not to be relied on, or fail the request."""
+        log.warning("failed to call webhook", error=str(error), fails_open=webhook.fails_open)
+        if not webhook.fails_open:
+            raise status.internal_error(str(error)) from error
+
+
+def _operations(webhook: Webhook, content: bytes) -> list[object]:
+    if not content:
+        return []
+    try:
+        return msgspec.json.decode(content, type=list[object])
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise CallError(webhook, f"received undecodable patch in webhook response: {error}") from error
+
+
+def _as_wanted(attributes: Attributes, endpoint: Endpoint) -> Attributes:
+    """The request with its objects in the version that a webhook has asked for."""
+    if endpoint == attributes.endpoint:
+        return attributes
+    new, old = attributes.object, attributes.old
+    return replace(
+        attributes,
+        object=None if new is None else _in_version(new, endpoint.resource),
+        old=None if old is None else _in_version(old, endpoint.resource),
+    )
+
+
+def _in_version(obj: Object, resource: Resource) -> Object:
+    """An object in another version of its kind; all versions have the same fields (conversion strategy None)."""
+    if obj.get("kind") != resource.kind:
+        return obj
+    return {**obj, "apiVersion": resource.api_version}

@@ -1,0 +1,36 @@
+"""Warnings: what a request is told beside its answer, in Warning headers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_CHARACTERS: Final = 4096
+"""All warnings of an answer together; beyond it each is cut."""
+CUT_CHARACTERS: Final = 256
+"""What is left of a warning when all of them are too long."""
+
+
+class Warnings:
+    """The warnings of one request, each once, in the order in which they came up."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+
+    def add(self, *texts: str) -> None:
+        """Note warnings; an empty text and one that is known already count for nothing."""
+        self._texts.update(dict.fromkeys(filter(None, texts)))
+
+    @property
+    def texts(self) -> list[str]:
+        """What goes into the answer, cut as the real server cuts it."""
+        texts = list(self._texts)
+        if sum(map(len, texts)) <= MAX_CHARACTERS:
+            return texts
+        kept: list[str] = []
+        room = MAX_CHARACTERS
+        for text in texts:
+            if room <= 0:
+                break
+            kept.append(text[:CUT_CHARACTERS])
+            room -= len(kept[-1])
+        return kept
