@@ -50,10 +50,7 @@ KEPT = (
 )  # fmt: skip
 PREFIX = "#/$defs/"
 # Volume sources and the like that only these kinds use go without descriptions, to keep the file small.
-UNDESCRIBED = (
-    "EndpointSlice", "MutatingWebhookConfiguration", "PersistentVolume", "PodDisruptionBudget",
-    "ResourceQuota", "StorageClass", "ValidatingWebhookConfiguration",
-)  # fmt: skip
+UNDESCRIBED = ("EndpointSlice", "PersistentVolume", "PodDisruptionBudget", "ResourceQuota", "StorageClass")
 
 
 def schema_directory() -> Path:
