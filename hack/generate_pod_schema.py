@@ -38,6 +38,10 @@ KEPT = (
     "x-kubernetes-preserve-unknown-fields",
 )  # fmt: skip
 
+OBJECT_NAME = {
+    "maxLength": 253, "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$",
+}  # fmt: skip
+IDENTITY = {"minimum": 0, "maximum": 2**31 - 1}
 DNS_LABEL = {"minLength": 1, "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}
 LABEL_VALUE = {"maxLength": 63, "pattern": "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"}
 NOT_EMPTY = {"minLength": 1}
@@ -47,16 +51,27 @@ PORT = {"minimum": 1, "maximum": 65535}
 EXISTENCE = ["In", "NotIn", "Exists", "DoesNotExist"]
 CONSTRAINTS: dict[str, dict[str, Any]] = {
     "AppArmorProfile.type": {"enum": ["Localhost", "RuntimeDefault", "Unconfined"]},
-    "Container.imagePullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+    "ConfigMapKeySelector": {"required": ["key", "name"]},
+    "ConfigMapKeySelector.name": NOT_EMPTY,
+    "ConfigMapProjection": {"required": ["name"]},
+    "ConfigMapProjection.name": NOT_EMPTY,
+    "ConfigMapVolumeSource": {"required": ["name"]},
+    "ConfigMapVolumeSource.name": NOT_EMPTY,
+    # An empty text is the default, here and wherever it stands among the values.
+    "Container.image": {"pattern": r"^(\S(.*\S)?)?$"},
+    "Container.imagePullPolicy": {"enum": ["", "Always", "IfNotPresent", "Never"]},
     "Container.name": DNS_LABEL,
     "Container.restartPolicy": {"enum": ["Always", "Never", "OnFailure"]},
-    "Container.terminationMessagePolicy": {"enum": ["FallbackToLogsOnError", "File"]},
+    "Container.terminationMessagePolicy": {"enum": ["", "FallbackToLogsOnError", "File"]},
     "ContainerPort.containerPort": PORT,
     "ContainerPort.hostPort": {"minimum": 0, "maximum": 65535},
+    "ContainerPort.name": {"maxLength": 15, "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"},
     "ContainerPort.protocol": {"default": "TCP", "enum": ["SCTP", "TCP", "UDP"]},
     "ContainerResizePolicy.restartPolicy": {"enum": ["NotRequired", "RestartContainer"]},
     "EnvVar.name": {"minLength": 1, "pattern": "^[ -<>-~]+$"},
-    "HTTPGetAction.scheme": {"enum": ["HTTP", "HTTPS"]},
+    "EphemeralVolumeSource": {"required": ["volumeClaimTemplate"]},
+    "HTTPGetAction.scheme": {"enum": ["", "HTTP", "HTTPS"]},
+    "HostPathVolumeSource.path": NOT_EMPTY,
     "HostPathVolumeSource.type": {
         "enum": [
             "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
@@ -66,11 +81,14 @@ CONSTRAINTS: dict[str, dict[str, Any]] = {
     "LocalObjectReference.name": {"default": ""},
     "MetricSpec.type": {"enum": ["ContainerResource", "External", "Object", "Pods", "Resource"]},
     "MetricTarget.type": {"enum": ["AverageValue", "Utilization", "Value"]},
+    "NodeSelector.nodeSelectorTerms": {"minItems": 1},
     "NodeSelectorRequirement.operator": {"enum": [*EXISTENCE, "Gt", "Lt"]},
     "PersistentVolumeClaimSpec.accessModes[]": {
         "enum": ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]
     },
     "PersistentVolumeClaimSpec.volumeMode": {"enum": ["Block", "Filesystem"]},
+    "PersistentVolumeClaimVolumeSource.claimName": NOT_EMPTY,
+    "PodAffinityTerm.topologyKey": NOT_EMPTY,
     "PodFailurePolicy.rules": {"maxItems": 20},
     "PodFailurePolicyOnExitCodesRequirement.operator": {"enum": ["In", "NotIn"]},
     "PodFailurePolicyOnExitCodesRequirement.values": {"minItems": 1, "maxItems": 255},
@@ -78,16 +96,23 @@ CONSTRAINTS: dict[str, dict[str, Any]] = {
     "PodFailurePolicyRule.action": {"enum": ["Count", "FailIndex", "FailJob", "Ignore"]},
     "PodFailurePolicyRule.onPodConditions": {"maxItems": 20},
     "PodOS.name": {"enum": ["linux", "windows"]},
+    "PodSecurityContext.fsGroup": IDENTITY,
     "PodSecurityContext.fsGroupChangePolicy": {"enum": ["Always", "OnRootMismatch"]},
+    "PodSecurityContext.runAsGroup": IDENTITY,
+    "PodSecurityContext.runAsUser": IDENTITY,
     "PodSecurityContext.seLinuxChangePolicy": {"enum": ["MountOption", "Recursive"]},
+    "PodSecurityContext.supplementalGroups[]": IDENTITY,
     "PodSecurityContext.supplementalGroupsPolicy": {"enum": ["Merge", "Strict"]},
     "PodSpec.activeDeadlineSeconds": {"minimum": 1},
     "PodSpec.containers": {"minItems": 1},
-    "PodSpec.dnsPolicy": {"enum": ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]},
+    "PodSpec.dnsPolicy": {"enum": ["", "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"]},
     "PodSpec.nodeSelector{}": LABEL_VALUE,
     "PodSpec.preemptionPolicy": {"enum": ["Never", "PreemptLowerPriority"]},
     # Jobs restart their pods themselves, so `Always` is not for them.
+    "PodSpec.priorityClassName": OBJECT_NAME,
     "PodSpec.restartPolicy": {"enum": ["Never", "OnFailure"]},
+    "PodSpec.runtimeClassName": OBJECT_NAME,
+    "PodSpec.serviceAccountName": OBJECT_NAME,
     "PodSpec.terminationGracePeriodSeconds": NOT_NEGATIVE,
     "PodTemplateSpec": {"required": ["spec"]},
     "PreferredSchedulingTerm.weight": PERCENT,
@@ -96,14 +121,26 @@ CONSTRAINTS: dict[str, dict[str, Any]] = {
     "Probe.periodSeconds": NOT_NEGATIVE,
     "Probe.successThreshold": NOT_NEGATIVE,
     "Probe.timeoutSeconds": NOT_NEGATIVE,
+    "ResourceFieldSelector.resource": {
+        "pattern": r"^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$",
+    },
     "SeccompProfile.type": {"enum": ["Localhost", "RuntimeDefault", "Unconfined"]},
+    "SecretKeySelector": {"required": ["key", "name"]},
+    "SecretKeySelector.name": NOT_EMPTY,
+    "SecretProjection": {"required": ["name"]},
+    "SecretProjection.name": NOT_EMPTY,
+    "SecretVolumeSource": {"required": ["secretName"]},
+    "SecretVolumeSource.secretName": NOT_EMPTY,
     "SecurityContext.procMount": {"enum": ["Default", "Unmasked"]},
+    "SecurityContext.runAsGroup": IDENTITY,
+    "SecurityContext.runAsUser": IDENTITY,
     "SuccessPolicy.rules": {"minItems": 1, "maxItems": 20},
     "Toleration.effect": {"enum": ["", "NoExecute", "NoSchedule", "PreferNoSchedule"]},
     "Toleration.operator": {"enum": ["", "Equal", "Exists", "Gt", "Lt"]},
     "TopologySpreadConstraint.maxSkew": {"minimum": 1},
     "TopologySpreadConstraint.nodeAffinityPolicy": {"enum": ["Honor", "Ignore"]},
     "TopologySpreadConstraint.nodeTaintsPolicy": {"enum": ["Honor", "Ignore"]},
+    "TopologySpreadConstraint.topologyKey": NOT_EMPTY,
     "TopologySpreadConstraint.whenUnsatisfiable": {"enum": ["DoNotSchedule", "ScheduleAnyway"]},
     "Volume.name": DNS_LABEL,
     "VolumeMount.mountPath": NOT_EMPTY,

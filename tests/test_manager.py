@@ -14,7 +14,7 @@ import anyio
 import pytest
 import yaml
 
-from tests.framework.samples import runtime_object, train_job_object
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from tests.framework.static_reader import StaticReader
 from trainer.api.crds import crds
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, ClusterTrainingRuntime
@@ -23,7 +23,7 @@ from trainer.bind_address import host_and_port
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.kube.clock import timestamp
-from trainer.kube.errors import ConfigurationError
+from trainer.kube.errors import ConfigurationError, InvalidError
 from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBSETS, LEASES
 from trainer.kube.testing import FakeClient, ManualClock, settle
@@ -233,7 +233,10 @@ def test_shipped_configuration(shipped: ManagerConfiguration) -> None:
     assert host_and_port(shipped.webhook.bind_address)[1] == numbers[service["spec"]["ports"][0]["targetPort"]]
     assert shipped.webhook.enabled
     assert options.graceful_shutdown_timeout is not None
-    assert pod["terminationGracePeriodSeconds"] >= options.graceful_shutdown_timeout + 15
+    # API servers go on sending reviews for a moment after the pod has been told to stop.
+    farewell = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert farewell >= 5
+    assert pod["terminationGracePeriodSeconds"] >= farewell + options.graceful_shutdown_timeout + 15
 
 
 def test_a_manager_on_a_laptop_waits_for_no_lease() -> None:
@@ -287,6 +290,11 @@ async def test_the_role_allows_what_the_manager_does() -> None:
             await settle()
             client.add((client.find(JOBSETS, name, "default") or {}) | {"status": {"terminalState": "Failed"}})
             await settle()
+        client.fail_next(InvalidError(422, "a field is wrong"), verb="apply", resource=JOBSETS)
+        client.add(train_job_object("refused"))
+        await settle()
+        client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "better"})))
+        await settle()
         tasks.cancel_scope.cancel()
     used = {
         (request.resource.group, request.resource.plural + (request.subresource and f"/{request.subresource}"), verb)

@@ -60,7 +60,7 @@ class Labeller:
         """See `ComponentBuilder`: everything that earlier phases have to say is here."""
         data = {pods.name: " ".join(pods.endpoints) for pods in info.pod_sets}
         metadata = {"name": f"{train_job.metadata.name}-hosts", "namespace": train_job.metadata.namespace}
-        yield Component(CONFIG_MAPS, {"metadata": metadata, "data": data})
+        yield Component(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
     def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
         """See `TerminalCondition`."""

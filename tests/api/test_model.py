@@ -263,8 +263,8 @@ def test_defaults() -> None:
             id="too-long",
         ),
         pytest.param(
-            {"trainer": {"env": [{"name": f"V{index}"} for index in range(129)]}},
-            "spec.trainer.env: Too many: 129: must have at most 128 items",
+            {"trainer": {"env": [{"name": f"V{index}"} for index in range(1025)]}},
+            "spec.trainer.env: Too many: 1025: must have at most 1024 items",
             id="too-many",
         ),
         pytest.param(
@@ -316,6 +316,19 @@ def test_policies_that_exclude_each_other(policy: Any, path: str, message: str) 
     with pytest.raises(InvalidObjectError) as caught:
         ClusterTrainingRuntime.from_object(runtime(mlPolicy=policy))
     assert str(caught.value) == f"{path}: Invalid value: {message}"
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_null_is_absent(*, strict: bool) -> None:
+    """A field that is null gets its default, as on an API server; one that must be there is missing."""
+    spec = {"runtimeRef": {"name": "r", "kind": None}, "suspend": None, "managedBy": None, "trainer": None}
+    train_job = TrainJob.from_object({"metadata": {"name": "demo"}, "spec": spec}, strict=strict)
+
+    assert train_job.spec.suspend is False
+    assert train_job.spec.managed_by == "kubeflow.org/trainjob-controller"
+    assert train_job.spec.runtime_ref.kind == "ClusterTrainingRuntime"
+    with pytest.raises(InvalidObjectError, match=r"spec\.runtimeRef\.name: Required value"):
+        TrainJob.from_object({"spec": {"runtimeRef": {"name": None}}}, strict=strict)
 
 
 def test_server_objects_are_read_tolerantly() -> None:

@@ -23,6 +23,21 @@ def container(**fields: Any) -> Object:
     return template(containers=[{"name": "a", "image": "i"} | fields])
 
 
+def node_affinity(**expression: Any) -> Object:
+    """A pod template that asks for nodes with a label."""
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return template(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
+
+
+EXPRESSION = (
+    "t.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
+    ".matchExpressions[0]"
+)
+POD_FIELDS = (
+    '"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", '
+    '"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs", '
+    "\"metadata.labels['KEY']\", \"metadata.annotations['KEY']\""
+)
 VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secretKeyRef"
 
 
@@ -37,7 +52,7 @@ VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secret
             id="name-of-an-init-container",
         ),
         pytest.param(
-            container(env=[{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}]),
+            container(env=[{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]),
             "t.spec.containers[0].env[0].valueFrom: Invalid value: may not be specified when value is not empty",
             id="two-values",
         ),
@@ -87,6 +102,11 @@ VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secret
             id="port-name",
         ),
         pytest.param(
+            container(ports=[{"name": "8080", "containerPort": 8080}]),
+            't.spec.containers[0].ports[0].name: Invalid value: "8080": must contain a letter, and no two - in a row',
+            id="number-as-port-name",
+        ),
+        pytest.param(
             template({"labels": {"my team": "a"}}),
             't.metadata.labels: Invalid value: "my team": '
             "keys must be names of letters, digits, -, _ and ., such as team or example.com/team",
@@ -125,6 +145,69 @@ VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secret
             "must be NoExecute when tolerationSeconds is set",
             id="toleration-seconds",
         ),
+        pytest.param(
+            container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.nam"}}}]),
+            't.spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "metadata.nam": '
+            f"supported values: {POD_FIELDS}",
+            id="field-of-the-pod",
+        ),
+        pytest.param(
+            container(livenessProbe={"periodSeconds": 3}),
+            "t.spec.containers[0].livenessProbe: Invalid value: "
+            "must have exactly one of exec, grpc, httpGet, tcpSocket; it has none",
+            id="probe-of-nothing",
+        ),
+        pytest.param(
+            container(startupProbe={"exec": {"command": ["a"]}, "tcpSocket": {"port": 1}}),
+            "t.spec.containers[0].startupProbe: Invalid value: "
+            "must have exactly one of exec, grpc, httpGet, tcpSocket; it has exec and tcpSocket",
+            id="probe-of-two-things",
+        ),
+        pytest.param(
+            container(lifecycle={"preStop": {}}),
+            "t.spec.containers[0].lifecycle.preStop: Invalid value: "
+            "must have exactly one of exec, httpGet, sleep, tcpSocket; it has none",
+            id="hook-of-nothing",
+        ),
+        pytest.param(
+            container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "a/../../b"}]),
+            't.spec.containers[0].volumeMounts[0].subPath: Invalid value: "a/../../b": '
+            "must be a relative path without ..",
+            id="sub-path",
+        ),
+        pytest.param(
+            container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": "a", "subPathExpr": "$(B)"}]),
+            't.spec.containers[0].volumeMounts[0].subPathExpr: Invalid value: "$(B)": '
+            "subPathExpr and subPath exclude each other",
+            id="two-sub-paths",
+        ),
+        pytest.param(
+            container(resources={"claims": [{"name": "gpu"}]}),
+            't.spec.containers[0].resources.claims[0].name: Invalid value: "gpu": is no name in resourceClaims '
+            "of the pod",
+            id="resource-claim",
+        ),
+        pytest.param(
+            template(dnsPolicy="None"),
+            "t.spec.dnsConfig.nameservers: Required value: dnsPolicy None leaves the pod without name servers "
+            "otherwise",
+            id="no-name-servers",
+        ),
+        pytest.param(
+            node_affinity(key="zone", operator="In"),
+            f"{EXPRESSION}.values: Required value: must not be empty when operator is In",
+            id="zone-in-nothing",
+        ),
+        pytest.param(
+            node_affinity(key="zone", operator="Exists", values=["a"]),
+            f'{EXPRESSION}.values: Invalid value: ["a"]: must be empty when operator is Exists',
+            id="exists-with-values",
+        ),
+        pytest.param(
+            node_affinity(key="cores", operator="Gt", values=["many"]),
+            f'{EXPRESSION}.values: Invalid value: ["many"]: must be a single integer when operator is Gt',
+            id="more-than-many",
+        ),
     ],
 )
 def test_refused(refused: Object, message: str) -> None:
@@ -141,9 +224,43 @@ def test_refused(refused: Object, message: str) -> None:
         pytest.param(container(resources={"limits": {"cpu": 2}, "requests": {"cpu": "2000m"}}), id="equal"),
         pytest.param(container(resources={"limits": {"hugepages-2Mi": "4Mi", "ephemeral-storage": 1}}), id="standard"),
         pytest.param(container(resources={"requests": {"nvidia.com/gpu": 2}}), id="gpu-request"),
-        pytest.param(container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "p"}}}]), id="source"),
+        pytest.param(
+            container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]), id="source"
+        ),
         pytest.param(container(envFrom=[{"configMapRef": {"name": "c"}, "prefix": "P_"}]), id="env-from"),
         pytest.param(template({"labels": {"example.com/a.b_c": ""}}), id="labels"),
+        pytest.param(
+            container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a.b/c']"}}}]),
+            id="a-label-of-the-pod",
+        ),
+        pytest.param(container(imagePullPolicy="", terminationMessagePolicy="", ports=[]), id="empty-is-default"),
+        pytest.param(container(livenessProbe={"httpGet": {"port": "http", "scheme": ""}}), id="probe"),
+        pytest.param(container(ports=[{"name": "", "containerPort": 1}, {"containerPort": 2}]), id="nameless-ports"),
+        pytest.param(
+            template(
+                containers=[{"name": "a", "resources": {"claims": [{"name": "gpu"}]}}],
+                resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}],
+            ),
+            id="resource-claim",
+        ),
+        pytest.param(node_affinity(key="cores", operator="Gt", values=["8"]), id="more-than-8-cores"),
+        pytest.param(
+            template(
+                topologySpreadConstraints=[
+                    {
+                        "maxSkew": 1,
+                        "topologyKey": "zone",
+                        "whenUnsatisfiable": "DoNotSchedule",
+                        "labelSelector": {"matchLabels": {"operator": "In"}},
+                    }
+                ]
+            ),
+            id="a-label-called-operator",
+        ),
+        pytest.param(
+            template(serviceAccountName="", priorityClassName="", dnsPolicy="", runtimeClassName="nvidia"),
+            id="empty-names",
+        ),
     ],
 )
 def test_accepted(accepted: Object) -> None:

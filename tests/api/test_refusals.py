@@ -75,6 +75,13 @@ TRAIN_JOBS = [
     ),
     pytest.param(train_job(runtimeRef={"name": "r" * 254}), "spec.runtimeRef.name", "Too long", id="long-runtime-name"),
     pytest.param(train_job(trainer={"numNodes": -1}), "spec.trainer.numNodes", "-1: must be at least 1", id="nodes"),
+    pytest.param(train_job(trainer={"image": "i "}), "spec.trainer.image", "white space", id="image"),
+    pytest.param(
+        train_job(trainer={"numProcPerNode": "2\n"}), "spec.trainer.numProcPerNode", "must be auto", id="line-break"
+    ),
+    pytest.param(
+        override(serviceAccountName="Me"), "spec.podSpecOverrides[0].serviceAccountName", "lower-case", id="account"
+    ),
     pytest.param(train_job(trainer={"numNodes": "2"}), "spec.trainer.numNodes", '"2": must be an integer', id="text"),
     pytest.param(train_job(trainer={"numNodes": 2**31}), "spec.trainer.numNodes", "must be at most", id="int32"),
     pytest.param(train_job(trainer={"numNode": 2}), "spec.trainer.numNode", "did you mean numNodes?", id="typo"),
@@ -87,7 +94,7 @@ TRAIN_JOBS = [
     pytest.param(train_job(trainer={"image": "i" * 501}), "spec.trainer.image", "Too long", id="long-image"),
     pytest.param(train_job(trainer={"command": "python"}), "spec.trainer.command", "must be a list", id="command"),
     pytest.param(train_job(trainer={"args": [1]}), "spec.trainer.args[0]", "put it in quotes", id="argument"),
-    pytest.param(train_job(trainer={"args": ["a"] * 129}), "spec.trainer.args", "Too many: 129", id="arguments"),
+    pytest.param(train_job(trainer={"args": ["a"] * 4097}), "spec.trainer.args", "Too many: 4097", id="arguments"),
     pytest.param(
         train_job(trainer={"env": [{"name": "A"}, {"name": "A"}]}),
         "spec.trainer.env[1]",
@@ -284,6 +291,61 @@ RUNTIMES = [
     ),
     pytest.param(job_spec(template={}), f"{POD}.spec", "Required value", id="no-pod"),
     pytest.param(pod_spec(containers=[]), f"{POD}.spec.containers", "must not be empty", id="no-containers"),
+    pytest.param(runtime_with(image=" i"), f"{CONTAINER}.image", "white space", id="image-with-a-space"),
+    pytest.param(
+        runtime_with(ports=[{"containerPort": 1, "name": "prometheus-metrics"}]),
+        f"{CONTAINER}.ports[0].name",
+        "Too long",
+        id="long-port-name",
+    ),
+    pytest.param(
+        runtime_with(ports=[{"containerPort": 1, "name": "Metrics"}]),
+        f"{CONTAINER}.ports[0].name",
+        "lower-case letters",
+        id="port-name",
+    ),
+    pytest.param(
+        runtime_with(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"key": "k"}}}]),
+        f"{CONTAINER}.env[0].valueFrom.secretKeyRef.name",
+        "Required value",
+        id="key-of-no-secret",
+    ),
+    pytest.param(
+        runtime_with(env=[{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "cpu"}}}]),
+        f"{CONTAINER}.env[0].valueFrom.resourceFieldRef.resource",
+        "limits.cpu",
+        id="resource-field",
+    ),
+    pytest.param(
+        runtime_with(securityContext={"runAsUser": -1}),
+        f"{CONTAINER}.securityContext.runAsUser",
+        "at least 0",
+        id="user",
+    ),
+    pytest.param(
+        pod_spec(volumes=[{"name": "v", "configMap": {}}]),
+        f"{POD}.spec.volumes[0].configMap.name",
+        "Required value",
+        id="volume-of-no-config-map",
+    ),
+    pytest.param(
+        pod_spec(volumes=[{"name": "v", "secret": {"secretName": ""}}]),
+        f"{POD}.spec.volumes[0].secret.secretName",
+        "must not be empty",
+        id="volume-of-no-secret",
+    ),
+    pytest.param(
+        pod_spec(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": ""}}]),
+        f"{POD}.spec.volumes[0].persistentVolumeClaim.claimName",
+        "must not be empty",
+        id="volume-of-no-claim",
+    ),
+    pytest.param(
+        pod_spec(serviceAccountName="My Account"), f"{POD}.spec.serviceAccountName", "lower-case", id="account"
+    ),
+    pytest.param(
+        pod_spec(nodeSelector={"gpu": "yes\n"}), f"{POD}.spec.nodeSelector[gpu]", "a label value", id="line-break"
+    ),
     pytest.param(pod_spec(restartPolicy="Always"), f"{POD}.spec.restartPolicy", "Unsupported value", id="restart"),
     pytest.param(
         pod_spec(terminationGracePeriod=3),

@@ -44,6 +44,14 @@ def changed(obj: Object, **spec: Any) -> Object:
     return obj
 
 
+@pytest.mark.parametrize("name", ["n" * 80, "9-lives", "dotted.name"])
+def test_names_of_the_past_keep_no_finalizers(name: str) -> None:
+    """A name cannot be mended, so a rule that came later must not keep anybody from deleting the TrainJob."""
+    old = train_job(name)
+    new = old | {"metadata": old["metadata"] | {"labels": {"a": "b"}}}
+    assert admitted(new, old) == []
+
+
 @pytest.mark.parametrize("change", [{"trainer": {"numNodes": 3}}, {"trainer": None}, {"trainer": {"args": ["x"]}}])
 @pytest.mark.parametrize("suspend", [True, False])
 def test_what_jobs_were_made_of_stays(change: dict[str, Any], suspend: bool) -> None:

@@ -71,6 +71,26 @@ data:
             id="name of a ConfigMap",
         ),
         pytest.param(
+            f"{JOB}---\n{CONFIG_MAP.replace('name: script', 'name: My_Script')}",
+            'document 2 (ConfigMap My_Script): metadata.name: Invalid value: "My_Script": must consist of lower-case',
+            id="letters of a name",
+        ),
+        pytest.param(
+            JOB.replace("name: demo", "name: demo\n  namespace: a.b"),
+            'metadata.namespace: Invalid value: "a.b": must consist of lower-case letters, digits and -',
+            id="namespace",
+        ),
+        pytest.param(
+            JOB.replace("name: demo", f"generateName: {'a' * 254}"),
+            "metadata.generateName: Too long: may not be more than 253 bytes",
+            id="long generateName",
+        ),
+        pytest.param(
+            JOB.replace("name: demo", "name: demo\n  labels: {my team: a}"),
+            'metadata.labels: Invalid value: "my team": keys must be names',
+            id="key of a label",
+        ),
+        pytest.param(
             JOB + "  trainer:\n    numNode: 2\n",
             r"(TrainJob demo): spec.trainer.numNode: Unknown field: did you mean numNodes?",
             id="unknown field",
@@ -146,6 +166,19 @@ def test_place(tmp_path: Path, own: str | None, asked: str | None, result: str) 
     (job,) = place(read_documents(str(tmp_path / "job.yaml")), namespace=asked, default="from-context")
 
     assert (namespace_of(job.obj), name_of(job.obj)) == (result, "demo")
+
+
+def test_lists(tmp_path: Path) -> None:
+    """What `kubectl get -o yaml` prints is read item by item; each says where it is."""
+    items = "".join(f"- {text.rstrip().replace(chr(10), chr(10) + '  ')}\n" for text in (JOB, "kind: TrainJob"))
+    file = tmp_path / "list.yaml"
+    file.write_text(f"apiVersion: v1\nkind: List\nitems:\n{items}")
+
+    good, bad = documents_in(str(file))
+
+    assert isinstance(good, Document)
+    assert (good.subject, good.place) == ("TrainJob demo", f"{file}, document 1, items[0]")
+    assert str(bad) == f"{file}, document 1, items[1]: apiVersion: Required value"
 
 
 def test_place_refuses_contradiction(tmp_path: Path) -> None:

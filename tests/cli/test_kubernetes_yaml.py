@@ -27,6 +27,54 @@ def test_what_is_no_yaml(text: str, message: str, where: str) -> None:
     assert caught.value.where == where
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        pytest.param("1:30", "1:30", id="time of day"),
+        pytest.param("190:20:30.15", "190:20:30.15", id="sexagesimal"),
+        pytest.param("2026-01-01", "2026-01-01", id="date"),
+        pytest.param("=", "=", id="equals sign"),
+        pytest.param("2.0", 2, id="whole number with a point"),
+        pytest.param("1e3", 1000, id="whole number with an exponent"),
+        pytest.param("-0.5", -0.5, id="fraction"),
+        pytest.param("0644", 420, id="octal"),
+        pytest.param("0o644", 420, id="octal in YAML 1.2"),
+        pytest.param("0x1F", 31, id="hexadecimal"),
+        pytest.param("-0b11", -3, id="binary"),
+        pytest.param("1_000", 1000, id="grouped digits"),
+        pytest.param("089", 89, id="no octal"),
+        pytest.param("y", True, id="yes"),
+        pytest.param("N", False, id="no"),
+        pytest.param("yarn", "yarn", id="word with y"),
+        pytest.param("1.2.3", "1.2.3", id="version"),
+        pytest.param("12ab", "12ab", id="digits and letters"),
+        pytest.param("0x_", "0x_", id="prefix without digits"),
+    ],
+)
+def test_plain_words(written: str, value: Any) -> None:
+    """Numbers and texts are told apart as kubectl does."""
+    document: Any
+    (document,) = parse(f"value: {written}")
+
+    assert document == {"value": value}
+    assert type(document["value"]) is type(value)
+
+
+@pytest.mark.parametrize("written", [".nan", ".inf", "-.inf", "1e999"])
+def test_numbers_that_json_does_not_have(written: str) -> None:
+    """They are refused where they stand."""
+    with pytest.raises(YamlError, match="is a number that JSON cannot say") as caught:
+        list(parse(f"value: {written}"))
+
+    assert caught.value.where == "line 1, column 8"
+
+
+def test_endless_numbers() -> None:
+    """A number of thousands of digits is a mistake, and no reason to fail otherwise."""
+    with pytest.raises(YamlError, match="too many digits"):
+        list(parse("value: " + "1" * 5000))
+
+
 def test_documents_before_a_mistake_are_read() -> None:
     """A mistake at the end of a file does not hide what comes before it."""
     documents = parse("a: 1\n---\nb: 2\n--- [")
@@ -53,6 +101,8 @@ def test_documents_before_a_mistake_are_read() -> None:
         pytest.param("one\ntwo\n", "|\n  one\n  two", id="lines"),
         pytest.param("word " * 60 + "end", "word " * 60 + "end", id="long"),
         pytest.param("über", "über", id="letters of other languages"),
+        pytest.param("\x85", r'"\N"', id="rare line break"),
+        pytest.param("a\r\nb", r'"a\r\nb"', id="line break of Windows"),
         pytest.param(True, "true", id="true"),
         pytest.param(2, "2", id="number"),
         pytest.param(None, "null", id="null"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NOW = "2026-01-01T12:00:00Z"
 CREATED_AT = "2026-01-01T11:00:00Z"
 RESUMED_AT = "2026-01-01T11:30:00Z"
+OTHERS = {"name": "demo", "namespace": "default"}
 COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
 
 
@@ -53,6 +54,8 @@ def condition(condition_type: str, status: str, since: str, reason: str = "R") -
             "2026-01-01T11:01:00Z",
             id="other-conditions-do-not-count",
         ),
+        pytest.param({"activeDeadlineSeconds": 10**12}, [], None, id="beyond-the-calendar"),
+        pytest.param({"activeDeadlineSeconds": 2**63 - 1}, [], None, id="longest"),
     ],
 )
 def test_deadline(spec: Any, conditions: list[Object], deadline: str | None) -> None:
@@ -114,6 +117,16 @@ async def test_a_deadline_passes(cluster: Cluster) -> None:
         assert cluster.jobsets == []
 
 
+async def test_a_manager_that_comes_too_late(cluster: Cluster) -> None:
+    """What has missed its deadline already is not started any more."""
+    cluster.client.add(limited(cluster, activeDeadlineSeconds=60))
+    await cluster.clock.advance(61)
+    async with cluster.managed():
+        assert cluster.train_job["status"]["state"] == "Failed"
+        assert cluster.condition("Created") is None
+        assert [request.resource for request in cluster.writes if request.verb == "apply"] == [TRAIN_JOBS]
+
+
 async def test_a_deletion_that_fails_is_tried_again(cluster: Cluster) -> None:
     """The Failed condition is stored by then, and still the JobSet goes."""
     async with cluster.managed():
@@ -123,6 +136,19 @@ async def test_a_deletion_that_fails_is_tried_again(cluster: Cluster) -> None:
         assert cluster.condition("Failed") is not None
         await cluster.clock.advance(1)
         assert cluster.jobsets == []
+
+
+async def test_the_deadline_of_a_train_job_that_cannot_start(cluster: Cluster) -> None:
+    """It passes in time, though the attempts to start it have become rare."""
+    cluster.client.add({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": OTHERS, "spec": {}})
+    async with cluster.managed():
+        await cluster.put(limited(cluster, activeDeadlineSeconds=60))
+        for _ in range(59):
+            await cluster.clock.advance(1)
+        assert cluster.train_job["status"]["state"] == "Blocked"
+        await cluster.clock.advance(1)
+        assert cluster.train_job["status"]["state"] == "Failed"
+        assert len(cluster.jobsets) == 1
 
 
 async def test_a_jobset_that_completes_in_time(cluster: Cluster) -> None:

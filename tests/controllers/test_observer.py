@@ -132,8 +132,8 @@ async def test_a_finished_job_is_only_counted() -> None:
 
 async def test_a_plugin_that_raises_is_in_nobodys_way() -> None:
     """Each of its hooks is named, and the others are heard."""
-    seen = await observe(train_job(), Everything(), Broken())
-    assert (seen.jobs, seen.conditions) == (jobs(active=1), (VERIFIED,))
+    seen = await observe(train_job(), Broken(), Everything(COMPLETE))
+    assert (seen.outcome, seen.jobs, seen.conditions) == (COMPLETE, jobs(active=1), (VERIFIED,))
     assert [str(problem) for problem in seen.problems] == [
         "Internal error: plugin broken failed in terminal_condition: LookupError: end",
         "Internal error: plugin broken failed in status_conditions: LookupError: conditions",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.snapshot import make_snapshot
+from trainer.kube.errors import InvalidError
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.kube.testing import settle
 
@@ -123,3 +124,35 @@ async def test_the_runtime_may_go_before_the_jobset(cluster: Cluster) -> None:
         cluster.client.remove(JOBSETS, "demo", "default")
         await settle()
         assert cluster.jobset["spec"] == before
+
+
+async def test_a_runtime_that_the_cluster_refuses_heals(cluster: Cluster) -> None:
+    """While nothing has come of the snapshot, a better runtime of the same name takes its place."""
+    for _ in range(3):
+        cluster.client.fail_next(InvalidError(422, "spec.x: Invalid value"), verb="apply", resource=JOBSETS)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert cluster.train_job["status"]["state"] == "Blocked"
+        assert cluster.client.objects(CONFIG_MAPS) != []
+        await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "better"})))
+        await cluster.clock.advance(5)
+        assert image(cluster) == "better"
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        assert "better" in snapshot["data"]["runtime"]
+
+
+async def test_a_manager_that_stops_before_it_tells(cluster: Cluster) -> None:
+    """A JobSet that exists was built on the snapshot, though the status does not say yet that it was created."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+    untold = cluster.train_job
+    del untold["status"]
+    cluster.client.add(untold)
+    cluster.client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
+    cluster.forget_requests()
+    async with cluster.managed():
+        assert [request.subresource for request in cluster.client.requests_of("apply")] == ["status"]
+        assert image(cluster) == "runtime-image"
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        assert "newer" not in snapshot["data"]["runtime"]

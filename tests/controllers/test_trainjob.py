@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
@@ -276,6 +277,24 @@ async def test_without_runtime_and_snapshot_suspension_still_works(cluster: Clus
         assert cluster.jobset["spec"] == before | {"suspend": True}
 
 
+async def test_without_runtime_snapshot_and_jobset_nothing_is_created(cluster: Cluster) -> None:
+    """Jobs that are gone and cannot be made again are not called created; the runtime heals it."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        await cluster.client.delete(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+        await cluster.client.delete(JOBSETS, "demo", "default")
+        await settle()
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == ("False", "JobsBuildFailed")
+        assert 'spec.runtimeRef.name: Not found: "blueprint"' in created[2]
+        assert cluster.train_job["status"]["state"] == "Blocked"
+        await cluster.put(runtime_object())
+        assert cluster.condition("Created") == CREATED
+        assert len(cluster.jobsets) == 1
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -352,16 +371,21 @@ async def test_a_jobset_of_somebody_else_is_not_adopted(cluster: Cluster) -> Non
         "status": {"terminalState": "Completed"},
     }
     cluster.client.add(theirs)
+    with capture_logs() as logs:
+        async with cluster.managed():
+            await cluster.put(train_job_object())
+    assert "exists and does not belong" in next(entry for entry in logs if "failures" in entry)["error"]
+    assert not any("exc_info" in entry for entry in logs), "it is no defect of ours"
     async with cluster.managed():
-        await cluster.put(train_job_object())
         created = cluster.condition("Created")
         assert created is not None
         assert created[:2] == ("False", "JobsCreationFailed")
         assert "exists and does not belong to this TrainJob" in created[2]
         assert cluster.condition("Complete") is None
         assert "ownerReferences" not in cluster.jobset["metadata"]
+        await cluster.clock.advance(3600)
         await cluster.client.delete(JOBSETS, "demo", "default")
-        await cluster.clock.advance(60)
+        await settle()
         assert cluster.condition("Created") == CREATED
 
 

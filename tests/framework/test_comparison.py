@@ -28,6 +28,13 @@ from trainer.framework.comparison import differences
             id="one-volume-mounted-twice",
         ),
         pytest.param({"cpu": 1.0}, {"cpu": 1}, id="integral-float"),
+        pytest.param({"a": False, "b": 0, "c": ""}, {}, id="zero-values-left-out"),
+        pytest.param(
+            {"r": {"requests": {"cpu": "0.5", "nvidia.com/gpu": 1}, "limits": {"memory": "1024Mi"}}},
+            {"r": {"requests": {"cpu": "500m", "nvidia.com/gpu": "1"}, "limits": {"memory": "1Gi"}}},
+            id="amounts-written-in-another-way",
+        ),
+        pytest.param({"emptyDir": {"sizeLimit": "1000M"}}, {"emptyDir": {"sizeLimit": "1G"}}, id="size-limit"),
     ],
 )
 def test_nothing_to_apply(applied: Any, live: Any) -> None:
@@ -42,7 +49,15 @@ def test_nothing_to_apply(applied: Any, live: Any) -> None:
         pytest.param({"a": {"b": 1}}, {}, ["a"], id="absent-mapping"),
         pytest.param({"a": {"b": 1, "c": 2}}, {"a": {"b": 2, "c": 2}}, ["a.b"], id="value"),
         pytest.param({"a": True}, {"a": 1}, ["a"], id="true-is-not-one"),
-        pytest.param({"a": False}, {}, ["a"], id="false-is-not-absent"),
+        pytest.param({"a": True}, {}, ["a"], id="true-is-not-absent"),
+        pytest.param({"a": False}, {"a": True}, ["a"], id="false-is-not-true"),
+        pytest.param({"a": "1000m"}, {"a": "1"}, ["a"], id="words-that-look-like-amounts"),
+        pytest.param(
+            {"r": {"requests": {"cpu": "1"}}}, {"r": {"requests": {"cpu": "2"}}}, ["r.requests.cpu"], id="amount"
+        ),
+        pytest.param(
+            {"r": {"requests": {"cpu": "1"}}}, {"r": {"requests": {"cpu": "x"}}}, ["r.requests.cpu"], id="no-amount"
+        ),
         pytest.param(
             {"c": [{"name": "x", "image": "2"}]}, {"c": [{"name": "x", "image": "1"}]}, ["c[x].image"], id="item"
         ),

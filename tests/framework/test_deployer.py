@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,10 +11,11 @@ from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
 from trainer.framework.component import Component, Revision
 from trainer.framework.deployer import APPLIED_HASH, Deployer
-from trainer.framework.errors import ForeignObjectError
+from trainer.framework.errors import ForeignObjectError, PluginError
+from trainer.framework.reader import CacheReader
 from trainer.kube.errors import ConflictError
 from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import FakeClient
 
 OWNER = train_job_object()
@@ -148,6 +150,20 @@ async def test_revisions(cluster: Cluster) -> None:
     cluster.reader.add(cluster.stored | {"data": {"a": "frozen"}})
     assert await cluster.deploy(component(a="3", revise=revise)) == ()
     assert cluster.client.requests == []
+
+
+async def test_what_plugins_do_wrong_has_their_name(cluster: Cluster) -> None:
+    """Reading what is not watched, and a revision that raises, are defects of the plugin that built the object."""
+
+    def revise(existing: Object) -> Revision | None:
+        raise LookupError(existing["kind"])
+
+    unwatched = replace(component(), resource=SECRETS, plugin="acme")
+    with pytest.raises(PluginError, match="plugin acme failed in build: LookupError: secrets are not cached"):
+        Deployer(cluster.client, CacheReader()).missing([unwatched])
+    await cluster.deploy(component(a="1"))
+    with pytest.raises(PluginError, match="plugin acme failed in revise: LookupError: ConfigMap"):
+        await cluster.deploy(replace(component(a="2", revise=revise), plugin="acme"))
 
 
 async def test_the_hash_follows_the_wish(cluster: Cluster) -> None:

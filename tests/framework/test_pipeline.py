@@ -10,7 +10,7 @@ import pytest
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
-from trainer.framework.errors import BuildError, PluginError
+from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
@@ -68,7 +68,9 @@ class Builder:
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """See `ComponentBuilder`."""
-        yield Component(CONFIG_MAPS, {"phases": info.labels["phases"] + "b"})
+        metadata = {"name": "phases", "namespace": "default"}
+        data = {"phases": info.labels["phases"] + "b"}
+        yield Component(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
 
 
 class Picky:
@@ -118,7 +120,8 @@ class OtherCounter(Counter):
 def test_phases_have_a_fixed_order(plugins: tuple[Plugin, ...]) -> None:
     """Build runs EnforceMLPolicy, EnforcePodGroupPolicy, PodNetwork and ComponentBuilder, in any registry."""
     pipeline = Pipeline(Registry(plugins))
-    assert [component.object for component in pipeline.build(train_job(), runtime())] == [{"phases": "mgnb"}]
+    (built,) = pipeline.build(train_job(), runtime())
+    assert (built.object["data"], built.plugin) == ({"phases": "mgnb"}, "builder")
     assert pipeline.watches() == [Watch(CONFIG_MAPS)]
 
 
@@ -159,15 +162,15 @@ def test_a_failure_outweighs_a_completion() -> None:
     """When plugins disagree about the end, the TrainJob has failed."""
     complete = Outcome(ConditionType.COMPLETE, "r", "m")
     failed = Outcome(ConditionType.FAILED, "r", "m")
-    assert Pipeline(Registry([Ending("a", complete), OtherEnding("b", failed)])).outcome(train_job()) == failed
-    assert Pipeline(Registry([Ending("a", complete), OtherEnding("b", None)])).outcome(train_job()) == complete
-    assert Pipeline(Registry([Ending("a", None)])).outcome(train_job()) is None
+    assert Pipeline(Registry([Ending("a", complete), OtherEnding("b", failed)])).outcome(train_job()) == (failed, [])
+    assert Pipeline(Registry([Ending("a", complete), OtherEnding("b", None)])).outcome(train_job()) == (complete, [])
+    assert Pipeline(Registry([Ending("a", None)])).outcome(train_job()) == (None, [])
 
 
 def test_only_one_plugin_counts_jobs() -> None:
     """Two plugins that count child Jobs would overwrite each other."""
-    assert Pipeline(Registry([Counter()])).jobs_status(train_job()) == []
-    assert Pipeline(Registry()).jobs_status(train_job()) is None
+    assert Pipeline(Registry([Counter()])).jobs_status(train_job()) == ([], [])
+    assert Pipeline(Registry()).jobs_status(train_job()) == (None, [])
     with pytest.raises(ConfigurationError, match="plugin counter counts the child Jobs already"):
         Registry([Counter(), OtherCounter()])
 
@@ -202,6 +205,16 @@ class Broken:
         raise LookupError("oh")
 
 
+class Waiting:
+    """Sees a pod that waits."""
+
+    name = "waiting"
+
+    def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
+        """See `Impediments`."""
+        yield Impediment(ConditionType.PENDING, "Unschedulable", "1 pod waits", str)
+
+
 def test_conditions_of_plugins() -> None:
     """Each plugin reports; one that raises is named and in the way of no other."""
     verified = StatusCondition("acme.com/Verified", True, "Fine")
@@ -234,12 +247,39 @@ def test_conditions_that_cannot_be_written(condition: StatusCondition, problem: 
 
 
 def test_impediments() -> None:
-    """Those of all plugins are told; one that raises is named."""
-    assert Pipeline(Registry()).impediments(train_job()) == []
-    with pytest.raises(PluginError, match="plugin broken failed in impediments"):
-        Pipeline(Registry([Broken()])).impediments(train_job())
+    """Those of all plugins are told; one that raises is named, and tells nothing."""
+    assert Pipeline(Registry()).impediments(train_job()) == ([], [])
+    impediments, (error,) = Pipeline(Registry([Broken(), Waiting()])).impediments(train_job())
+    assert [each.reason for each in impediments] == ["Unschedulable"]
+    assert str(error) == "Internal error: plugin broken failed in impediments: LookupError: oh"
 
 
 def test_a_watch_triggers_by_default() -> None:
     """Watched children make their TrainJob be looked at."""
     assert Watch(JOBSETS).triggers
+
+
+class Eater:
+    """A builder that takes what it builds from away; the order in which builders run does not tell it not to."""
+
+    name = "eater"
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+        """See `ComponentBuilder`."""
+        names = " ".join(info.pod_sets.pop().name for _ in range(len(info.pod_sets)))
+        metadata = {"name": "names", "namespace": train_job.metadata.namespace}
+        yield Component(
+            CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"names": names}}
+        )
+
+
+def test_watching_a_build_does_not_change_it() -> None:
+    """What is built on the way, for those who want to see it, leaves no trace in the result."""
+    pipeline = Pipeline(Registry([Eater()]))
+    seen: list[Component] = []
+
+    alone = pipeline.build(train_job(), runtime())
+    watched = pipeline.build(train_job(), runtime(), observe=lambda origin, build: seen.extend(build()))
+
+    assert [component.object["data"] for component in alone] == [{"names": "node"}]
+    assert {component.object["data"]["names"] for component in [*watched, *seen]} == {"node"}

@@ -128,7 +128,7 @@ def test_endpoints() -> None:
         train_job(trainer={"numNodes": 2}), runtime(replicated_job("ps", replicas=2), replicated_job("node"))
     )
     JobSetPlugin(StaticReader()).identify_pod_network(info, train_job())
-    assert [pod_set.endpoints for pod_set in info.pod_sets] == [
+    assert [tuple(pod_set.endpoints) for pod_set in info.pod_sets] == [
         ("demo-ps-0-0.demo", "demo-ps-1-0.demo"),
         ("demo-node-0-0.demo", "demo-node-0-1.demo"),
     ]

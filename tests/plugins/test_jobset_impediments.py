@@ -132,6 +132,65 @@ def test_each_reason_is_told_with_a_number_and_an_example() -> None:
     ]
 
 
+FROM = {"secretRef": {"name": "login"}}
+MISSING = 'secret "login" not found'
+MOUNT = 'MountVolume.SetUp failed for volume "v" : '
+
+
+@pytest.mark.parametrize(
+    ("spec", "message", "field"),
+    [
+        pytest.param({"datasetConfig": FROM}, MISSING, "spec.datasetConfig.secretRef.name", id="dataset"),
+        pytest.param(
+            {"modelConfig": {"input": {"storageUri": "s3://a"}, "output": FROM}},
+            MISSING,
+            "spec.modelConfig.output.secretRef.name",
+            id="model",
+        ),
+        pytest.param(
+            {
+                "trainer": {
+                    "env": [
+                        {"name": "A", "value": "login"},
+                        {"name": "B", "valueFrom": {"secretKeyRef": {"name": "login", "key": "k"}}},
+                    ]
+                }
+            },
+            "couldn't find key k in Secret default/login",
+            "spec.trainer.env[1].valueFrom.secretKeyRef.name",
+            id="key-of-a-variable",
+        ),
+        pytest.param(
+            {
+                "podSpecOverrides": [
+                    {"targetJobs": [{"name": "node"}], "volumes": [{"name": "v", "secret": {"secretName": "login"}}]}
+                ]
+            },
+            MOUNT + MISSING,
+            "spec.podSpecOverrides[0].volumes[0].secret.secretName",
+            id="volume",
+        ),
+        pytest.param(
+            {"datasetConfig": {"secretRef": {"name": "another"}}},
+            MISSING,
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[0].template.spec.template.spec."
+            "containers[0].envFrom[0].secretRef.name",
+            id="runtime",
+        ),
+        pytest.param({"datasetConfig": FROM}, 'configmap "login" not found', "", id="another-kind"),
+        pytest.param({"datasetConfig": FROM}, "no space left", "", id="another-trouble"),
+    ],
+)
+def test_the_field_that_asks_for_what_is_missing(spec: Any, message: str, field: str) -> None:
+    """It comes first, so that its author knows where to look."""
+    pods = {"spec": {"containers": [{"name": "trainer", "envFrom": [FROM]}]}}
+    owned = jobset(spec={"replicatedJobs": [{"name": "node", "template": {"spec": {"template": pods}}}]})
+    reader = static_reader(owned, waiting("CreateContainerConfigError", message))
+    (wait,) = JobSetPlugin(reader).impediments(train_job(**spec))
+    place = f"{field}: " if field else ""
+    assert wait.details() == f"{place}pod demo-node-0-0-a: container trainer: {message}"
+
+
 def failed_mount(name: str, message: str = "secret not found") -> Object:
     """An event of the kubelet about a pod."""
     return {

@@ -109,3 +109,34 @@ def test_the_place_of_the_mistake_is_named() -> None:
     assert of_trainer == (
         "spec.trainer.resourcesPerNode.requests[cpu]: Invalid value: 2: must be less than or equal to cpu limit of 1"
     )
+
+
+CLAIMED = {"trainer": {"resourcesPerNode": {"claims": [{"name": "gpu"}]}}}
+
+
+def test_claims_of_devices() -> None:
+    """The trainer can only use what its pods claim, which the runtime says."""
+    own = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
+    assert problems(CLAIMED, replicated_job("node", trainer(), pod=own)) == []
+    assert problems(CLAIMED, replicated_job("node", trainer())) == [
+        (
+            'spec.trainer.resourcesPerNode.claims[0].name: Invalid value: "gpu": is no resource claim of the pods of '
+            "node of ClusterTrainingRuntime/blueprint; they have none"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "job-name",
+        "batch.kubernetes.io/job-name",
+        "jobset.sigs.k8s.io/jobset-name",
+        "trainer.kubeflow.org/trainjob-ancestor-step",
+    ],
+)
+def test_labels_of_others(label: str) -> None:
+    """Kubernetes refuses a Job whose pods have another's name, and nobody would find the pods."""
+    assert problems({"labels": {label: "x", "app": "y"}}) == [
+        f"spec.labels[{label}]: Forbidden: is for JobSet and Kubernetes to set on Jobs and pods; remove it"
+    ]

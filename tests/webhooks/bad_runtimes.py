@@ -173,7 +173,7 @@ RUNTIMES = [
         "pull-policy",
         blueprint(replicated_job("node", container(imagePullPolicy="Sometimes"))),
         f"{POD}.containers[0].imagePullPolicy",
-        'Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"',
+        'Unsupported value: "Sometimes": supported values: "", "Always", "IfNotPresent", "Never"',
         SCHEMA,
     ),
     BadInput(

@@ -28,9 +28,11 @@ class Cache:
     def __init__(self, runtime: Object | None = None, *, is_snapshot: bool = False) -> None:
         self._runtime = runtime
         self._is_snapshot = is_snapshot
+        self.asked: list[bool] = []
 
-    def find(self, train_job: TrainJob) -> FoundRuntime:
+    def find(self, train_job: TrainJob, *, is_built: bool) -> FoundRuntime:
         """See `CachedRuntimes.find`."""
+        self.asked.append(is_built)
         resource, key = runtime_place(train_job)
         if self._runtime is None:
             raise RuntimeNotFoundError(resource.kind, key)
@@ -60,6 +62,14 @@ async def test_cache_first() -> None:
     """What the cache has costs no request."""
     assert await nodes_of(job(), Cache(sized(1)), sized(2)) == (1, 0)
     assert await nodes_of(built(), Cache(sized(1), is_snapshot=True), sized(2)) == (1, 0)
+
+
+async def test_a_snapshot_counts_once_the_jobs_exist() -> None:
+    """Before that, the runtime of today is what the TrainJob is going to be built on."""
+    cache = Cache(sized(1), is_snapshot=True)
+    await nodes_of(job(), cache)
+    await nodes_of(built(), cache)
+    assert cache.asked == [False, True]
 
 
 async def test_just_applied() -> None:

@@ -204,6 +204,28 @@ async def test_a_schema_error_of_the_past_keeps_nobody_from_other_changes() -> N
 
 
 @pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"podSpecOverrides": {"a": 1}}, id="overrides"),
+        pytest.param({"podSpecOverrides": [5]}, id="override"),
+        pytest.param({"trainer": "x", "labels": ["a"]}, id="trainer"),
+        pytest.param({"runtimeRef": "plain"}, id="runtime-reference"),
+        pytest.param({"managedBy": {"name": "x"}, "suspend": "yes"}, id="manager"),
+    ],
+)
+async def test_a_shape_of_the_past_keeps_no_finalizer(fields: Object) -> None:
+    """What an older definition has let pass, of whatever shape, can always lose its finalizers and be deleted."""
+    spec = job()["spec"] | fields
+    for status in (CREATED, {"conditions": 5}, {"conditions": ["Created"]}):
+        old = job() | {"status": status, "spec": spec}
+        old["metadata"] = old["metadata"] | {"finalizers": ["example.com/f"]}
+
+        response = await admit(job() | {"spec": spec}, old)
+
+        assert (response.allowed, response.message) == (True, "")
+
+
+@pytest.mark.parametrize(
     "end",
     [
         pytest.param({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}, id="being-deleted"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.labels import is_qualified_name
-from trainer.kube.field_errors import OMITTED, duplicate, invalid, required
+from trainer.kube.field_errors import OMITTED, duplicate, invalid, not_supported, required
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ _HUGE_PAGES = "hugepages-"
 _NATIVE_DOMAIN = "kubernetes.io/"
 _VALUE_SOURCES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
 _ENV_SOURCES = ("configMapRef", "secretRef")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_PROBE_HANDLERS = ("exec", "grpc", "httpGet", "tcpSocket")
+_LIFECYCLE_HANDLERS = ("exec", "httpGet", "sleep", "tcpSocket")
+_POD_FIELDS = (
+    "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+    "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
+)  # fmt: skip
+_POD_METADATA = re.compile(r"metadata\.(labels|annotations)\['.+'\]")
 
 
 def check_container(container: Object, path: str) -> Iterator[FieldError]:
@@ -26,6 +35,8 @@ def check_container(container: Object, path: str) -> Iterator[FieldError]:
     yield from check_env(container.get("env"), f"{path}.env")
     yield from check_env_from(container.get("envFrom"), f"{path}.envFrom")
     yield from check_resources(container.get("resources"), f"{path}.resources")
+    yield from check_mounts(container.get("volumeMounts"), f"{path}.volumeMounts")
+    yield from _check_handlers(container, path)
     yield from _check_port_names(container, path)
 
 
@@ -39,6 +50,10 @@ def check_env(variables: list[Object] | None, path: str) -> Iterator[FieldError]
         if variable.get("value"):
             yield invalid(field, OMITTED, "may not be specified when value is not empty")
         yield from _check_one(source, _VALUE_SOURCES, field)
+        pod_field = (source.get("fieldRef") or {}).get("fieldPath")
+        if pod_field is not None and pod_field not in _POD_FIELDS and not _POD_METADATA.fullmatch(pod_field):
+            supported = (*_POD_FIELDS, "metadata.labels['KEY']", "metadata.annotations['KEY']")
+            yield not_supported(f"{field}.fieldRef.fieldPath", pod_field, supported)
 
 
 def check_env_from(sources: list[Object] | None, path: str) -> Iterator[FieldError]:
@@ -49,6 +64,16 @@ def check_env_from(sources: list[Object] | None, path: str) -> Iterator[FieldErr
             reference = source.get(name)
             if reference is not None and not reference.get("name"):
                 yield required(f"{path}[{index}].{name}.name")
+
+
+def check_mounts(mounts: list[Object] | None, path: str) -> Iterator[FieldError]:
+    """Refuse mounts of what is outside of the volume."""
+    for index, mount in enumerate(mounts or []):
+        field, inside = f"{path}[{index}]", mount.get("subPath") or ""
+        if inside.startswith("/") or ".." in inside.split("/"):
+            yield invalid(f"{field}.subPath", inside, "must be a relative path without ..")
+        if inside and mount.get("subPathExpr"):
+            yield invalid(f"{field}.subPathExpr", mount["subPathExpr"], "subPathExpr and subPath exclude each other")
 
 
 def check_resources(resources: Object | None, path: str) -> Iterator[FieldError]:
@@ -86,10 +111,23 @@ def _check_one(source: Object, members: tuple[str, ...], path: str) -> Iterator[
         yield invalid(path, OMITTED, f"must have exactly one of {', '.join(members)}; it has {given}")
 
 
+def _check_handlers(container: Object, path: str) -> Iterator[FieldError]:
+    """Refuse probes and hooks that do nothing, or two things."""
+    for probe in _PROBES:
+        if container.get(probe) is not None:
+            yield from _check_one(container[probe], _PROBE_HANDLERS, f"{path}.{probe}")
+    for hook in ("postStart", "preStop"):
+        handler = (container.get("lifecycle") or {}).get(hook)
+        if handler is not None:
+            yield from _check_one(handler, _LIFECYCLE_HANDLERS, f"{path}.lifecycle.{hook}")
+
+
 def _check_port_names(container: Object, path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, port in enumerate(container.get("ports") or []):
         name = port.get("name")
         if name and name in seen:
             yield duplicate(f"{path}.ports[{index}].name", name)
+        if name and ("--" in name or not re.search("[a-z]", name)):
+            yield invalid(f"{path}.ports[{index}].name", name, "must contain a letter, and no two - in a row")
         seen.add(name)

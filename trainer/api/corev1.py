@@ -10,9 +10,9 @@ from trainer.api.builtin_schemas import built_in
 from trainer.api.model import ApiModel, JsonObject, Quantity, atomic_list, list_map, text
 
 Words: TypeAlias = Annotated[
-    list[Annotated[str, Field(json_schema_extra=text(longest=1024 * 1024))]], Field(json_schema_extra=atomic_list(128))
+    list[Annotated[str, Field(json_schema_extra=text(longest=1024 * 1024))]], Field(json_schema_extra=atomic_list(4096))
 ]
-"""A command or its arguments."""
+"""A command or its arguments; trainings of large models are known for hundreds of them."""
 
 
 class EnvVar(ApiModel):
@@ -28,7 +28,7 @@ class EnvVar(ApiModel):
     """Source of the value, such as fieldRef, configMapKeyRef or secretKeyRef; cannot be combined with value."""
 
 
-EnvVars = Annotated[list[EnvVar], Field(json_schema_extra=list_map("name", 128))]
+EnvVars = Annotated[list[EnvVar], Field(json_schema_extra=list_map("name", 1024))]
 
 EnvFromSource: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("EnvFromSource"))]
 """A ConfigMap or Secret whose keys become environment variables."""

@@ -6,7 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from trainer.api import patterns
@@ -43,6 +43,14 @@ class ApiModel(BaseModel):
         extra="ignore",
         use_attribute_docstrings=True,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, fields: Any) -> Any:
+        """For the API server a null is an absent field, and so gets its default."""
+        if not isinstance(fields, dict) or None not in fields.values():
+            return fields
+        return {name: value for name, value in fields.items() if value is not None}
 
     @classmethod
     def from_object(cls, obj: Mapping[str, Any], *, strict: bool = False) -> Self:
@@ -182,7 +190,7 @@ def _read_number_of_processes(value: Any) -> int | str:
     words = patterns.WORDS[patterns.NUMBER_OF_PROCESSES]
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(words)  # noqa: TRY004 pydantic reads ValueError
-    if not re.search(patterns.NUMBER_OF_PROCESSES, str(value)):
+    if not patterns.compiled(patterns.NUMBER_OF_PROCESSES).search(str(value)):
         raise ValueError(words)
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
@@ -17,6 +18,10 @@ NUMBER_OF_PROCESSES: Final = "^(auto|cpu|gpu|[1-9][0-9]*)$"
 STORAGE_URI: Final = "^([A-Za-z][A-Za-z0-9+.-]*://.+)?$"
 RULE_NAME: Final = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 ABSOLUTE_PATH: Final = "^/"
+PORT_NAME: Final = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"
+OBJECT_NAME: Final = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$"
+IMAGE: Final = r"^(\S(.*\S)?)?$"
+CONTAINER_RESOURCE: Final = r"^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$"
 
 WORDS: Final = {
     DNS_LABEL: "must consist of lower-case letters, digits and -, and start and end with a letter or digit",
@@ -29,4 +34,14 @@ WORDS: Final = {
     STORAGE_URI: "must be a URI such as s3://bucket/path or hf://repository",
     RULE_NAME: "must start with a letter, end with a letter, digit or _, and contain only these and the characters , :",
     ABSOLUTE_PATH: "must be an absolute path",
+    PORT_NAME: "must consist of lower-case letters, digits and -, and start and end with a letter or digit",
+    OBJECT_NAME: "must consist of lower-case letters, digits, - and ., and start and end with a letter or digit",
+    IMAGE: "must not start or end with white space",
+    CONTAINER_RESOURCE: "must be limits or requests of cpu, memory, ephemeral-storage or huge pages: limits.cpu",
 }
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern as the API server reads it: $ is the very end of a text, also when that is a line break."""
+    end = re.sub(r"(?<!\\)\$$", r"\\Z", pattern)
+    return re.compile(end, re.ASCII)

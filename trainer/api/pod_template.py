@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING
 
 from trainer.api.builtin_schemas import built_in_schema
 from trainer.api.container import check_container
 from trainer.api.labels import check_keys, check_metadata
 from trainer.api.schema_check import check_value, compile_schema
-from trainer.kube.field_errors import duplicate, invalid
+from trainer.kube.field_errors import duplicate, invalid, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,9 +40,14 @@ def semantic_pod_template_errors(template: Object, path: str) -> Iterator[FieldE
                 yield duplicate(f"{field}.name", container["name"])
             names.add(container["name"])
             yield from check_container(container, field)
+            yield from _check_claims(container, spec, field)
     yield from check_volumes(spec.get("volumes"), f"{path}.volumes")
     yield from check_keys(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from check_tolerations(spec.get("tolerations"), f"{path}.tolerations")
+    for name in ("affinity", "topologySpreadConstraints"):
+        yield from _check_expressions(spec.get(name), f"{path}.{name}")
+    if spec.get("dnsPolicy") == "None" and not (spec.get("dnsConfig") or {}).get("nameservers"):
+        yield required(f"{path}.dnsConfig.nameservers", "dnsPolicy None leaves the pod without name servers otherwise")
 
 
 def check_volumes(volumes: list[Object] | None, path: str) -> Iterator[FieldError]:
@@ -64,6 +70,38 @@ def check_tolerations(tolerations: list[Object] | None, path: str) -> Iterator[F
             yield invalid(
                 f"{field}.effect", toleration.get("effect"), "must be NoExecute when tolerationSeconds is set"
             )
+
+
+def _check_claims(container: Object, spec: Object, path: str) -> Iterator[FieldError]:
+    """Refuse claims of devices that the pod does not have."""
+    present = [claim["name"] for claim in spec.get("resourceClaims") or []]
+    for index, claim in enumerate((container.get("resources") or {}).get("claims") or []):
+        if claim["name"] not in present:
+            yield invalid(
+                f"{path}.resources.claims[{index}].name", claim["name"], "is no name in resourceClaims of the pod"
+            )
+
+
+def _check_expressions(value: object, path: str) -> Iterator[FieldError]:
+    """Refuse requirements on labels, however deep, whose values do not go with their operator."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _check_expressions(item, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if name != "matchLabels":
+                yield from _check_expressions(member, f"{path}.{name}")
+        if isinstance(value.get("operator"), str):
+            yield from _check_values(value["operator"], value.get("values") or [], f"{path}.values")
+
+
+def _check_values(operator: str, values: list[str], path: str) -> Iterator[FieldError]:
+    if operator in {"In", "NotIn"} and not values:
+        yield required(path, f"must not be empty when operator is {operator}")
+    elif operator in {"Exists", "DoesNotExist"} and values:
+        yield invalid(path, values, f"must be empty when operator is {operator}")
+    elif operator in {"Gt", "Lt"} and (len(values) != 1 or not re.fullmatch(r"[-+]?[0-9]+", values[0])):
+        yield invalid(path, values, f"must be a single integer when operator is {operator}")
 
 
 @functools.cache

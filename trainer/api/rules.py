@@ -71,12 +71,17 @@ def immutable_member(name: str, message: str) -> Object:
 def train_job_rules() -> list[Object]:
     """Rules of a whole TrainJob: its name, which starts host names (RFC 1035), and what may change when."""
     return [
-        cel_rule("self.metadata.name.size() <= 63", NAME_LENGTH),
-        cel_rule("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
+        _of_new("self.metadata.name.size() <= 63", NAME_LENGTH),
+        _of_new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
         *(_fixed_once_created(name) for name in ("trainer", "datasetConfig", "modelConfig")),
         *(_fixed_unless_suspended(name) for name in ("labels", "annotations", "podSpecOverrides")),
         _fixed_overrides(),
     ]
+
+
+def _of_new(rule: str, message: str) -> Object:
+    """A rule about new objects: a name cannot be mended, and finalizers must come off whatever it is."""
+    return cel_rule(f"oldSelf.hasValue() || {rule}", message) | {"optionalOldSelf": True}
 
 
 def _fixed_once_created(name: str) -> Object:

@@ -6,7 +6,6 @@ null is an absent field. What the API server would silently prune is an error he
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +14,7 @@ from trainer.api import patterns
 from trainer.kube import field_errors
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Mapping
 
     from trainer.kube.field_errors import FieldError
@@ -72,7 +72,9 @@ class Node:
     keys: tuple[tuple[str, Any], ...] = ()
     """Fields that tell the items of a list apart, with their defaults."""
     enum: tuple[Any, ...] = ()
-    pattern: re.Pattern[str] | None = None
+    pattern: str = ""
+    expression: re.Pattern[str] | None = None
+    """The pattern, compiled."""
     shortest: int = 0
     """Characters, items or entries."""
     longest: int | None = None
@@ -163,9 +165,9 @@ class Node:
             self._check_pattern(value, path, errors)
 
     def _check_pattern(self, value: str, path: str, errors: list[FieldError]) -> None:
-        if self.pattern is not None and not self.pattern.search(value):
-            source = self.pattern.pattern
-            errors.append(field_errors.invalid(path, value, patterns.WORDS.get(source) or f"must match {source}"))
+        if self.expression is not None and not self.expression.search(value):
+            rule = patterns.WORDS.get(self.pattern) or f"must match {self.pattern}"
+            errors.append(field_errors.invalid(path, value, rule))
 
     def _check_number(self, value: Any, path: str, errors: list[FieldError]) -> None:
         whole = self.kind == "integer"
@@ -210,7 +212,8 @@ def compile_schema(schema: Mapping[str, Any]) -> Node:
             (key, item_properties.get(key, {}).get("default")) for key in schema.get("x-kubernetes-list-map-keys") or ()
         ),
         enum=tuple(schema.get("enum") or ()),
-        pattern=re.compile(schema["pattern"]) if "pattern" in schema else None,
+        pattern=schema.get("pattern", ""),
+        expression=patterns.compiled(schema["pattern"]) if "pattern" in schema else None,
         shortest=schema.get("minLength", schema.get("minItems", 0)),
         longest=schema.get("maxLength", schema.get("maxItems", schema.get("maxProperties"))),
         least=lowest if least is None else least,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from trainer.api import patterns, rules
-from trainer.api.container import check_env, check_env_from, check_resources
+from trainer.api.container import check_env, check_env_from, check_mounts, check_resources
 from trainer.api.corev1 import (
     EnvFromSource,
     EnvVar,
@@ -51,7 +51,7 @@ class RuntimeRef(ApiModel):
 class Trainer(ApiModel):
     """Settings of the training container, which runs on every training node."""
 
-    image: Annotated[str, Field(json_schema_extra=text(longest=500))] | None = None
+    image: Annotated[str, Field(json_schema_extra=text(pattern=patterns.IMAGE, longest=500))] | None = None
     """Container image."""
     command: Words | None = None
     """Entrypoint; a single item with spaces is split as a shell would."""
@@ -134,7 +134,9 @@ class PodSpecOverride(ApiModel):
     """Changes to init containers."""
     volumes: Annotated[list[Volume], Field(json_schema_extra=list_map("name", 128))] | None = None
     """Volumes, merged into those of the runtime by name."""
-    service_account_name: Annotated[str, Field(json_schema_extra=text(longest=253))] | None = None
+    service_account_name: (
+        Annotated[str, Field(json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=253))] | None
+    ) = None
     """Service account of the pods."""
     node_selector: Labels | None = None
     """Labels that a node must have, merged into those of the runtime by key."""
@@ -220,6 +222,8 @@ def _check_override(override: PodSpecOverride, path: str) -> Iterator[FieldError
             field = f"{path}.{kind}[{index}]"
             yield from _check_env(container.env, f"{field}.env")
             yield from check_env_from(container.env_from, f"{field}.envFrom")
+            mounts = [mount.to_object() for mount in container.volume_mounts or []]
+            yield from check_mounts(mounts, f"{field}.volumeMounts")
     yield from check_volumes([volume.to_object() for volume in override.volumes or []], f"{path}.volumes")
     yield from check_keys(override.node_selector, f"{path}.nodeSelector")
     yield from check_tolerations(override.tolerations, f"{path}.tolerations")

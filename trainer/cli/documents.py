@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.labels import check_metadata
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
     TRAINING_RUNTIMES,
@@ -17,7 +19,7 @@ from trainer.api.trainingruntime import (
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.errors import BadInputError
 from trainer.cli.kubernetes_yaml import YamlError, parse
-from trainer.kube.field_errors import FieldError, required, type_invalid
+from trainer.kube.field_errors import FieldError, invalid, required, too_long, type_invalid
 from trainer.kube.objects import metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS
 
@@ -35,6 +37,7 @@ _MODELS: dict[Resource, type[ApiModel]] = {
 }
 _ACCEPTED = (*_MODELS, CONFIG_MAPS, SECRETS, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS)
 _BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACCEPTED}
+_LIST = "List"
 _STANDARD_INPUT = "-"
 
 
@@ -116,8 +119,8 @@ def documents_in(source: str) -> Iterator[Document | DocumentError]:
     origin = _in_words(source)
     try:
         for number, content in enumerate(parse(_read(source)), start=1):
-            if content is not None:
-                yield _checked(content, f"{origin}, document {number}")
+            for item, place in _items(content, f"{origin}, document {number}"):
+                yield _checked(item, place)
     except YamlError as error:
         yield DocumentError(f"{origin}, {error.where}" if error.where else origin, FieldError("", str(error)))
 
@@ -168,6 +171,17 @@ def _read(source: str) -> str:
         raise BadInputError(f"cannot read {source}: {error.strerror}") from None
 
 
+def _items(content: object, place: str) -> Iterator[tuple[object, str]]:
+    """What a document holds: nothing, an object, or the objects of a List, as `kubectl get -o yaml` prints them."""
+    if content is None:
+        return
+    items = content.get("items") if isinstance(content, dict) and content.get("kind") == _LIST else None
+    if isinstance(items, list):
+        yield from ((item, f"{place}, items[{index}]") for index, item in enumerate(items))
+    else:
+        yield content, place
+
+
 def _checked(content: object, place: str) -> Document | DocumentError:
     try:
         return _document(content, place)
@@ -192,12 +206,32 @@ def _document(content: object, place: str) -> Document:
         if not isinstance(metadata.get(field) or "", str):
             raise DocumentError(place, type_invalid(f"metadata.{field}", metadata[field], "must be a string"))
     document = Document(resource, content, place)
+    errors = [*_name_errors(metadata)]
+    if errors:
+        raise DocumentError(place, *errors, subject=document.subject)
     if resource in _MODELS:
         try:
             _MODELS[resource].from_object(content, strict=True)
         except InvalidObjectError as error:
             raise DocumentError(place, *error.errors, subject=document.subject) from None
+        errors = [*check_metadata(metadata, "metadata")]
+        if errors:
+            raise DocumentError(place, *errors, subject=document.subject)
     return document
+
+
+def _name_errors(metadata: Object) -> Iterator[FieldError]:
+    """Names that no API server takes, whatever the kind."""
+    name, prefix, namespace = (metadata.get(field) or "" for field in ("name", "generateName", "namespace"))
+    for field, value, pattern, longest in (
+        ("name", name, patterns.OBJECT_NAME, 253),
+        ("generateName", "" if name else prefix.rstrip("-."), patterns.OBJECT_NAME, 253),
+        ("namespace", namespace, patterns.DNS_LABEL, 63),
+    ):
+        if value and not patterns.compiled(pattern).search(value):
+            yield invalid(f"metadata.{field}", metadata[field], patterns.WORDS[pattern])
+        elif len(value) > longest:
+            yield too_long(f"metadata.{field}", longest)
 
 
 def _refusal(place: str, content: Object) -> DocumentError:

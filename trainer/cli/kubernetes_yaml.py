@@ -23,11 +23,21 @@ class YamlError(ValueError):
         """Where in the text, such as `line 3, column 7`; "" when that is not known."""
 
 
+_INTEGER = "tag:yaml.org,2002:int"
+_FLOAT = "tag:yaml.org,2002:float"
+_BOOLEAN = "tag:yaml.org,2002:bool"
+_TEXTS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("timestamp", "value", "int", "float"))
+"""What this library sees in a plain word and Kubernetes does not, or not in the same words."""
+
+
 class _Loader(yaml.SafeLoader):
-    """Reads YAML as Kubernetes does: a timestamp is a string; and refuses what JSON cannot say, and repeated keys."""
+    """Reads YAML as Kubernetes does: a timestamp is a string, so is 1:30, which others take for 90, and y is true.
+
+    It refuses what JSON cannot say, and repeated keys.
+    """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - as its base class declares it
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in _TEXTS]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
@@ -53,6 +63,49 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+def _read_integer(_loader: _Loader, node: yaml.ScalarNode) -> int:
+    digits = node.value.replace("_", "")
+    if len(digits) > _LONGEST_NUMBER:
+        raise yaml.constructor.ConstructorError(None, None, "a number has too many digits", node.start_mark)
+    return int(digits, 8 if re.fullmatch(r"[-+]?0[0-7]+", digits) else 0)
+
+
+def _read_float(_loader: _Loader, node: yaml.ScalarNode) -> int | float:
+    """A whole number is an integer, however it is written: JSON has one kind of number."""
+    try:
+        value = float(node.value.replace("_", ""))
+    except ValueError:  # .inf and .nan
+        value = math.nan
+    if not math.isfinite(value):
+        problem = f"{node.value} is a number that JSON cannot say"
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+    return int(value) if value.is_integer() and abs(value) < _LONGEST_WHOLE else value
+
+
+_LONGEST_NUMBER = 1000
+"""Characters; no field takes more than 20, and this library gives up at some thousands."""
+
+_LONGEST_WHOLE = 1e21
+"""From here on Go writes whole numbers with an exponent."""
+
+_Loader.add_implicit_resolver(
+    _INTEGER,
+    re.compile(r"[-+]?(0b[01_]*[01]|0o?[0-7_]*[0-7]|0x[0-9a-fA-F_]*[0-9a-fA-F]|0|[1-9][0-9_]*)$"),
+    list("-+0123456789"),
+)
+_Loader.add_implicit_resolver(
+    _FLOAT,
+    re.compile(
+        r"[-+]?(\.[0-9][0-9_]*|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
+    ),
+    list("-+.0123456789"),
+)
+_Loader.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
+_Loader.bool_values = yaml.SafeLoader.bool_values | {"y": True, "n": False}
+_Loader.add_constructor(_INTEGER, _read_integer)
+_Loader.add_constructor(_FLOAT, _read_float)
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes what every YAML reader takes for the same: no aliases, no folded lines, texts like numbers in quotes."""
 
@@ -60,16 +113,23 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_RARE_BREAKS = frozenset("\r\x85\u2028\u2029")
+"""Line breaks that only escapes bring back as they were."""
+
+
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    style = "|" if "\n" in text else None
+    if not _RARE_BREAKS.isdisjoint(text):
+        style = '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _represent_text)
 # YAML 1.2 and Go take more for numbers and truth values than this library.
 _Dumper.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|0o[0-7]+$"), list("+-.0123456789")
+    _FLOAT, re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|0o[0-7]+$"), list("+-.0123456789")
 )
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]$"), list("yYnN"))
+_Dumper.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
 
 
 def parse(text: str) -> Iterator[object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.snapshot import make_snapshot
 from trainer.framework.status import Creation, is_finished
+from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -42,7 +44,8 @@ log = structlog.get_logger(__name__)
 class Attempt:
     """What came of building and deploying."""
 
-    creation: Creation
+    creation: Creation | None = None
+    """None when nothing was tried."""
     error: Exception | None = None
     """A failure that a retry may mend."""
 
@@ -56,6 +59,8 @@ class _Plan:
     """To be kept as a snapshot; None when there is one already, or nothing to keep."""
     is_whole: bool = True
     """Whether these are all objects of the TrainJob, so that others are left over from an earlier build."""
+    is_missing: bool = False
+    """Whether one of them does not exist, as far as the cache shows."""
     note: str = ""
     """For the message of the condition Created."""
 
@@ -77,21 +82,24 @@ class Creator:
         """
         was_created = is_condition_true(obj, ConditionType.CREATED)
         try:
-            plan = self._plan(train_job, was_created=was_created)
+            plan = self._plan(train_job, obj, was_created=was_created)
         except BuildError as error:
-            creation = Creation(False, ConditionReason.JOBS_BUILD_FAILED, f"Failed to build Jobs: {error}")
-            return Attempt(creation, error if isinstance(error, PluginError) else None)
-        exists = was_created and not self._deployer.missing(plan.components)
-        if was_created and not exists and await self._is_outdated(obj):
+            if was_created and await self._is_outdated(obj):
+                return None
+            return Attempt(_failed(error), error if isinstance(error, PluginError) else None)
+        if was_created and plan.is_missing and await self._is_outdated(obj):
             return None
-        return await self._deploy(obj, plan, exists=exists)
+        return await self._deploy(obj, plan, exists=was_created and not plan.is_missing)
 
-    def _plan(self, train_job: TrainJob, *, was_created: bool) -> _Plan:
+    def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
+        is_built = was_created or self._deployer.has_deployed(obj)
         try:
-            found = self._runtimes.find(train_job)
-            return _Plan(self._pipeline.build(train_job, found.runtime), None if found.is_snapshot else found)
+            found = self._runtimes.find(train_job, is_built=is_built)
+            components = self._pipeline.build(train_job, found.runtime)
+            is_missing = self._deployer.missing(components)
+            return _Plan(components, None if found.is_snapshot else found, is_missing=is_missing)
         except BuildError as error:
-            if not was_created:
+            if not was_created or not self._deployer.has_deployed(obj):
                 raise
             # What exists goes on, whatever is wrong by now.
             note = f"; later changes, except of suspend, are not applied: {error}"
@@ -108,10 +116,9 @@ class Creator:
                 await self._deployer.prune(obj, plan.components)
         except _TRANSIENT:
             raise
-        except (ApiError, ForeignObjectError) as error:
+        except (ApiError, ForeignObjectError, PluginError) as error:
             if not exists or isinstance(error, ForeignObjectError):
-                message = f"Failed to create Jobs: {error}"
-                return Attempt(Creation(False, ConditionReason.JOBS_CREATION_FAILED, message), error)
+                return Attempt(_failed(error), error)
             failure, note = error, f"; later changes are not applied: {error}"
         else:
             if refused:
@@ -127,6 +134,10 @@ class Creator:
             ForeignObjectError: a ConfigMap of that name belongs to somebody else.
         """
         snapshot = make_snapshot(owner, found.resource, found.object)
+        if found.outdated_snapshot is not None:
+            options = DeleteOptions(uid=uid_of(found.outdated_snapshot))
+            with suppress(NotFoundError):
+                await self._client.delete(CONFIG_MAPS, name_of(snapshot), namespace_of(snapshot), options)
         try:
             await self._client.create(CONFIG_MAPS, snapshot)
         except AlreadyExistsError as error:
@@ -146,3 +157,9 @@ class Creator:
         except NotFoundError:
             return True
         return uid_of(current) != uid_of(obj) or is_finished(TrainJob.from_object(current))
+
+
+def _failed(error: Exception) -> Creation:
+    if isinstance(error, BuildError):
+        return Creation(False, ConditionReason.JOBS_BUILD_FAILED, f"Failed to build Jobs: {error}")
+    return Creation(False, ConditionReason.JOBS_CREATION_FAILED, f"Failed to create Jobs: {error}")

@@ -32,7 +32,7 @@ def deadline_of(train_job: TrainJob, now: datetime) -> datetime | None:
     else:
         created = train_job.metadata.creation_timestamp
         start = parse_timestamp(created) if created else now
-    return start + timedelta(seconds=seconds)
+    return _later(start, seconds)
 
 
 def deadline_exceeded(train_job: TrainJob) -> Outcome:
@@ -58,7 +58,15 @@ def expiry_of(train_job: TrainJob) -> datetime | None:
     finished = [parse_timestamp(end.last_transition_time) for end in ended if end is not None and end.status == "True"]
     if seconds is None or not finished:
         return None
-    return min(finished) + timedelta(seconds=seconds)
+    return _later(min(finished), seconds)
+
+
+def _later(start: datetime, seconds: int) -> datetime | None:
+    """None for a time beyond the calendar, which never comes."""
+    try:
+        return start + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
 
 
 def _condition(train_job: TrainJob, condition_type: ConditionType) -> Condition | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import FailureLog
 from trainer.controllers.patience import Patience
 from trainer.framework.conditions import Conditions
-from trainer.framework.errors import BuildError
 from trainer.framework.status import Observation, is_finished
 from trainer.kube.objects import namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trainer.api.trainjob import TrainJob
     from trainer.framework.extension_points import Outcome
     from trainer.framework.pipeline import Pipeline
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
-
-_T = TypeVar("_T")
 
 
 class Observer:
@@ -53,27 +48,22 @@ class Observer:
             creation: what came of building and deploying; None when nothing was built.
             decided: how it ends if the child Jobs have not ended by themselves, such as at its deadline.
         """
-        problems: list[Exception] = []
-
-        def ask(hook: Callable[[TrainJob], _T], otherwise: _T) -> _T:
-            try:
-                return hook(train_job)
-            except BuildError as error:
-                problems.append(error)
-                return otherwise
-
         pipeline, types = self._pipeline, self._pipeline.condition_types
-        jobs = ask(pipeline.jobs_status, None)
+        jobs, problems = pipeline.jobs_status(train_job)
         if is_finished(train_job):
             return Observation(creation, jobs=jobs, plugin_types=types, problems=tuple(problems))
-        outcome = ask(pipeline.outcome, None) or decided
+        ended, errors = pipeline.outcome(train_job)
+        problems += errors
+        outcome = ended or decided
         log: tuple[str, ...] = ()
         if outcome is not None and outcome.type is ConditionType.FAILED:
             since = train_job.metadata.creation_timestamp or ""
             outcome = await self._failures.explain(outcome, since=since, earlier=_last_restart(train_job))
             log = await self._failures.tail(outcome.culprit, namespace_of(obj)) if outcome.culprit else ()
         is_going_on = outcome is None and not train_job.spec.suspend
-        impediments, look_again = self._patience.sift(train_job, ask(pipeline.impediments, []) if is_going_on else [])
+        present, errors = pipeline.impediments(train_job) if is_going_on else ([], [])
+        problems += errors
+        impediments, look_again = self._patience.sift(train_job, present)
         conditions, errors = pipeline.status_conditions(train_job)
         return Observation(
             creation=creation,

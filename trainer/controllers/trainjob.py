@@ -9,7 +9,7 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS, TrainJob
-from trainer.controllers.creation import Creator
+from trainer.controllers.creation import Attempt, Creator
 from trainer.controllers.lifetime import deadline_exceeded, deadline_of, ended_at_deadline, expiry_of
 from trainer.controllers.observer import Observer
 from trainer.controllers.status_writer import StatusWriter
@@ -75,7 +75,7 @@ class TrainJobController:
         self._creator = Creator(manager.client, pipeline, runtimes, self._deployer)
         self._observer = Observer(pipeline, manager.client, manager.clock)
         self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER))
-        controller = Controller(
+        self._controller = controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
         # Progress, which is written every few seconds, changes only the status.
@@ -106,23 +106,28 @@ class TrainJobController:
             raise TerminalError(f"{error.subject} does not fit its schema: {error}") from error
         if is_finished(train_job):
             return await self._look_after_finished(train_job, obj)
-        attempt = await self._creator.create(train_job, obj)
-        if attempt is None:
-            return None
         now = self._clock.now()
         deadline = deadline_of(train_job, now)
         decided = deadline_exceeded(train_job) if deadline is not None and now >= deadline else None
+        # Nothing is started only to be ended at once.
+        attempt = Attempt() if decided else await self._creator.create(train_job, obj)
+        if attempt is None:
+            return None
         seen = await self._observer.observe(train_job, obj, attempt.creation, decided)
         status = next_status(train_job, seen, timestamp(now))
         await self._status.write(train_job, obj, status, seen)
-        for failure in (attempt.error, *seen.problems):
-            if failure is not None:
-                raise failure
         ended = train_job.model_copy(update={"status": status})
+        left = None if deadline is None else (deadline - now).total_seconds()
+        pauses = [] if is_finished(ended) else [each for each in (left, seen.look_again_after) if each is not None]
+        for failure in (attempt.error, *seen.problems):
+            if failure is None:
+                continue
+            if pauses:
+                # The pauses between retries grow beyond it.
+                self._controller.enqueue(key, after=min(pauses))
+            raise failure
         if is_finished(ended):
             return await self._clean_up(ended, obj)
-        left = None if deadline is None else (deadline - now).total_seconds()
-        pauses = [seconds for seconds in (left, seen.look_again_after) if seconds is not None]
         return Result(requeue_after=min(pauses)) if pauses else None
 
     async def _look_after_finished(self, train_job: TrainJob, obj: Object) -> Result | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+
+from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -10,22 +13,38 @@ if TYPE_CHECKING:
 _LIST_KEYS = ("name", "type", "uid", "mountPath", "containerPort", "ip", "topologyKey")
 """By which server-side apply tells apart the items of lists in the kinds that we build."""
 
+_AMOUNT = re.compile(r"\.((requests|limits)\.[^\[\]]+|sizeLimit|divisor)$")
+"""Paths of amounts of resources (`resource.Quantity`) in the kinds that we build."""
+
 
 def differences(applied: Any, live: Any, path: str = "") -> Iterator[str]:
     """Paths of fields in `applied` that `live` lacks or has with another value.
 
-    What `live` has besides, such as defaults and what others added, is no difference. Neither is an empty mapping or
-    list that the server left out.
+    What `live` has besides, such as defaults and what others added, is no difference. Neither is what servers and
+    webhooks written in Go make of an object: they leave out what is empty, false or zero, and write amounts of
+    resources in another way (`0.5` as `500m`).
     """
     if isinstance(applied, dict):
         yield from _mapping_differences(applied, live, path)
     elif isinstance(applied, list):
         yield from _list_differences(applied, live, path)
-    elif type(applied) is bool or type(live) is bool:
-        if applied is not live:
-            yield path
-    elif applied != live:
+    elif not _is_same(applied, live, path):
         yield path
+
+
+def _is_same(applied: Any, live: Any, path: str) -> bool:
+    if live is None:
+        return not applied
+    if type(applied) is bool or type(live) is bool:
+        return applied is live
+    return bool(applied == live) or (_AMOUNT.search(path) is not None and _is_same_amount(applied, live))
+
+
+def _is_same_amount(applied: Any, live: Any) -> bool:
+    try:
+        return parse_quantity(applied) == parse_quantity(live)
+    except ValueError:
+        return False
 
 
 def _mapping_differences(applied: dict[str, Any], live: Any, path: str) -> Iterator[str]:

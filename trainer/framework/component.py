@@ -30,3 +30,5 @@ class Component:
     revise: Callable[[Object], Revision | None] | None = None
     """For kinds with immutable fields: given the object that exists, what to apply to it, or None to leave it alone.
     Without this function the object is applied as it is."""
+    plugin: str = ""
+    """Name of the plugin that builds it, for what goes wrong with it later; the pipeline fills it in."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.framework.comparison import differences
+from trainer.framework.containment import contained
 from trainer.framework.errors import ForeignObjectError
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import NotFoundError
@@ -49,8 +50,16 @@ class Deployer:
         self._reader = reader
 
     def missing(self, components: Iterable[Component]) -> bool:
-        """Whether a component is not in the cache: it was never created, has been deleted, or is too new."""
-        return any(self._reader.get(component.resource, key_of(component.object)) is None for component in components)
+        """Whether a component is not in the cache: it was never created, has been deleted, or is too new.
+
+        Raises:
+            PluginError: a plugin builds what it does not watch.
+        """
+        return None in [self._existing(component) for component in components]
+
+    def has_deployed(self, owner: Object) -> bool:
+        """Whether the cache shows anything that was deployed for the TrainJob, by whatever build."""
+        return any(APPLIED_HASH in annotations_of(child) for _, child in self._reader.children(uid_of(owner)))
 
     async def deploy(self, owner: Object, components: Iterable[Component]) -> tuple[str, ...]:
         """Create what is missing and change what differs.
@@ -64,6 +73,7 @@ class Deployer:
 
         Raises:
             ForeignObjectError: an object of that name belongs to somebody else.
+            PluginError: a plugin builds what it does not watch, or cannot revise what it has built.
             KubeError: the API server did not accept an object; those before it are in place.
         """
         refused: list[str] = []
@@ -93,7 +103,7 @@ class Deployer:
             KubeError: the API server did not delete an object.
         """
         for component in components:
-            existing = self._reader.get(component.resource, key_of(component.object))
+            existing = self._existing(component)
             if existing is not None and is_controlled_by(existing, owner):
                 await self._delete(component.resource, existing)
 
@@ -108,7 +118,7 @@ class Deployer:
 
     async def _deploy(self, owner: Object, component: Component) -> Iterable[str]:
         wanted = component.object
-        existing = self._reader.get(component.resource, key_of(wanted))
+        existing = self._existing(component)
         if existing is None:
             # Without force: an object that the cache does not show yet may belong to somebody else.
             await self._apply(component, _owned(wanted, component, owner), force=False)
@@ -117,7 +127,8 @@ class Deployer:
             raise ForeignObjectError(component.resource, existing)
         refused: tuple[str, ...] = ()
         if component.revise is not None:
-            revision = component.revise(existing)
+            with contained(component.plugin, "revise"):
+                revision = component.revise(existing)
             if revision is None:
                 return ()
             wanted, refused = revision.object, revision.refused
@@ -125,6 +136,10 @@ class Deployer:
         if next(differences(applied, existing), None) is not None:
             await self._apply(component, applied, force=True)
         return [f"{component.resource.kind} {path}" for path in refused]
+
+    def _existing(self, component: Component) -> Object | None:
+        with contained(component.plugin, "build"):
+            return self._reader.get(component.resource, key_of(component.object))
 
     async def _apply(self, component: Component, obj: Object, *, force: bool) -> None:
         await self._client.apply(component.resource, obj, field_manager=FIELD_MANAGER, force=force)

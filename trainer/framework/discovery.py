@@ -45,7 +45,7 @@ class Origin:
     """Version of the distribution."""
 
     def __str__(self) -> str:
-        return f"{self.package} {self.version}" if self.package else "built in"
+        return f"{self.package} {self.version}".rstrip() if self.package else "built in"
 
 
 @dataclass(frozen=True, slots=True)

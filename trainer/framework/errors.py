@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.errors import KubeError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import key_of, uid_of
 
@@ -45,15 +46,16 @@ class PluginError(BuildError):
     The work queue retries, since what the plugin stumbled over may go away.
     """
 
-    def __init__(self, plugin: str, hook: str, error: Exception) -> None:
+    def __init__(self, plugin: str, hook: str, error: BaseException) -> None:
         self.plugin = plugin
         self.hook = hook
-        problem = f"{type(error).__name__}: {error}".removesuffix(": ")
+        words = " ".join(str(error).split())
+        problem = f"{type(error).__name__}: {words}".removesuffix(": ")
         message = f"Internal error: plugin {plugin} failed in {hook}: {problem}"
         super().__init__(FieldError("", message, "InternalError"))
 
 
-class ForeignObjectError(Exception):
+class ForeignObjectError(KubeError):
     """An object that we would create exists and belongs to somebody else; it is left alone. The work queue retries."""
 
     def __init__(self, resource: Resource, existing: Object) -> None:

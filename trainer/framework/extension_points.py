@@ -27,8 +27,9 @@ What holds for every hook:
   `trainer.env` of the TrainJob, EnforcePodGroupPolicy, PodNetwork, ComponentBuilder.
 * It changes the `RuntimeInfo` that it is given and nothing else: never the TrainJob, never the cluster.
 * What the author of the TrainJob or of the runtime can mend is a `BuildError`, which names the field and the remedy.
-  Whatever else it raises is a defect of the plugin: the TrainJob gets a condition with the plugin's name
-  (`JobsBuildFailed` while it is built), the work queue retries, and no other TrainJob notices.
+  Whatever else it raises, and a result that is not what the hook promises, is a defect of the plugin: the TrainJob gets
+  a condition with the plugin's name (`JobsBuildFailed` while it is built), the work queue retries, and no other
+  TrainJob notices.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ class Watch:
     """Seconds for which further changes are waited for before a TrainJob is looked at. Defaults to none; thousands of
     objects of one TrainJob often change within a moment."""
     indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
-    """By what `Reader.keys` finds the objects, so that not all of them have to be read. Defaults to nothing."""
+    """By what `Reader.keys` finds the objects, so that not all of them have to be read. Defaults to nothing. The names
+    begin with that of the plugin, for two of the same name are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,8 @@ class ComponentBuilder(Plugin, Protocol):
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterable[Component]:
         """The objects, in the TrainJob's namespace, without owner references; the same ones for the same input.
+
+        Each has apiVersion, kind and a name, and no other plugin builds it.
 
         They are applied by server-side apply when they differ from what is there, as children of the TrainJob. Each
         kind must be among the plugin's `watches`. Copy what you take from `info` and do not change it: other builders

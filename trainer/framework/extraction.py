@@ -55,8 +55,9 @@ def extract(train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> 
         apply_storage(info, storage)
         done(f"TrainJob {storage.field}", info)
     info.train_job_labels = dict(train_job.spec.labels or {})
+    done("TrainJob spec.labels", info)
     info.train_job_annotations = dict(train_job.spec.annotations or {})
-    done("TrainJob spec.labels and spec.annotations", info)
+    done("TrainJob spec.annotations", info)
     return info
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.errors import BuildError, PluginError
+from trainer.framework.containment import (
+    checked_components,
+    checked_conditions,
+    checked_findings,
+    checked_impediments,
+    checked_jobs_status,
+    checked_outcome,
+    checked_watches,
+    contained,
+)
+from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -28,7 +38,7 @@ from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
@@ -43,9 +53,9 @@ if TYPE_CHECKING:
     """Told after each step of the build where its changes come from, such as `plugin torch`, with a function that
     builds what would be built at that moment."""
 
+    _P = TypeVar("_P", bound=Plugin)
 
-_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
-"""As the Kubernetes API conventions have it."""
+_T = TypeVar("_T")
 
 
 class Pipeline:
@@ -72,15 +82,25 @@ class Pipeline:
         """Startup: all resources that plugins want to be cached.
 
         Raises:
-            ConfigurationError: a plugin raised.
+            ConfigurationError: a plugin raised, or two have an index of the same name.
         """
         watches: list[Watch] = []
+        indexed: dict[Hashable, str] = {}
         for plugin in self._watch_extensions:
             try:
-                watches += plugin.watches()
+                present = checked_watches(plugin.watches())
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".removesuffix(": ")
                 raise ConfigurationError(f"plugin {plugin.name} failed in watches: {problem}") from error
+            for watch in present:
+                for name in watch.indexes:
+                    other = indexed.setdefault((watch.resource, watch.selection, name), plugin.name)
+                    if other != plugin.name:
+                        index = f"index {name} of {watch.resource.qualified_name}"
+                        raise ConfigurationError(
+                            f"plugins {other} and {plugin.name} both have an {index}; rename one of them"
+                        )
+            watches += present
         return watches
 
     def review(self, train_job: TrainJob, runtime: Runtime, old: TrainJob | None = None) -> Review:
@@ -113,24 +133,24 @@ class Pipeline:
 
         def step(origin: str, info: RuntimeInfo) -> None:
             if observe is not None:
-                observe(origin, lambda: self._built(info, train_job))
+                observe(origin, lambda: self._built(deepcopy(info), train_job))  # a builder may change what it gets
 
         info = extract(train_job, runtime, step)
         errors = Review.of(self._findings(info, None, train_job)).errors
         if errors:
             raise BuildError(*errors)
         for ml_policy in self._ml_policies:
-            with _contained(ml_policy, "enforce_ml_policy"):
+            with contained(ml_policy.name, "enforce_ml_policy"):
                 ml_policy.enforce_ml_policy(info, train_job)
             step(f"plugin {ml_policy.name}", info)
         apply_trainer_env(info, train_job)
         step("TrainJob spec.trainer.env", info)
         for pod_group_policy in self._pod_group_policies:
-            with _contained(pod_group_policy, "enforce_pod_group_policy"):
+            with contained(pod_group_policy.name, "enforce_pod_group_policy"):
                 pod_group_policy.enforce_pod_group_policy(info, train_job)
             step(f"plugin {pod_group_policy.name}", info)
         for pod_network in self._pod_networks:
-            with _contained(pod_network, "identify_pod_network"):
+            with contained(pod_network.name, "identify_pod_network"):
                 pod_network.identify_pod_network(info, train_job)
             step(f"plugin {pod_network.name}", info)
         return self._built(info, train_job)
@@ -143,46 +163,35 @@ class Pipeline:
         """
         components: list[Component] = []
         for plugin in self._suspensions:
-            with _contained(plugin, "suspension"):
-                components += plugin.suspension(train_job)
+            with contained(plugin.name, "suspension"):
+                components += [replace(component, plugin=plugin.name) for component in plugin.suspension(train_job)]
         return components
 
-    def outcome(self, train_job: TrainJob) -> Outcome | None:
-        """PostExecution: how the TrainJob ended; a failure seen by any plugin outweighs a completion.
+    def outcome(self, train_job: TrainJob) -> tuple[Outcome | None, list[BuildError]]:
+        """PostExecution: how the TrainJob ended, a failure seen by any plugin before a completion; and who raised."""
+        answers, errors = _ask(
+            self._terminal_conditions,
+            "terminal_condition",
+            lambda plugin: [checked_outcome(plugin.terminal_condition(train_job))],
+        )
+        ended = [outcome for outcome in answers if outcome is not None]
+        return min(ended, key=lambda outcome: outcome.type is not ConditionType.FAILED, default=None), errors
 
-        Raises:
-            PluginError: a plugin raised.
-        """
-        ended: list[Outcome] = []
-        for plugin in self._terminal_conditions:
-            with _contained(plugin, "terminal_condition"):
-                outcome = plugin.terminal_condition(train_job)
-            if outcome is not None:
-                ended.append(outcome)
-        return min(ended, key=lambda outcome: outcome.type is not ConditionType.FAILED, default=None)
+    def jobs_status(self, train_job: TrainJob) -> tuple[list[JobStatus] | None, list[BuildError]]:
+        """PostExecution: how the child Jobs are doing, None when there are none to count; and who raised."""
+        counting = [] if self._jobs_status is None else [self._jobs_status]
+        answers, errors = _ask(
+            counting, "jobs_status", lambda plugin: [checked_jobs_status(plugin.jobs_status(train_job))]
+        )
+        return next(iter(answers), None), errors
 
-    def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
-        """PostExecution: how the child Jobs are doing; None when there are none to count.
-
-        Raises:
-            PluginError: the plugin raised.
-        """
-        if self._jobs_status is None:
-            return None
-        with _contained(self._jobs_status, "jobs_status"):
-            return self._jobs_status.jobs_status(train_job)
-
-    def impediments(self, train_job: TrainJob) -> list[Impediment]:
-        """PostExecution: what keeps the pods from running.
-
-        Raises:
-            PluginError: a plugin raised.
-        """
-        present: list[Impediment] = []
-        for plugin in self._impediments:
-            with _contained(plugin, "impediments"):
-                present += plugin.impediments(train_job)
-        return present
+    def impediments(self, train_job: TrainJob) -> tuple[list[Impediment], list[BuildError]]:
+        """PostExecution: what keeps the pods from running, and who raised."""
+        return _ask(
+            self._impediments,
+            "impediments",
+            lambda plugin: checked_impediments(plugin.impediments(train_job), plugin.name),
+        )
 
     @property
     def condition_types(self) -> frozenset[str]:
@@ -190,22 +199,19 @@ class Pipeline:
         return frozenset().union(*(plugin.condition_types for plugin in self._status_conditions))
 
     def status_conditions(self, train_job: TrainJob) -> tuple[list[StatusCondition], list[BuildError]]:
-        """PostExecution: what plugins report, and those that raised: they are in the way of no other."""
-        reported: list[StatusCondition] = []
-        errors: list[BuildError] = []
-        for plugin in self._status_conditions:
-            try:
-                with _contained(plugin, "status_conditions"):
-                    reported += _checked(plugin, plugin.status_conditions(train_job))
-            except BuildError as error:
-                errors.append(error)
-        return reported, errors
+        """PostExecution: what plugins report, and who raised."""
+        return _ask(
+            self._status_conditions,
+            "status_conditions",
+            lambda plugin: checked_conditions(plugin.status_conditions(train_job), plugin.condition_types),
+        )
 
     def _built(self, info: RuntimeInfo, train_job: TrainJob) -> list[Component]:
         components: list[Component] = []
         for builder in self._builders:
-            with _contained(builder, "build"):
-                components += builder.build(info, train_job)
+            with contained(builder.name, "build"):
+                built = builder.build(info, train_job)
+                components += checked_components(built, builder.name, train_job, components)
         return components
 
     def _findings(
@@ -223,31 +229,22 @@ class Pipeline:
             (plugin.pod_group_policy_sources for plugin in self._pod_group_policies),
         )
         for plugin in self._validations:
-            with _contained(plugin, "validate"):
-                findings = list(plugin.validate(info, old, new))
+            with contained(plugin.name, "validate"):
+                findings = checked_findings(plugin.validate(info, old, new))
             yield from findings
 
 
-@contextmanager
-def _contained(plugin: Plugin, hook: str) -> Iterator[None]:
-    """Name the plugin in whatever it raises; what it says about the TrainJob itself passes."""
-    try:
-        yield
-    except BuildError:
-        raise
-    except Exception as error:
-        raise PluginError(plugin.name, hook, error) from error
-
-
-def _checked(plugin: StatusConditions, conditions: Iterable[StatusCondition]) -> list[StatusCondition]:
-    """What the API server would refuse together with the rest of the status."""
-    checked = list(conditions)
-    for condition in checked:
-        if condition.type not in plugin.condition_types:
-            raise ValueError(f"condition {condition.type} is not among its condition_types")
-        if not _REASON.fullmatch(condition.reason):
-            raise ValueError(f"condition {condition.type} has reason {condition.reason!r}, which is no CamelCase word")
-    return checked
+def _ask(plugins: Iterable[_P], hook: str, question: Callable[[_P], Iterable[_T]]) -> tuple[list[_T], list[BuildError]]:
+    """What plugins answer, and the errors of those that raise: they are in the way of no other."""
+    answers: list[_T] = []
+    errors: list[BuildError] = []
+    for plugin in plugins:
+        try:
+            with contained(plugin.name, hook):
+                answers += question(plugin)
+        except BuildError as error:
+            errors.append(error)
+    return answers, errors
 
 
 def _unserved(path: str, source: str | None, served: Iterable[frozenset[str]]) -> Iterator[FieldError]:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset import JobSetSpec
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.endpoints import Endpoints
 from trainer.framework.errors import BuildError
 from trainer.framework.upsert import by_name, by_port, upsert
 from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from trainer.kube.objects import Object
 
@@ -75,7 +76,7 @@ class PodSet:
     volumes: list[Object] = field(default_factory=list)
     main: Container | None = None
     """The container that trains; only in the trainer's pod set."""
-    endpoints: tuple[str, ...] = ()
+    endpoints: Sequence[str] = ()
     """DNS names of the pods in the order of their index; known after the phase PodNetwork."""
 
 
@@ -146,6 +147,10 @@ class RuntimeInfo:
     def endpoint(self, pod_set: PodSet, replica: int = 0, pod: int = 0) -> str:
         """DNS name of a pod within its namespace."""
         return f"{self.job_name}-{pod_set.name}-{replica}-{pod}.{self.subdomain}"
+
+    def endpoints_of(self, pod_set: PodSet) -> Endpoints:
+        """DNS names of the pods of a pod set as it is at this moment."""
+        return Endpoints(f"{self.job_name}-{pod_set.name}", self.subdomain, pod_set.replicas, pod_set.count)
 
     def head_address(self) -> str:
         """DNS name of the first training node, where the others meet.

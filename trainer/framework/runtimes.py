@@ -78,6 +78,8 @@ class FoundRuntime:
     """The runtime as it is stored."""
     is_snapshot: bool
     """Whether it comes from the snapshot of the TrainJob; otherwise it is the runtime of today."""
+    outdated_snapshot: Object | None = None
+    """A snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
 
 
 class Runtimes:
@@ -103,23 +105,32 @@ class Runtimes:
         """What the TrainJob builds on; see `find`."""
         return self.find(train_job).runtime
 
-    def find(self, train_job: TrainJob) -> FoundRuntime:
+    def find(self, train_job: TrainJob, *, is_built: bool = True) -> FoundRuntime:
         """The snapshot of the TrainJob if there is one, else the runtime that `spec.runtimeRef` names.
+
+        Args:
+            train_job: see there.
+            is_built: whether anything exists of it. Otherwise the cluster has refused what the snapshot gives, and a
+                runtime that has changed since comes first.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
             BuildError: it cannot be read.
         """
+        resource, key = runtime_place(train_job)
         snapshot = self._snapshots.get(snapshot_key(train_job))
         owner = controller_of(snapshot) if snapshot else None
-        if snapshot and owner and owner.get("uid") == train_job.metadata.uid:
+        if not snapshot or not owner or owner.get("uid") != train_job.metadata.uid:
+            snapshot = None
+        live = None if snapshot and is_built else self._listers[resource].get(key)
+        if snapshot:
             resource, found = open_snapshot(snapshot, train_job)
-            return FoundRuntime(read_runtime(resource, found), resource, found, is_snapshot=True)
-        resource, key = runtime_place(train_job)
-        live = self._listers[resource].get(key)
+            if live is None or live.get("spec") == found["spec"]:
+                return FoundRuntime(read_runtime(resource, found), resource, found, is_snapshot=True)
         if live is None:
             raise RuntimeNotFoundError(resource.kind, key)
-        return FoundRuntime(read_runtime(resource, live), resource, live, is_snapshot=False)
+        runtime = read_runtime(resource, live)
+        return FoundRuntime(runtime, resource, live, is_snapshot=False, outdated_snapshot=snapshot)
 
     def train_jobs_of(self, runtime: CachedObject) -> Iterable[ObjectKey]:
         """The TrainJobs that name a runtime."""
@@ -127,7 +138,9 @@ class Runtimes:
 
 
 def _index_values(train_job: CachedObject) -> list[str]:
-    ref = (train_job.get("spec") or {}).get("runtimeRef") or {}
+    ref = (train_job.get("spec") or {}).get("runtimeRef")
+    if not isinstance(ref, dict):  # an older definition may have let it pass
+        return []
     kind = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind
     namespace = "" if kind == CLUSTER_TRAINING_RUNTIMES.kind else train_job.key.namespace
     return [_index_value(kind, ObjectKey(namespace, ref.get("name") or ""))]

@@ -23,6 +23,9 @@ DEPRECATED = "deprecated"
 _OPERATORS = frozenset("|&;<>")
 """What pipes, lists and redirections of a shell consist of."""
 
+_LONGEST = 4096
+"""Characters of a command that are looked at; the API server waits while a megabyte is read one by one."""
+
 
 def advise_on_train_job(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
     """What its author should know; plugins add what they know by `CustomValidation`."""
@@ -57,14 +60,14 @@ def _unheard_shell(path: str, command: list[str] | None) -> Iterator[AdmissionWa
     """A command of one item is split into words as a shell would, but no shell ever sees it."""
     if command is None or len(command) != 1 or not re.search(r"\s", command[0]):
         return
-    operator = next(_operators(command[0]), None)
+    operator = next(_operators(command[0][:_LONGEST]), None)
     if operator is not None:
         text = f'no shell runs this, so {operator} is a plain word; write ["sh", "-c", "..."] for a shell'
         yield AdmissionWarning(path, text)
 
 
 def _operators(command: str) -> Iterator[str]:
-    """What a shell would take for operators; none where a quote is not closed, which is an error elsewhere."""
+    """What a shell would take for operators; none after a quote that is not closed, which is an error elsewhere."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:

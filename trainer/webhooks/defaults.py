@@ -29,7 +29,7 @@ def default_train_job(obj: Object, old: Object | None = None) -> Object:
     if ref and ref != former.get("runtimeRef"):
         ref["apiGroup"] = ref.get("apiGroup") or CLUSTER_TRAINING_RUNTIMES.group
         ref["kind"] = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind
-    if spec.get("managedBy") in {None, ""} and (old is None or former.get("managedBy") not in {None, ""}):
+    if spec.get("managedBy") in (None, "") and (old is None or former.get("managedBy") not in (None, "")):
         spec["managedBy"] = TRAIN_JOB_CONTROLLER
     _write_as_string(_mapping(spec, "trainer"), _mapping(former, "trainer"))
     return obj

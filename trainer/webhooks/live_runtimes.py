@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 class CachedRuntimes(Protocol):
     """Runtimes that are known without a request, such as `trainer.framework.runtimes.Runtimes`."""
 
-    def find(self, train_job: TrainJob) -> FoundRuntime:
+    def find(self, train_job: TrainJob, *, is_built: bool) -> FoundRuntime:
         """The snapshot of the TrainJob if there is one, else the runtime that it names.
+
+        Args:
+            train_job: see there.
+            is_built: whether its Jobs exist; otherwise a runtime that has changed since the snapshot comes first.
 
         Raises:
             RuntimeNotFoundError: neither is known.
@@ -55,7 +59,7 @@ class LiveRuntimes:
             KubeError: the API server did not answer.
         """
         try:
-            found = self._cached.find(train_job)
+            found = self._cached.find(train_job, is_built=_is_created(train_job))
         except RuntimeNotFoundError:
             return await self._snapshot(train_job) or await self._live(train_job)
         if found.is_snapshot:
@@ -64,8 +68,7 @@ class LiveRuntimes:
 
     async def _snapshot(self, train_job: TrainJob) -> Runtime | None:
         """What the TrainJob was built on, unless it has not been built yet."""
-        conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
-        if not conditions.is_true(ConditionType.CREATED):
+        if not _is_created(train_job):
             return None
         snapshot = await self._get(CONFIG_MAPS, snapshot_key(train_job))
         owner = controller_of(snapshot) if snapshot is not None else None
@@ -85,3 +88,8 @@ class LiveRuntimes:
             return await self._client.get(resource, key.name, key.namespace or None)
         except NotFoundError:
             return None
+
+
+def _is_created(train_job: TrainJob) -> bool:
+    conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
+    return conditions.is_true(ConditionType.CREATED)

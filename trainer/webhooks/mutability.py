@@ -108,5 +108,7 @@ def _changes(before: object, after: object, path: str) -> list[str]:
 
 def _spec(obj: Object) -> Object:
     """The spec as it counts: with defaults, without what is null."""
-    spec = default_train_job(obj).get("spec") or {}
+    spec = default_train_job(obj).get("spec")
+    if not isinstance(spec, dict):
+        return {}
     return {name: value for name, value in spec.items() if value is not None and (name != "suspend" or value)}

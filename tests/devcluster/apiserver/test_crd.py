@@ -155,6 +155,31 @@ async def test_a_changed_definition_is_served(api: Api) -> None:
             pass
 
 
+async def test_new_defaults_are_no_change(api: Api) -> None:
+    """What is stored counts as the definition of today reads it, so that rules about change have two equal sides."""
+    await install(api, definition())
+    await api("POST", GADGETS, gadget("a"))
+    schema = "/spec/versions/0/schema/openAPIV3Schema"
+    rule = {"rule": "self.spec == oldSelf.spec", "message": "spec is immutable"}
+    patch = [
+        {
+            "op": "add",
+            "path": f"{schema}/properties/spec/properties/grade",
+            "value": {"type": "string", "default": "a"},
+        },
+        {"op": "add", "path": f"{schema}/x-kubernetes-validations", "value": [rule]},
+    ]
+    changed = await api("PATCH", f"{CRDS}/gadgets.example.com", patch, "application/json-patch+json")
+    assert changed.code == 200, changed.body
+    async with asyncio.timeout(10):
+        while "grade" not in (await api("POST", f"{GADGETS}?dryRun=All", gadget("b"))).body["spec"]:
+            pass
+    labelled = await api("PATCH", f"{GADGETS}/a", {"metadata": {"labels": {"l": "1"}}}, MERGE)
+    assert (labelled.code, labelled.body.get("message")) == (200, None)
+    refused = await api("PATCH", f"{GADGETS}/a", {"spec": {"grade": "b"}}, MERGE)
+    assert (refused.code, "spec is immutable" in refused.body["message"]) == (422, True)
+
+
 async def test_deleting_a_definition_deletes_its_objects(api: Api) -> None:
     """The definition goes after its objects, and the objects after their finalizers; then nothing is served."""
     await install(api, definition())

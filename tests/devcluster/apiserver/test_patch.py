@@ -78,6 +78,12 @@ def test_json_patch(operations: list[dict[str, Any]], expected: dict[str, Any]) 
             PatchErrorKind.TOO_LARGE,
             id="too many",
         ),
+        pytest.param(
+            # Each copy doubles the object: without a limit, gigabytes at the end.
+            [{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(22)],
+            PatchErrorKind.FAILED,
+            id="copies without end",
+        ),
     ],
 )
 def test_json_patch_errors(operations: object, kind: PatchErrorKind) -> None:

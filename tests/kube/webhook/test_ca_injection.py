@@ -149,6 +149,7 @@ async def test_new_bundle_is_written(client: FakeClient, clock: ManualClock, bac
     with pytest.raises(KubeError, match="CA bundle for ValidatingWebhookConfiguration w is not known: the Secret is"):
         await injector.check()
     assert client.requests_of("patch") == []
+    source.problem = ""
     source.ca.set(b"one")
     await eventually(lambda: bundles(client) == [b"one"], clock=clock, within=2)
     source.ca.set(b"two")
@@ -165,6 +166,35 @@ async def test_bundle_of_another_replica_is_not_undone(
     await start(client, clock, background, source).wait_for_injection()
     assert (source.refreshed, client.requests_of("patch")) == (1, [])
     assert bundles(client) == [b"newer"]
+
+
+async def test_without_news_only_what_is_missing_is_filled_in(
+    client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """A replica that cannot read the Secret any more does not undo what the others write, for ever and ever."""
+    client.add(configuration(VALIDATING, b"newer", None))
+    source = Source()
+    source.problem = "the Secret cannot be read"
+    injector = start(client, clock, background, source)
+    await clock.advance(300)
+    assert bundles(client) == [b"newer", b"ours"]
+    assert len(client.requests_of("patch")) == 1
+    with pytest.raises(KubeError, match=r"w: its CA bundle may be newer .*: the Secret cannot be read"):
+        await injector.check()
+    source.problem, source.newer = "", b"newer"
+    await eventually(lambda: bundles(client) == [b"newer", b"newer"], clock=clock, within=120)
+    await injector.check()
+
+
+async def test_two_that_do_not_agree_wait(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """Replicas with different files, as while a Secret is mounted anew, do not write as fast as they can."""
+    client.add(configuration(VALIDATING, None))
+    peers = [client.peer(), client.peer()]
+    for peer, bundle in zip(peers, (b"one", b"two"), strict=True):
+        start(peer, clock, background, Source(bundle))
+    for _ in range(600):
+        await clock.advance(1)
+    assert 4 < sum(len(peer.requests_of("patch")) for peer in peers) < 80
 
 
 async def test_missing_configuration_is_waited_for(

@@ -116,6 +116,11 @@ def test_namespace_is_not_in_a_namespace() -> None:
             id="delete-nothing",
         ),
         pytest.param(review_of(object=[]), "request.object: Expected `object | null`, got `array`", id="object-list"),
+        pytest.param(
+            review_of(object={"metadata": "x"}),
+            "request.object.metadata: Expected `object`, got `str`",
+            id="metadata",
+        ),
         pytest.param(review_of(dryRun="yes"), "request.dryRun: Expected `bool | null`, got `str`", id="dry-run"),
         pytest.param(
             msgspec.json.encode(review_of(object={"a": 1})).replace(b'{"a":1}', b'{"a":' * 9000 + b"1" + b"}" * 9000),

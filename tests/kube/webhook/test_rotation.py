@@ -26,6 +26,19 @@ KEY = ObjectKey("system", "webhook-certificates")
 NAMES = service_names("webhook", "system")
 OPTIONS = RotationOptions(authority_lifetime=timedelta(days=30), lifetime=timedelta(days=3))
 DAY = 24 * 3600.0
+UNKNOWN_CURVE = """\
+-----BEGIN CERTIFICATE-----
+MIIBXjCCAQygAwIBAgIUEvGXifHvmn79jGan+i4TnkjEpW8wCgYIKoZIzj0EAwIw
+DjEMMAoGA1UEAwwDb2RkMB4XDTI2MTEyMTExMjc1MVoXDTI2MTIyMTExMjc1MVow
+DjEMMAoGA1UEAwwDb2RkME4wEAYHKoZIzj0CAQYFK4EEACADOgAEHB0dnjcrWD9q
+RMyfoYr3OyRJ+Hp+g09RfmrZePOjuF+SYurFeR5Usa9f6AA92p/nc7CPaV3W8QCj
+UzBRMB0GA1UdDgQWBBR7byCndNuCCJxfvQULHJyrk4cL4TAfBgNVHSMEGDAWgBR7
+byCndNuCCJxfvQULHJyrk4cL4TAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMC
+A0AAMD0CHQCKYs2r81ZHjOQzZQD/WegTNIUHGuuY2EqktSRpAhx5PTjLFTRZ5dJ1
+sErztIbFFFdv1mEaesd0DTG9
+-----END CERTIFICATE-----
+"""
+"""A certificate with a key on secp224k1, of which the cryptography package knows nothing."""
 
 
 class Calendar(ManualClock):
@@ -240,6 +253,27 @@ async def test_deleted_secret_is_restored(
     await idle(clock)
     before = data(client)
     client.remove(SECRETS, KEY.name, KEY.namespace)
+    await pass_time(clock, 0)
+    assert data(client) == before
+    assert len(replica.shown) == 1
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param({"tls.crt": "eA=="}, id="certificate"),
+        pytest.param({"ca.crt": base64.b64encode(UNKNOWN_CURVE.encode()).decode()}, id="unknown-curve"),
+    ],
+)
+async def test_broken_secret_is_restored(
+    client: FakeClient, clock: Calendar, replica: Replica, background: Background, broken: dict[str, str]
+) -> None:
+    """Whatever stands there, the server goes on, and nobody has to trust another authority at once."""
+    background(replica.run())
+    await idle(clock)
+    before = data(client)
+    client.add(secret(client) | {"data": secret(client)["data"] | broken})
+    await pass_time(clock, 0)
     await pass_time(clock, 0)
     assert data(client) == before
     assert len(replica.shown) == 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import jsonpatch
 import jsonpointer
+import msgspec
 
 from trainer.devcluster.apiserver.listorder import merge_order
 from trainer.devcluster.apiserver.listtypes import UNTYPED, Typing
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 MAX_OPERATIONS: Final = 10_000
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+"""What all copies of one JSON patch may add: each can double the object, so that thirty of them would fill any memory.
+"""
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
@@ -53,7 +57,7 @@ def json_patch(document: Object, operations: object) -> Object:
     """Apply a JSON patch.
 
     Raises:
-        PatchError: the operations are malformed or too many, or one of them fails on this document.
+        PatchError: the operations are malformed or too many, copy too much, or one of them fails on this document.
     """
     if not isinstance(operations, list):
         found = _json_type(operations)
@@ -62,11 +66,15 @@ def json_patch(document: Object, operations: object) -> Object:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         raise PatchError(PatchErrorKind.TOO_LARGE, message)
     try:
-        patch = jsonpatch.JsonPatch(copy.deepcopy(operations))
+        steps = [jsonpatch.JsonPatch([operation]) for operation in copy.deepcopy(operations)]
     except (jsonpatch.InvalidJsonPatch, jsonpointer.JsonPointerException, TypeError, AttributeError) as error:
         raise _malformed(f"error decoding patch: {error}") from error
     try:
-        patched = patch.apply(copy.deepcopy(document))
+        patched, copied = copy.deepcopy(document), 0
+        for step, operation in zip(steps, operations, strict=True):
+            if operation["op"] == "copy":
+                copied = _copied(copied, patched, operation["from"])
+            patched = step.apply(patched, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, LookupError) as error:
         raise PatchError(PatchErrorKind.FAILED, str(error)) from error
     if not isinstance(patched, dict):
@@ -95,6 +103,15 @@ def strategic_merge_patch(document: Object, patch: object, typing: Typing) -> Ob
     if not isinstance(patch, dict):
         raise _malformed(f"error decoding patch: a strategic merge patch must be an object, not {_json_type(patch)}")
     return _merge_map(copy.deepcopy(document), copy.deepcopy(patch), typing)
+
+
+def _copied(before: int, document: object, pointer: str) -> int:
+    """Bytes that the copies of a patch have added, this one included."""
+    total = before + len(msgspec.json.encode(jsonpointer.resolve_pointer(document, pointer)))
+    if total > MAX_COPIED_BYTES:
+        message = f"copy of {pointer!r}: the copies of the patch add {total} bytes, more than {MAX_COPIED_BYTES}"
+        raise PatchError(PatchErrorKind.FAILED, message)
+    return total
 
 
 def _malformed(message: str) -> PatchError:

@@ -23,7 +23,7 @@ from trainer.devcluster.apiserver.names import generate_name
 from trainer.devcluster.apiserver.params import WriteParameters
 from trainer.devcluster.apiserver.routing import Target
 from trainer.devcluster.apiserver.scale import scale_of
-from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, StaleWriteError
+from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, StaleWriteError, writable_copy
 from trainer.devcluster.apiserver.write import Write
 from trainer.kube.clock import move_on_after
 from trainer.kube.field_errors import FieldError
@@ -259,7 +259,8 @@ class Pipeline:
             new = await self._mutated(write, new, live, context, operation)
         await self._beside_loop(write, partial(_check_changed, write, new, live, context))
         if operation is not None and self._admission.validates(write.endpoint(operation)):
-            attributes = write.attributes(operation, _shown(write, new), _shown(write, live))
+            old = _shown(write, _as_read(write, live, context))
+            attributes = write.attributes(operation, _shown(write, new), old)
             await self._admission.validate(attributes, write.warnings)
         return self._store_changed(write, new, live)
 
@@ -276,7 +277,7 @@ class Pipeline:
             return mutated
 
         seen = _shown(write, new)
-        attributes = write.attributes(operation, seen, _shown(write, live))
+        attributes = write.attributes(operation, seen, _shown(write, _as_read(write, live, context)))
         mutated = await self._admission.mutate(attributes, write.warnings, accept)
         if mutated is None or mutated is seen:
             return new
@@ -313,8 +314,21 @@ def _check_changed(write: Write, new: Object, live: Object, context: WriteContex
         new["metadata"]["generation"] = (live["metadata"].get("generation") or 0) + 1
     causes = metadata.validate_update(new["metadata"], live["metadata"])
     causes = causes or definition.strategy.validate_update(new, live, context)
+    if causes and definition.schema is not None:
+        causes = definition.strategy.validate_update(new, _as_read(write, live, context), context)
     if causes:
         raise status.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)
+
+
+def _as_read(write: Write, live: Object, context: WriteContext) -> Object:
+    """A stored custom resource as its definition reads it: an older one may have had other fields and defaults."""
+    definition = write.target.definition
+    if definition.schema is None:
+        return live
+    obj: Object = writable_copy(live)
+    definition.schema.prune(obj)
+    definition.strategy.default(obj, context)
+    return obj
 
 
 def _shown(write: Write, obj: Object) -> Object:

@@ -3,6 +3,7 @@
 Needed: get, list, watch and patch on the configurations, by their names. Each one is watched, so that a bundle that
 somebody has applied away is back at once. All replicas do this, without leadership, and find most of the time that
 another has done it. Who sees a difference first asks the source for news: the bundle of another replica may be newer.
+Who gets no news only fills in what is missing, and two that do not agree wait longer after each write.
 
 The caBundle of *all* webhooks in a configuration is written, as they are all taken to lead to this server, and of a
 CustomResourceDefinition that of its conversion webhook.
@@ -11,6 +12,7 @@ CustomResourceDefinition that of its conversion webhook.
 from __future__ import annotations
 
 import base64
+import math
 from typing import TYPE_CHECKING
 
 import anyio
@@ -138,6 +140,7 @@ class Injection:
         self._client = client
         self._clock = clock
         self._wake = anyio.Event()
+        self._writes, self._written = 0, -math.inf
         self._problem = f"{self._subject} has not been read yet"
         informer.add_handler(self)
 
@@ -167,14 +170,23 @@ class Injection:
             while True:
                 self._wake = anyio.Event()
                 try:
-                    await self._inject()
+                    is_written = await self._inject()
                 except KubeError as error:
                     self._fail(error, failures)
                     await self._clock.sleep(_BACKOFF.pause(failures))
                     failures += 1
                 else:
                     failures = 0
+                    if is_written:
+                        await self._clock.sleep(_BACKOFF.pause(self._writes_in_a_row()))
                     await self._wake.wait()
+
+    def _writes_in_a_row(self) -> int:
+        """How many writes there were before this one, without a long pause between them."""
+        now = self._clock.monotonic()
+        self._writes = self._writes + 1 if now - self._written < 2 * _BACKOFF.maximum else 0
+        self._written = now
+        return self._writes
 
     async def _follow_bundle(self) -> None:
         pem = self._certificates.ca.pem
@@ -182,21 +194,28 @@ class Injection:
             pem = await self._certificates.ca.other_than(pem)
             self._wake.set()
 
-    async def _inject(self) -> None:
+    async def _inject(self) -> bool:
+        """Give the configuration the bundle; returns whether that took a write."""
         stored = self._informer.lister.get(ObjectKey("", self._name))
         if stored is None:
             self._note(f"{self._subject} does not exist; it is waited for")
-            return
+            return False
         if not self._certificates.ca.pem:
             # The source tells in the log what is wrong, if anything is.
             reason = self._certificates.problem or "no ca.crt"
             self._problem = f"the CA bundle for {self._subject} is not known: {reason}"
-            return
-        if _operations(stored, self._certificates.ca.pem):
+            return False
+        operations = _operations(stored, self._certificates.ca.pem)
+        if operations:
             await self._certificates.refresh()
-            await self._write(stored, _operations(stored, self._certificates.ca.pem))
+            unknown = self._certificates.problem
+            operations = _operations(stored, self._certificates.ca.pem, only_missing=bool(unknown))
+            await self._write(stored, operations)
+            if unknown and len(operations) < len(_operations(stored, self._certificates.ca.pem)):
+                raise KubeError(f"its CA bundle may be newer than ours, which could not be renewed: {unknown}")
         self._problem = ""
         self.done.set()
+        return bool(operations)
 
     async def _write(self, stored: Object, operations: Sequence[Object]) -> None:
         if not operations:
@@ -226,13 +245,13 @@ class Injection:
             log.warning("could not inject CA bundle, will retry", reason=problem)
 
 
-def _operations(obj: Object, bundle: bytes) -> list[Object]:
-    """JSON patch that gives every webhook in a configuration this bundle; empty when all have it."""
+def _operations(obj: Object, bundle: bytes, *, only_missing: bool = False) -> list[Object]:
+    """JSON patch that gives every webhook in a configuration, or those without any, this bundle."""
     encoded = base64.b64encode(bundle).decode()
     return [
         {"op": "add", "path": f"{pointer}/caBundle", "value": encoded}
         for pointer, client in _client_configurations(obj)
-        if client.get("caBundle") != encoded
+        if client.get("caBundle") != encoded and not (only_missing and client.get("caBundle"))
     ]
 
 

@@ -182,16 +182,23 @@ def _general_name(name: str) -> x509.GeneralName:
 def _has_signed(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
     try:
         certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
         return False
     return True
 
 
 def _certificates(data: Mapping[str, bytes], name: str) -> tuple[x509.Certificate, ...]:
     try:
-        return tuple(x509.load_pem_x509_certificates(data.get(name, b"")))
+        certificates = tuple(x509.load_pem_x509_certificates(data.get(name, b"")))
     except ValueError as error:
         raise ValueError(f"{name} holds no PEM certificate") from error
+    try:
+        for certificate in certificates:  # both are read when they are first asked for
+            certificate.public_key()
+            _ = certificate.extensions
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise ValueError(f"{name} holds a certificate that cannot be used: {error}") from error
+    return certificates
 
 
 def _key(data: Mapping[str, bytes], name: str) -> PrivateKey:

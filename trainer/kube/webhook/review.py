@@ -95,6 +95,9 @@ class AdmissionReview:
         raw = _decode(_requests, _request_of(body), "request")
         object_ = _decode(_objects, raw.object, "request.object")
         old_object = _decode(_objects, raw.old_object, "request.oldObject")
+        for name, obj in (("object", object_), ("oldObject", old_object)):
+            if obj is not None and not isinstance(obj.get("metadata"), dict | None):
+                raise ReviewError(f"request.{name}.metadata: Expected `object`, got `{type(obj['metadata']).__name__}`")
         operation = _operation(raw.operation)
         if not raw.uid:
             raise ReviewError(str(required("request.uid")))

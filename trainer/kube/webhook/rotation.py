@@ -198,9 +198,10 @@ class CertificateRotator:
         from trainer.kube.webhook.keyring import Keyring  # noqa: PLC0415 - slow
         from trainer.kube.webhook.renewal import Renewal, renew  # noqa: PLC0415 - slow
 
-        if data or not self._data:
-            return renew(self._keyring(data), self._names, self._options, self._clock.now())
-        # Somebody has deleted the Secret: what all replicas show and API servers trust goes on to be used.
+        present = self._keyring(data)
+        if present is not None or not self._data:
+            return renew(present, self._names, self._options, self._clock.now())
+        # Somebody has deleted or broken the Secret: what all replicas show and API servers trust goes on to be used.
         kept = Keyring.parse(self._data)
         renewal = renew(kept, self._names, self._options, self._clock.now())
         return renewal or Renewal(kept, ("restored the Secret",))

@@ -10,6 +10,7 @@ from trainer.framework.extension_points import Impediment
 from trainer.framework.failure import first_failure, last_crash
 from trainer.kube.objects import find_condition
 from trainer.kube.resource import PODS
+from trainer.plugins.jobset.missing_objects import fields_naming
 from trainer.plugins.jobset.mount_failures import FAILED_MOUNT, complaint_about, without_volumes
 from trainer.plugins.jobset.pod_troubles import wait_of
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
+    from trainer.api.trainjob import TrainJob
     from trainer.framework.reader import Reader
     from trainer.kube.objects import Object, ObjectKey
     from trainer.plugins.jobset.pod_troubles import Troubles
@@ -24,12 +26,20 @@ if TYPE_CHECKING:
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated"})
 """Reasons that may go away by themselves, told after the others."""
 
+_FIELDS_LIMIT = 3
+"""How many of the fields that name a missing object are told."""
+
 _DEFAULT_BACKOFF_LIMIT = 6
 """Of a Job that does not say (Kubernetes documentation, "Jobs")."""
 
 
-def waits(troubles: Troubles) -> list[Impediment]:
+def waits(troubles: Troubles, train_job: TrainJob) -> list[Impediment]:
     """One impediment for each reason for which pods cannot start."""
+
+    def impediment(reason: str, pods: AbstractSet[ObjectKey], message: str) -> Impediment:
+        details = partial(_complaint, message, pods, train_job, troubles.jobset)
+        return Impediment(ConditionType.PENDING, reason, f"{_about(len(pods))} cannot start", details)
+
     found: dict[str, Impediment] = {}
     remaining = troubles.waiting()
     while remaining:
@@ -41,18 +51,22 @@ def waits(troubles: Troubles) -> list[Impediment]:
             continue
         alike = troubles.waiting(wait.reason) | {example}
         remaining -= alike
-        found[wait.reason] = _wait(wait.reason, alike, wait.message)
+        found[wait.reason] = impediment(wait.reason, alike, wait.message)
     blocked = without_volumes(troubles.reader, troubles.starting())
     if blocked:
-        found[FAILED_MOUNT] = _wait(FAILED_MOUNT, blocked, complaint_about(troubles.reader, min(blocked)))
+        found[FAILED_MOUNT] = impediment(FAILED_MOUNT, blocked, complaint_about(troubles.reader, min(blocked)))
     return sorted(found.values(), key=lambda each: (each.reason in _MAY_PASS, each.reason))
 
 
-def _wait(reason: str, pods: AbstractSet[ObjectKey], message: str) -> Impediment:
-    """Pods that wait for the same, and what is said about the first of them by name."""
-    text = f"pod {min(pods).name}: {message}"
-    details = partial(str, text if len(pods) == 1 else f"for example {text}")
-    return Impediment(ConditionType.PENDING, reason, f"{_about(len(pods))} cannot start", details)
+def _complaint(message: str, pods: AbstractSet[ObjectKey], train_job: TrainJob, jobset: Object) -> str:
+    """What is said about the first of the pods by name, and which field asks for what is missing."""
+    fields = fields_naming(message, train_job.spec.to_object())
+    if not fields:
+        runtime = f"{train_job.spec.runtime_ref.kind}/{train_job.spec.runtime_ref.name} spec.template."
+        fields = [f"{runtime}{field}" for field in fields_naming(message, jobset.get("spec") or {})]
+    place = f"{', '.join(fields[:_FIELDS_LIMIT])}: " if fields else ""
+    example = "" if len(pods) == 1 else "for example "
+    return f"{place}{example}pod {min(pods).name}: {message}"
 
 
 def restarts(troubles: Troubles) -> Iterator[Impediment]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
 from trainer.framework.extension_points import Outcome, Watch
 from trainer.framework.failure import first_failure
 from trainer.framework.runtime_info import Ancestor
+from trainer.kube.controller.handlers import owner_key
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import (
     ObjectKey,
@@ -23,6 +25,7 @@ from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
 from trainer.plugins.jobset.impediments import restarts, waits
+from trainer.plugins.jobset.jobs import check_jobs
 from trainer.plugins.jobset.mount_failures import failed_mounts
 from trainer.plugins.jobset.pod_troubles import (
     JOBSET_NAME_LABEL,
@@ -37,12 +40,13 @@ from trainer.plugins.jobset.references import check_references
 from trainer.plugins.jobset.revision import resuspend_jobset, revise_jobset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.extension_points import Impediment
     from trainer.framework.reader import Reader
     from trainer.framework.runtime_info import PodSet, RuntimeInfo
+    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 
 _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
@@ -56,6 +60,8 @@ _POD_LIMIT = 100_000
 
 _POD_DELAY = 0.5
 """Seconds; what becomes of the whole JobSet is known without its pods, and at once."""
+
+_owners = owner_key(TRAIN_JOBS)
 
 _NAME_LIMIT = 63
 _POD_SUFFIX = "-abcde"
@@ -71,7 +77,7 @@ class JobSetPlugin:
 
     def watches(self) -> Iterator[Watch]:
         """JobSets, those of their pods that come into trouble or out of it, and events about volumes."""
-        yield Watch(JOBSETS)
+        yield Watch(JOBSETS, train_jobs=_train_jobs_of)
         yield Watch(
             PODS,
             Selection(label_selector=JOBSET_NAME_LABEL),
@@ -85,6 +91,7 @@ class JobSetPlugin:
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
         """Refuse what JobSet and Kubernetes would: parts that do not fit, too many pods, names too long for pods."""
         yield from check_references(info)
+        yield from check_jobs(info)
         yield from check_pods(info, new)
         for pod_set in info.pod_sets:
             if pod_set.replicas * pod_set.count > _POD_LIMIT:
@@ -103,11 +110,7 @@ class JobSetPlugin:
     def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
         """Each pod of an indexed Job has the DNS name `<job>-<index>` in the JobSet's subdomain."""
         for pod_set in info.pod_sets:
-            pod_set.endpoints = tuple(
-                info.endpoint(pod_set, replica, pod)
-                for replica in range(pod_set.replicas)
-                for pod in range(pod_set.count)
-            )
+            pod_set.endpoints = info.endpoints_of(pod_set)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The JobSet; while it runs it is left alone, and while it is suspended only a few fields may change."""
@@ -145,7 +148,7 @@ class JobSetPlugin:
         if jobset is None or (jobset.get("spec") or {}).get("suspend"):
             return
         troubles = Troubles(self._reader, jobset)
-        yield from waits(troubles)
+        yield from waits(troubles, train_job)
         yield from restarts(troubles)
 
     def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
@@ -162,6 +165,11 @@ class JobSetPlugin:
         jobset = self._reader.get(JOBSETS, key)
         owner = controller_of(jobset) if jobset else None
         return jobset if owner and owner.get("uid") == train_job.metadata.uid else None
+
+
+def _train_jobs_of(jobset: CachedObject) -> Iterable[ObjectKey]:
+    """The TrainJob that controls a JobSet; or that of the same name, which waits for a JobSet of others to go."""
+    return _owners(jobset) or (jobset.key,)
 
 
 def _selection(jobset: Object) -> Selection:

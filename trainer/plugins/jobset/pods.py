@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.resources import is_extended
-from trainer.kube.field_errors import FieldError, invalid, required
+from trainer.framework.runtime_info import ANCESTOR_LABEL
+from trainer.framework.template import pod_spec_of
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
@@ -19,8 +21,16 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
+_OTHERS_LABELS = frozenset({"job-name", "controller-uid", ANCESTOR_LABEL})
+_OTHERS_DOMAINS = ("batch.kubernetes.io/", "jobset.sigs.k8s.io/")
+"""Labels by which Jobs and JobSets find what is theirs: a Job whose pods have others is refused."""
+
+
 def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Containers without an image, mounts without a volume, requests above limits."""
+    """Labels of others, containers without an image, mounts without a volume, requests above limits."""
+    for key in train_job.spec.labels or {}:
+        if key in _OTHERS_LABELS or key.startswith(_OTHERS_DOMAINS):
+            yield forbidden(f"spec.labels[{key}]", "is for JobSet and Kubernetes to set on Jobs and pods; remove it")
     for pod_set in info.pod_sets:
         volumes = {volume.get("name") for volume in pod_set.volumes} | _claims(info)
         for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
@@ -37,6 +47,7 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
                         detail = f"is no volume of the pods of {pod_set.name}"
                         yield invalid(f"{field}.name", mount.get("name"), detail)
                 yield from _requests(train_job if is_main else None, container, f"{path}.resources")
+        yield from _unknown_claims(info, pod_set)
 
 
 def _path(info: RuntimeInfo, pod_set: PodSet, kind: str, container: Container) -> str:
@@ -82,6 +93,19 @@ def _requests(train_job: TrainJob | None, container: Container, path: str) -> It
             yield invalid(field, amount, f"must be equal to the {name} limit, which is {shown}: it cannot be shared")
         elif limit is not None and parse_quantity(amount) > parse_quantity(limit):
             yield invalid(field, amount, f"must be less than or equal to {name} limit of {limit}")
+
+
+def _unknown_claims(info: RuntimeInfo, pod_set: PodSet) -> Iterator[FieldError]:
+    """Devices that the TrainJob wants for the trainer, and its pods do not claim."""
+    if pod_set.main is None:
+        return
+    spec = next(pod_spec_of(job) for job in info.template.replicated_jobs or [] if job.name == pod_set.name)
+    names = [claim.get("name") for claim in spec.get("resourceClaims") or []]
+    for index, claim in enumerate(pod_set.main.resources.get("claims") or []):
+        if claim.get("name") not in names:
+            known = ", ".join(map(str, names)) or "none"
+            detail = f"is no resource claim of the pods of {pod_set.name} of {info.runtime}; they have {known}"
+            yield invalid(f"spec.trainer.resourcesPerNode.claims[{index}].name", claim.get("name"), detail)
 
 
 def _place(train_job: TrainJob | None, name: str, path: str) -> str:

@@ -228,6 +228,13 @@ async def test_dry_run(api: Api, tmp_path: Path) -> None:
         assert (await api("GET", f"{MAPS}/m")).code == 404
 
 
+def nested(depth: int) -> list[Any]:
+    innermost: list[Any] = []
+    for _ in range(depth):
+        innermost = [innermost]
+    return innermost
+
+
 @pytest.mark.parametrize(
     ("operations", "code", "message"),
     [
@@ -238,6 +245,7 @@ async def test_dry_run(api: Api, tmp_path: Path) -> None:
         pytest.param([{"op": "remove", "path": "/metadata"}], 500, "without metadata", id="no metadata"),
         pytest.param([add("/kind", "Secret")], 400, "cannot be handled as a Pod", id="another kind"),
         pytest.param([add("/metadata/namespace", "x")], 400, "does not match the namespace", id="another namespace"),
+        pytest.param([add("/spec/x", nested(900))], 500, "nests the object too deeply", id="deeper than can be copied"),
         pytest.param([add("/spec/restartPolicy", "x")], 422, "spec.restartPolicy: Unsupported value", id="invalid"),
     ],
 )

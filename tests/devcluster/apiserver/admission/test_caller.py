@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,15 @@ async def test_an_answer_that_is_no_review(tmp_path: Path) -> None:
     async with webhook_server(tmp_path) as server:
         server.answers["/check"] = responding(web.json_response({"allowed": True}))
         assert await failure(made(server)) == "received invalid webhook response: webhook response was absent"
+
+
+async def test_packed_answers_are_not_unpacked(tmp_path: Path) -> None:
+    """A few bytes could be gigabytes, so none are asked for, and those that come anyway are refused as they are."""
+    async with webhook_server(tmp_path) as server:
+        packed = web.Response(body=gzip.compress(b" " * 50_000_000), headers={"Content-Encoding": "gzip"})
+        server.answers["/check"] = responding(packed)
+        text = await failure(made(server))
+    assert text.startswith("received invalid webhook response: couldn't get version/kind; json parse error")
 
 
 async def test_nobody_listens(tmp_path: Path) -> None:

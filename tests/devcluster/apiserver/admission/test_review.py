@@ -75,6 +75,12 @@ def test_verdict() -> None:
     [
         pytest.param(b"{", False, "couldn't get version/kind; json parse error", id="no JSON"),
         pytest.param(b"[]", False, "couldn't get version/kind; json parse error", id="no object"),
+        pytest.param(
+            b"[" * 100_000 + b"]" * 100_000,
+            False,
+            "couldn't get version/kind; json parse error: exceeded max depth",
+            id="nested without end",
+        ),
         pytest.param(b"{}", False, "webhook response was absent", id="no response"),
         pytest.param(answer(uid="x"), False, 'expected response.uid="u", got "x"', id="uid"),
         pytest.param(answer(uid=None), False, 'expected response.uid="u", got ""', id="no uid"),
@@ -92,6 +98,18 @@ def test_verdict() -> None:
             id="version",
         ),
         pytest.param(answer(allowed="yes"), False, "response.allowed must be bool, not str", id="type"),
+        pytest.param(
+            answer(status={"details": {"causes": 5}}),
+            False,
+            "response.status.details.causes: Expected `array | null`, got `int`",
+            id="causes",
+        ),
+        pytest.param(
+            answer(status={"message": {}}),
+            False,
+            "response.status.message: Expected `str | null`, got `object`",
+            id="message",
+        ),
         pytest.param(answer(patch="W10="), False, "validating webhook may not return response.patch", id="validating"),
         pytest.param(
             answer(patchType="JSONPatch"), False, "validating webhook may not return response.patchType", id="type too"

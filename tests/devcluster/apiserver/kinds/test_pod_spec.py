@@ -60,6 +60,18 @@ def test_defaults_deep_in_a_pod_spec() -> None:
     ]
 
 
+def test_an_empty_text_is_absent() -> None:
+    """Charts write the policies that nobody chose as empty texts."""
+    chosen = {"imagePullPolicy": "", "terminationMessagePolicy": ""}
+    spec: dict[str, Any] = {"dnsPolicy": "", "containers": [{"name": "a", "image": "i:1"} | chosen]}
+
+    default_pod_spec(spec)
+
+    assert spec["dnsPolicy"] == "ClusterFirst"
+    assert spec["containers"][0]["imagePullPolicy"] == "IfNotPresent"
+    assert spec["containers"][0]["terminationMessagePolicy"] == "File"
+
+
 def test_defaults_are_idempotent() -> None:
     """An update applies them again and changes nothing."""
     spec: dict[str, Any] = {"containers": [{"name": "c", "image": "i"}], "volumes": [{"name": "v"}]}

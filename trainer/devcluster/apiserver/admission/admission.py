@@ -141,9 +141,13 @@ class Admission:
             raise status.internal_error(message + "this operation")
         try:
             patched = patch.json_patch(_in_version(attributes.object, invocation.endpoint.resource), operations)
+            accepted = accept(_in_version(patched, attributes.endpoint.resource))
         except patch.PatchError as error:
             raise status.internal_error(error.message) from error
-        return True, replace(attributes, object=accept(_in_version(patched, attributes.endpoint.resource)))
+        except RecursionError as error:
+            text = f'the patch of admission webhook "{webhook.name}" nests the object too deeply'
+            raise status.internal_error(text) from error
+        return True, replace(attributes, object=accepted)
 
     async def _ask(self, invocation: Invocation, attributes: Attributes, *, mutating: bool) -> Verdict | None:
         """What a webhook says; None when it is not called, or cannot be and does not matter."""
@@ -181,6 +185,8 @@ def _operations(webhook: Webhook, content: bytes) -> list[object]:
         return msgspec.json.decode(content, type=list[object])
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise CallError(webhook, f"received undecodable patch in webhook response: {error}") from error
+    except RecursionError as error:
+        raise CallError(webhook, "received undecodable patch in webhook response: exceeded max depth") from error
 
 
 def _as_wanted(attributes: Attributes, endpoint: Endpoint) -> Attributes:

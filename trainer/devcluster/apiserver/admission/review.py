@@ -38,6 +38,30 @@ class Verdict:
     warnings: tuple[str, ...] = ()
 
 
+class _Cause(msgspec.Struct):
+    reason: str | None = None
+    message: str | None = None
+    field: str | None = None
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    name: str | None = None
+    group: str | None = None
+    kind: str | None = None
+    uid: str | None = None
+    causes: list[_Cause] | None = None
+    retry_after_seconds: int | None = None
+
+
+class _Result(msgspec.Struct):
+    """What of a metav1.Status reaches clients, who could not read anything else there."""
+
+    message: str | None = None
+    reason: str | None = None
+    code: int | None = None
+    details: _Details | None = None
+
+
 def request_of(attributes: Attributes, endpoint: Endpoint, uid: str) -> Object:
     """The `request` of a review.
 
@@ -85,6 +109,8 @@ def decode(content: bytes, version: str, uid: str, *, mutating: bool) -> Verdict
         review = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ResponseError(f"couldn't get version/kind; json parse error: {error}") from error
+    except RecursionError as error:
+        raise ResponseError("couldn't get version/kind; json parse error: exceeded max depth") from error
     if not isinstance(review, dict):
         raise ResponseError("couldn't get version/kind; json parse error: the answer must be an object")
     response = review.get("response")
@@ -98,7 +124,7 @@ def decode(content: bytes, version: str, uid: str, *, mutating: bool) -> Verdict
         raise ResponseError(f"expected webhook response of {expected}, got {found}")
     return Verdict(
         allowed=_typed(response, "allowed", bool, default=False),
-        result=_typed(response, "status", dict, default={}),
+        result=_result(response),
         patch=_patch(response, version) if mutating else _no_patch(response),
         warnings=tuple(text for text in _typed(response, "warnings", list, default=[]) if isinstance(text, str)),
     )
@@ -139,6 +165,16 @@ def _typed(response: Object, name: str, wanted: type, *, default: Any) -> Any:
     if not isinstance(value, wanted):
         raise ResponseError(f"response.{name} must be {wanted.__name__}, not {type(value).__name__}")
     return value
+
+
+def _result(response: Object) -> Object:
+    result: Object = _typed(response, "status", dict, default={})
+    try:
+        msgspec.convert(result, _Result)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise ResponseError(f"response.status{place.rstrip('`')}: {problem}") from error
+    return result
 
 
 def _patch(response: Object, version: str) -> bytes:

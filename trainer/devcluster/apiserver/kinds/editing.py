@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def fill(obj: Object, **defaults: object) -> None:
-    """Set the fields that are absent or null; JSON null means absent for built-in kinds."""
+    """Set the fields that are absent, null or an empty text, which all are the same to built-in kinds."""
     for field, value in defaults.items():
-        if obj.get(field) is None:
+        if (present := obj.get(field)) is None or present == "":
             obj[field] = value
 
 

@@ -1,0 +1,219 @@
+"""Plugins that give what no hook promises: their TrainJob says which plugin it was, and all else goes on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import train_job_object
+from trainer.api.trainjob_status import ConditionType
+from trainer.framework.component import Component
+from trainer.framework.discovery import bundled_plugins, load_plugins
+from trainer.framework.errors import BuildError
+from trainer.framework.extension_points import Impediment, Outcome, StatusCondition, Watch
+from trainer.framework.plugins_configuration import PluginsConfiguration
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
+from trainer.kube.selection import Selection
+from trainer.plugins import BUILT_IN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.controllers.conftest import Cluster
+    from trainer.framework.discovery import EnabledPlugin
+    from trainer.kube.objects import Object
+
+FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"}
+
+
+class Acme:
+    """A plugin; tests give it a hook."""
+
+    name = "acme"
+
+    def watches(self) -> list[Watch]:
+        """See `WatchExtension`."""
+        return [Watch(CONFIG_MAPS)]
+
+
+def plugins(**members: Any) -> list[EnabledPlugin]:
+    """The built-in plugins and one with these members."""
+    acme = type("Acme", (Acme,), members)()
+    every = [bundled_plugins(BUILT_IN), bundled_plugins({"acme": lambda _: acme})]
+    return [plugin for found in every for plugin in load_plugins(found, PluginsConfiguration())]
+
+
+def config_map(name: str = "demo-x", **changes: Any) -> Object:
+    """A ConfigMap of the TrainJob."""
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}} | changes
+
+
+def leave(*_: object) -> None:
+    """What a command line parser does."""
+    sys.exit(3)
+
+
+def say_much(*_: object) -> None:
+    """What libraries raise that check data."""
+    raise ValueError("two errors\n  first\n  second")
+
+
+def say_nothing(*_: object) -> None:
+    """What a check with a forgotten message does."""
+    raise BuildError
+
+
+@pytest.mark.parametrize(
+    ("objects", "problem"),
+    [
+        pytest.param([config_map()], "TypeError: gave dict instead of Component", id="no-component"),
+        pytest.param([Component(CONFIG_MAPS, {})], "ValueError: a ConfigMap has no metadata.name", id="no-name"),
+        pytest.param(
+            [Component(SECRETS, config_map())],
+            "ValueError: demo-x must have apiVersion v1 and kind Secret",
+            id="another-kind",
+        ),
+        pytest.param(
+            [Component(SECRETS, config_map(kind="Secret"))],
+            "LookupError: secrets are not cached: a plugin that reads or builds them must watch them",
+            id="not-watched",
+        ),
+        pytest.param(
+            [Component(CONFIG_MAPS, config_map(metadata={"name": "x", "namespace": "other"}))],
+            "ValueError: ConfigMap x must be in namespace default, not other",
+            id="another-namespace",
+        ),
+        pytest.param(
+            [Component(CONFIG_MAPS, config_map()), Component(CONFIG_MAPS, config_map(data={}))],
+            "ValueError: ConfigMap default/demo-x is built by plugin acme already",
+            id="twice",
+        ),
+        pytest.param(
+            [Component(CONFIG_MAPS, config_map(data={"a": object()}))],
+            "TypeError: Object of type object is not JSON serializable",
+            id="not-json",
+        ),
+    ],
+)
+async def test_what_cannot_be_deployed(cluster: Cluster, objects: list[object], problem: str) -> None:
+    """Nothing is created, and the condition names the plugin."""
+    async with cluster.managed(plugins(build=lambda *_: objects)):
+        await cluster.put(train_job_object())
+        message = f"Failed to build Jobs: Internal error: plugin acme failed in build: {problem}"
+        assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
+        assert cluster.events == [("Warning", "JobsBuildFailed", message)]
+        assert cluster.jobsets == []
+
+
+@pytest.mark.parametrize(
+    ("hook", "problem"),
+    [
+        pytest.param(lambda *_: ["no"], "TypeError: gave str instead of FieldError", id="no-error"),
+        pytest.param(leave, "SystemExit: 3", id="end-of-the-program"),
+        pytest.param(say_much, "ValueError: two errors first second", id="several-lines"),
+        pytest.param(say_nothing, "BuildError", id="error-without-a-word"),
+    ],
+)
+async def test_what_is_no_finding(cluster: Cluster, hook: Callable[..., Any], problem: str) -> None:
+    """The manager lives on, whatever a validation does."""
+    async with cluster.managed(plugins(validate=hook)):
+        await cluster.put(train_job_object())
+        message = f"Failed to build Jobs: Internal error: plugin acme failed in validate: {problem}"
+        assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
+
+
+@pytest.mark.parametrize(
+    ("hook", "answer", "problem"),
+    [
+        pytest.param("terminal_condition", True, "TypeError: gave bool instead of Outcome", id="no-outcome"),
+        pytest.param(
+            "terminal_condition",
+            Outcome(ConditionType.FAILED, "oh no", "m"),
+            "ValueError: condition Failed has reason 'oh no', which is no CamelCase word",
+            id="outcome-reason",
+        ),
+        pytest.param(
+            "terminal_condition",
+            Outcome("Done", "Fine", "m"),  # type: ignore[arg-type]
+            "ValueError: type 'Done' must be Complete or Failed",
+            id="outcome-type",
+        ),
+        pytest.param("impediments", [1], "TypeError: gave int instead of Impediment", id="no-impediment"),
+        pytest.param(
+            "impediments",
+            [Impediment(ConditionType.RESTARTING, "a b", "h", str)],
+            "ValueError: condition Restarting has reason 'a b', which is no CamelCase word",
+            id="impediment-reason",
+        ),
+        pytest.param(
+            "impediments",
+            [Impediment(ConditionType.FAILED, "Bad", "h", str)],  # type: ignore[arg-type]
+            "must be Pending or Restarting",
+            id="impediment-type",
+        ),
+        pytest.param("status_conditions", None, "'NoneType' object is not iterable", id="no-conditions"),
+        pytest.param(
+            "status_conditions",
+            [StatusCondition("acme.com/Fine", "True", "Fine")],  # type: ignore[arg-type]
+            "TypeError: condition acme.com/Fine must hold True, False or None, not 'True'",
+            id="condition-status",
+        ),
+        pytest.param(
+            "status_conditions",
+            [StatusCondition("acme.com/Fine", True, "Fine", 3)],  # type: ignore[arg-type]
+            "TypeError: gave int instead of str",
+            id="condition-message",
+        ),
+    ],
+)
+async def test_what_cannot_be_told(cluster: Cluster, hook: str, answer: object, problem: str) -> None:
+    """The rest of the status is written up to the end, and names plugin and hook."""
+    members: dict[str, Any] = {hook: lambda *_: answer}
+    if hook == "status_conditions":
+        members["condition_types"] = frozenset({"acme.com/Fine"})
+    async with cluster.managed(plugins(**members)):
+        await cluster.put(train_job_object())
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == ("True", "JobsCreationSucceeded")
+        assert f"Internal error: plugin acme failed in {hook}: " in created[2]
+        assert problem in created[2]
+        await cluster.run_jobset("Failed", FAILED, failed=1)
+        await cluster.clock.advance(60)
+        assert cluster.train_job["status"]["state"] == "Failed"
+
+
+async def test_details_that_raise(cluster: Cluster) -> None:
+    """The headline is told all the same."""
+    restarting = Impediment(ConditionType.RESTARTING, "Again", "1 pod failed", lambda: str(1 / 0))
+    async with cluster.managed(plugins(impediments=lambda *_: [restarting])):
+        await cluster.put(train_job_object())
+        assert cluster.condition("Restarting") == (
+            "True",
+            "Again",
+            (
+                "Again: 1 pod failed: Internal error: plugin acme failed in impediments: "
+                "ZeroDivisionError: division by zero"
+            ),
+        )
+
+
+async def test_a_watch_that_is_none(cluster: Cluster) -> None:
+    """The manager does not start, and says why in one line."""
+    with pytest.raises(ConfigurationError, match="plugin acme failed in watches: TypeError: gave Resource instead of"):
+        async with cluster.managed(plugins(watches=lambda _: [CONFIG_MAPS])):
+            pass
+
+
+async def test_an_index_that_is_taken(cluster: Cluster) -> None:
+    """Two plugins would answer each other's questions; the manager says which."""
+    selection = Selection(label_selector="jobset.sigs.k8s.io/jobset-name")
+    watch = Watch(PODS, selection, indexes={"jobset-troubles": lambda _: ()})
+    message = "plugins jobset and acme both have an index jobset-troubles of pods; rename one of them"
+    with pytest.raises(ConfigurationError, match=message):
+        async with cluster.managed(plugins(watches=lambda _: [watch])):
+            pass
