@@ -48,7 +48,8 @@ from trainer.kube.selectors import FieldSelector, LabelSelector
 from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.certificates import FileCertificates
-from trainer.kube.webhook.rotation import CertificateRotator, RotationOptions, service_names
+from trainer.kube.webhook.lifetimes import RotationOptions
+from trainer.kube.webhook.rotation import CertificateRotator, service_names
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 __all__ = [

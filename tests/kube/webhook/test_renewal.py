@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from trainer.kube.webhook.keyring import Keyring, new_keyring
+from trainer.kube.webhook.lifetimes import RotationOptions
 from trainer.kube.webhook.renewal import renew
-from trainer.kube.webhook.rotation import RotationOptions
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

@@ -15,7 +15,8 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SECRETS
 from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
 from trainer.kube.webhook.keyring import Keyring
-from trainer.kube.webhook.rotation import CertificateRotator, RotationOptions, service_names
+from trainer.kube.webhook.lifetimes import RotationOptions
+from trainer.kube.webhook.rotation import CertificateRotator, service_names
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
@@ -105,8 +106,8 @@ async def idle(clock: Calendar, replicas: int = 1) -> None:
     """Wait until all rotators wait for their next look, with the work in threads done."""
 
     def all_sleep() -> bool:
-        # While a request is under way its time limit is one of those that sleep.
-        return len(clock.sleeping) == replicas and not any(29.9 < pause < 30.1 for pause in clock.sleeping)
+        # While a request is under way its time limit is one of those that sleep; no random pause is the same.
+        return len(clock.sleeping) == replicas and not any(abs(pause - 30) < 1e-4 for pause in clock.sleeping)
 
     await eventually(all_sleep, within=10)
 

@@ -313,8 +313,7 @@ def _check_changed(write: Write, new: Object, live: Object, context: WriteContex
     if definition.generation and differs_in_intent(definition, new, live):
         new["metadata"]["generation"] = (live["metadata"].get("generation") or 0) + 1
     causes = metadata.validate_update(new["metadata"], live["metadata"])
-    causes = causes or definition.strategy.validate_update(new, live, context)
-    if causes and definition.schema is not None:
+    if not causes and definition.strategy.validate_update(new, live, context):
         causes = definition.strategy.validate_update(new, _as_read(write, live, context), context)
     if causes:
         raise status.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)

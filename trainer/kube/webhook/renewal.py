@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from trainer.kube.webhook.rotation import RotationOptions
+    from trainer.kube.webhook.lifetimes import RotationOptions
 
 
 @dataclass(frozen=True, slots=True)
