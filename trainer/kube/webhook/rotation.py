@@ -30,6 +30,7 @@ from trainer.kube.errors import (
 from trainer.kube.objects import ObjectKey, metadata_of
 from trainer.kube.resource import SECRETS
 from trainer.kube.webhook.certificates import CaBundle, ServingCertificate
+from trainer.kube.webhook.lifetimes import RotationOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
