@@ -107,6 +107,22 @@ VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secret
             id="number-as-port-name",
         ),
         pytest.param(
+            container(envFrom=[{"secretRef": {"name": "A B"}}]),
+            't.spec.containers[0].envFrom[0].secretRef.name: Invalid value: "A B": '
+            "must consist of lower-case letters, digits, - and ., and start and end with a letter or digit",
+            id="secret-name",
+        ),
+        pytest.param(
+            template(volumes=[{"name": "v", "hostPath": {"path": "/data/../etc"}}]),
+            "t.spec.volumes[0].hostPath.path: Invalid value: \"/data/../etc\": must not contain '..'",
+            id="host-path-backsteps",
+        ),
+        pytest.param(
+            template({"annotations": {"a": "x" * 262144}}),
+            "t.metadata.annotations: Too long: may not be more than 262144 bytes",
+            id="annotations-together",
+        ),
+        pytest.param(
             template({"labels": {"my team": "a"}}),
             't.metadata.labels: Invalid value: "my team": '
             "keys must be names of letters, digits, -, _ and ., such as team or example.com/team",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trainer.api.corev1 import ResourceRequirements
-from trainer.framework.resources import is_extended, merged
+from trainer.framework.resources import is_exclusive, merged
 
 GPU = "nvidia.com/gpu"
 
@@ -51,15 +51,15 @@ def test_merged(runtime: Any, job: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "extended"),
+    ("name", "exclusive"),
     [
         pytest.param("cpu", False, id="native"),
-        pytest.param("hugepages-2Mi", False, id="huge-pages"),
+        pytest.param("hugepages-2Mi", True, id="huge-pages"),
         pytest.param("kubernetes.io/x", False, id="kubernetes"),
         pytest.param("pod.kubernetes.io/x", False, id="of-kubernetes"),
         pytest.param("nvidia.com/gpu", True, id="gpu"),
     ],
 )
-def test_is_extended(name: str, extended: bool) -> None:
-    """Devices have the domain of their maker in the name."""
-    assert is_extended(name) is extended
+def test_is_exclusive(name: str, exclusive: bool) -> None:
+    """Devices have the domain of their maker in the name; huge pages are set aside as well."""
+    assert is_exclusive(name) is exclusive

@@ -69,3 +69,13 @@ def test_a_snapshot_that_cannot_be_used(data: Object, problem: str) -> None:
         f"ConfigMap demo-runtime-snapshot data.runtime: Invalid value: {problem}; delete the ConfigMap, and a new "
         "snapshot of the runtime will be taken"
     )
+
+
+def test_a_large_runtime_is_kept_without_indentation() -> None:
+    """A runtime that fits into a ConfigMap must not fail to for the sake of its looks."""
+    runtime = runtime_object()
+    runtime["spec"]["large"] = [{"a": index} for index in range(50_000)]
+    content = snapshot(runtime)["data"]["runtime"]
+    assert "\n" not in content
+    assert len(content) < 700_000
+    assert open_snapshot(snapshot(runtime), train_job())[1]["spec"] == runtime["spec"]

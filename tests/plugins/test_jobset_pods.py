@@ -140,3 +140,36 @@ def test_labels_of_others(label: str) -> None:
     assert problems({"labels": {label: "x", "app": "y"}}) == [
         f"spec.labels[{label}]: Forbidden: is for JobSet and Kubernetes to set on Jobs and pods; remove it"
     ]
+
+
+PAGES = "hugepages-2Mi"
+AT_TRAINER = (
+    "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
+    "containers[trainer].resources"
+)
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        pytest.param({"requests": {PAGES: "4Mi", "cpu": 1}, "limits": {PAGES: "4Mi"}}, [], id="as-they-should-be"),
+        pytest.param(
+            {"requests": {PAGES: "4Mi", "cpu": 1}},
+            [
+                (
+                    f'{AT_TRAINER}.requests[{PAGES}]: Invalid value: "4Mi": must be equal to the {PAGES} limit, which is '
+                    "none: it cannot be shared"
+                )
+            ],
+            id="no-limit",
+        ),
+        pytest.param(
+            {"limits": {PAGES: "4Mi"}},
+            [f"{AT_TRAINER}: Required value: huge pages need cpu or memory beside them"],
+            id="alone",
+        ),
+    ],
+)
+def test_huge_pages(resources: Object, expected: list[str]) -> None:
+    """They are set aside like devices, and Kubernetes wants cpu or memory beside them."""
+    assert problems({}, replicated_job("node", trainer(resources=resources))) == expected

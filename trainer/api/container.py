@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from trainer.api import patterns
 from trainer.api.labels import is_qualified_name
 from trainer.kube.field_errors import OMITTED, duplicate, invalid, not_supported, required
 from trainer.kube.quantity import parse_quantity
@@ -19,6 +20,7 @@ _STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _HUGE_PAGES = "hugepages-"
 _NATIVE_DOMAIN = "kubernetes.io/"
 _VALUE_SOURCES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
+_OBJECT_NAME = patterns.compiled(patterns.OBJECT_NAME)
 _ENV_SOURCES = ("configMapRef", "secretRef")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_HANDLERS = ("exec", "grpc", "httpGet", "tcpSocket")
@@ -62,8 +64,13 @@ def check_env_from(sources: list[Object] | None, path: str) -> Iterator[FieldErr
         yield from _check_one(source, _ENV_SOURCES, f"{path}[{index}]")
         for name in _ENV_SOURCES:
             reference = source.get(name)
-            if reference is not None and not reference.get("name"):
-                yield required(f"{path}[{index}].{name}.name")
+            if reference is None:
+                continue
+            field, referred = f"{path}[{index}].{name}.name", reference.get("name")
+            if not referred:
+                yield required(field)
+            elif not _OBJECT_NAME.match(referred):
+                yield invalid(field, referred, patterns.WORDS[patterns.OBJECT_NAME])
 
 
 def check_mounts(mounts: list[Object] | None, path: str) -> Iterator[FieldError]:

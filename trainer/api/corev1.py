@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import ConfigDict, Field
 
+from trainer.api import patterns
 from trainer.api.builtin_schemas import built_in
 from trainer.api.model import ApiModel, JsonObject, Quantity, atomic_list, list_map, text
 
@@ -46,7 +47,7 @@ PersistentVolumeClaim: TypeAlias = Annotated[JsonObject, Field(json_schema_extra
 class LocalObjectReference(ApiModel):
     """An object in the same namespace."""
 
-    name: Annotated[str, Field(min_length=1, max_length=253)]
+    name: Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=253))]
     """Name of the object."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.field_errors import invalid
+from trainer.kube.field_errors import invalid, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+
+_ANNOTATIONS_LIMIT = 256 * 1024
+"""Bytes of all keys and values together (Kubernetes, `TotalAnnotationSizeLimitB`)."""
 
 
 def is_qualified_name(key: str) -> bool:
@@ -33,7 +36,14 @@ def check_keys(mapping: dict[str, Any] | None, path: str) -> Iterator[FieldError
             )
 
 
+def check_annotations(annotations: dict[str, str] | None, path: str) -> Iterator[FieldError]:
+    """Refuse keys that annotations may not have, and more of them than Kubernetes stores with one object."""
+    yield from check_keys(annotations, path)
+    if sum(len(key.encode()) + len(value.encode()) for key, value in (annotations or {}).items()) > _ANNOTATIONS_LIMIT:
+        yield too_long(path, _ANNOTATIONS_LIMIT)
+
+
 def check_metadata(metadata: dict[str, Any] | None, path: str) -> Iterator[FieldError]:
-    """Refuse keys of labels and annotations in metadata."""
-    for name in ("labels", "annotations"):
-        yield from check_keys((metadata or {}).get(name), f"{path}.{name}")
+    """Refuse labels and annotations that Kubernetes would not store."""
+    yield from check_keys((metadata or {}).get("labels"), f"{path}.labels")
+    yield from check_annotations((metadata or {}).get("annotations"), f"{path}.annotations")

@@ -51,11 +51,14 @@ def semantic_pod_template_errors(template: Object, path: str) -> Iterator[FieldE
 
 
 def check_volumes(volumes: list[Object] | None, path: str) -> Iterator[FieldError]:
-    """Refuse volumes of several types; one of none is an emptyDir for Kubernetes."""
+    """Refuse volumes of several types, of which one of none is an emptyDir for Kubernetes, and steps out of a path."""
     for index, volume in enumerate(volumes or []):
         types = [name for name, value in volume.items() if name != "name" and value is not None]
         if len(types) > 1:
             yield invalid(f"{path}[{index}]", volume["name"], f"has more than one volume type: {', '.join(types)}")
+        on_host = (volume.get("hostPath") or {}).get("path") or ""
+        if ".." in on_host.split("/"):
+            yield invalid(f"{path}[{index}].hostPath.path", on_host, "must not contain '..'")
 
 
 def check_tolerations(tolerations: list[Object] | None, path: str) -> Iterator[FieldError]:

@@ -19,7 +19,7 @@ from trainer.api.corev1 import (
     VolumeMount,
     Words,
 )
-from trainer.api.labels import check_keys
+from trainer.api.labels import check_annotations, check_keys
 from trainer.api.metadata import Labels, ObjectMetadata
 from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, atomic_list, list_map, text
 from trainer.api.pod_template import check_tolerations, check_volumes
@@ -205,7 +205,7 @@ class TrainJob(ApiModel):
         """What is wrong with labels, environments, resources and overrides although they fit their schemas."""
         spec = self.spec
         yield from check_keys(spec.labels, "spec.labels")
-        yield from check_keys(spec.annotations, "spec.annotations")
+        yield from check_annotations(spec.annotations, "spec.annotations")
         if spec.trainer is not None:
             yield from _check_env(spec.trainer.env, "spec.trainer.env")
             resources = spec.trainer.resources_per_node or ResourceRequirements()

@@ -8,14 +8,18 @@ if TYPE_CHECKING:
     from trainer.api.corev1 import ResourceRequirements
     from trainer.kube.objects import Object
 
+HUGE_PAGES = "hugepages-"
+"""Beginning of resources such as hugepages-2Mi."""
 
-def is_extended(name: str) -> bool:
-    """Whether a resource is a device such as `nvidia.com/gpu` (Kubernetes documentation, "Extended resources").
 
-    Devices are never shared: Kubernetes refuses a container whose request is not equal to its limit.
+def is_exclusive(name: str) -> bool:
+    """Whether a resource is never shared: devices such as `nvidia.com/gpu` (extended resources), and huge pages.
+
+    Kubernetes refuses a container whose request for one is not equal to its limit.
     """
     domain = name.rpartition("/")[0]
-    return bool(domain) and not (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
+    is_device = bool(domain) and not (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
+    return is_device or name.startswith(HUGE_PAGES)
 
 
 def merged(resources: Object, changes: ResourceRequirements) -> Object:
@@ -28,11 +32,11 @@ def merged(resources: Object, changes: ResourceRequirements) -> Object:
     for kind, amounts in changed.items():
         result[kind] = (result.get(kind) or {}) | amounts if isinstance(amounts, dict) else amounts
     requests, limits = changed.get("requests") or {}, changed.get("limits") or {}
-    devices = {name: amount for name, amount in requests.items() if is_extended(name) and name not in limits}
+    devices = {name: amount for name, amount in requests.items() if is_exclusive(name) and name not in limits}
     if devices:
         result["limits"] = (result.get("limits") or {}) | devices
     present = result.get("requests") or {}
-    followers = {name: amount for name, amount in limits.items() if is_extended(name) and name in present}
+    followers = {name: amount for name, amount in limits.items() if is_exclusive(name) and name in present}
     if followers:
         result["requests"] = present | {name: requests.get(name, amount) for name, amount in followers.items()}
     return result

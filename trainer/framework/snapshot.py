@@ -27,6 +27,8 @@ SNAPSHOT_LABEL = "trainer.kubeflow.org/runtime-snapshot"
 """Label of all snapshots, so that no other ConfigMap has to be cached."""
 
 _DATA_KEY = "runtime"
+_LARGE = 256 * 1024
+"""Characters; indented text may be three times as long, and a ConfigMap holds 1 MiB."""
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
 
 
@@ -60,7 +62,7 @@ def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
             "ownerReferences": [controller_reference(owner)],
         },
         "immutable": True,
-        "data": {_DATA_KEY: json.dumps(content, indent=2, ensure_ascii=False)},
+        "data": {_DATA_KEY: _written(content)},
     }
 
 
@@ -81,6 +83,12 @@ def open_snapshot(snapshot: Object, train_job: TrainJob) -> tuple[Resource, Obje
     if found != (ref.kind, ref.name) or not isinstance(spec, dict):
         raise _broken(snapshot, f"holds {'/'.join(found)}, not {ref.kind}/{ref.name}")
     return resources[ref.kind], runtime
+
+
+def _written(content: Object) -> str:
+    """With a line for each value, for people, unless that could be more than a ConfigMap holds."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return text if len(text) > _LARGE else json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def _broken(snapshot: Object, problem: str) -> BuildError:

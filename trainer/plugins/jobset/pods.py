@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.resources import is_extended
+from trainer.framework.resources import HUGE_PAGES, is_exclusive
 from trainer.framework.runtime_info import ANCESTOR_LABEL
 from trainer.framework.template import pod_spec_of
 from trainer.kube.field_errors import FieldError, forbidden, invalid, required
@@ -85,10 +85,14 @@ def _requests(train_job: TrainJob | None, container: Container, path: str) -> It
         path: of its resources in the runtime.
     """
     requests, limits = container.resources.get("requests") or {}, container.resources.get("limits") or {}
+    named = {*requests, *limits}
+    pages = sorted(name for name in named if name.startswith(HUGE_PAGES))
+    if pages and not named & {"cpu", "memory"}:
+        yield required(_place(train_job, pages[0], path), "huge pages need cpu or memory beside them")
     for name, amount in requests.items():
         field = f"{_place(train_job, name, path)}.requests[{name}]"
         limit = limits.get(name)
-        if is_extended(name) and (limit is None or parse_quantity(limit) != parse_quantity(amount)):
+        if is_exclusive(name) and (limit is None or parse_quantity(limit) != parse_quantity(amount)):
             shown = "none" if limit is None else limit
             yield invalid(field, amount, f"must be equal to the {name} limit, which is {shown}: it cannot be shared")
         elif limit is not None and parse_quantity(amount) > parse_quantity(limit):
