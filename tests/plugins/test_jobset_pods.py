@@ -157,8 +157,8 @@ AT_TRAINER = (
             {"requests": {PAGES: "4Mi", "cpu": 1}},
             [
                 (
-                    f'{AT_TRAINER}.requests[{PAGES}]: Invalid value: "4Mi": must be equal to the {PAGES} limit, which is '
-                    "none: it cannot be shared"
+                    f'{AT_TRAINER}.requests[{PAGES}]: Invalid value: "4Mi": must be equal to the {PAGES} limit, '
+                    "which is none: it cannot be shared"
                 )
             ],
             id="no-limit",
