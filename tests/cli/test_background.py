@@ -97,6 +97,23 @@ def test_end_that_nobody_saw(tmp_path: Path, boot_id: str | None, crash: str) ->
     assert BackgroundProcess("server", state).crash() == crash
 
 
+def test_end_of_which_the_supervisor_has_yet_to_tell(tmp_path: Path) -> None:
+    """Between the end of the process and the last word of its supervisor nothing is said."""
+    state = StateDirectory(tmp_path)
+    this = ProcessIdentity.of(os.getpid())
+    assert this is not None
+    gone = replace(this, start_time=1)
+    run = RunRecord(gone, datetime.now(UTC), supervisor=this)
+    run.write(state.record("server"))
+    assert BackgroundProcess("server", state).crash() is None
+
+    replace(run, exit_status=7).write(state.record("server"))
+    assert BackgroundProcess("server", state).crash() == "exited with code 7"
+
+    replace(run, supervisor=gone).write(state.record("server"))
+    assert BackgroundProcess("server", state).crash() == "ended without leaving an exit code"
+
+
 def test_uptime() -> None:
     """Uptime counts from the start of the run."""
     this = ProcessIdentity.of(os.getpid())

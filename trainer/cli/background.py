@@ -38,10 +38,18 @@ class BackgroundProcess:
         return run if run is not None and run.process.is_running() else None
 
     def crash(self) -> str | None:
-        """How the last run ended although nobody asked `trainer` to end it; None if it runs or was never started."""
+        """How the last run ended although nobody asked `trainer` to end it.
+
+        None if it runs, was never started, or has ended so recently that its supervisor has not yet written how.
+        """
         run = RunRecord.read(self.state.record(self.name))
         if run is None or run.process.is_running():
             return None
+        if run.exit_status is None and run.supervisor is not None:
+            if run.supervisor.is_running():
+                return None
+            # It may have written after the record was read, and ended.
+            run = RunRecord.read(self.state.record(self.name)) or run
         if run.exit_status is not None:
             return describe_exit(run.exit_status)
         if run.process.boot_id != boot_id():

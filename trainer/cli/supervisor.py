@@ -28,14 +28,21 @@ class RunRecord:
     started: datetime
     exit_status: int | None = None
     """Exit code, or -N when signal N ended it; None while it runs, or when the supervisor was killed as well."""
+    supervisor: ProcessIdentity | None = None
+    """Who will write the exit status, shortly after the process has ended."""
 
     @classmethod
     def read(cls, path: Path) -> RunRecord | None:
         """The record in this file; None when there is none or it is not readable as one."""
         try:
             content = json.loads(path.read_text())
-            process = ProcessIdentity(**content["process"])
-            return cls(process, datetime.fromisoformat(content["started"]), content["exit_status"])
+            process, supervisor = ProcessIdentity(**content["process"]), content.get("supervisor")
+            return cls(
+                process,
+                datetime.fromisoformat(content["started"]),
+                content["exit_status"],
+                ProcessIdentity(**supervisor) if supervisor else None,
+            )
         except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return None
 
@@ -76,7 +83,8 @@ def _supervise(record: Path, log: Path, command: list[str], started_signal: int)
     except OSError as error:
         os.write(started_signal, f"{error}\n".encode())
         return
-    run = RunRecord(ProcessIdentity.of_child(child.pid), datetime.now(UTC))
+    child_process, this = ProcessIdentity.of_child(child.pid), ProcessIdentity.of(os.getpid())
+    run = RunRecord(child_process, datetime.now(UTC), supervisor=this)
     run.write(record)
     os.close(started_signal)
     replace(run, exit_status=child.wait()).write(record)
