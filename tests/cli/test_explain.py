@@ -9,6 +9,7 @@ import yaml
 from trainer.cli.explain import Origins
 from trainer.framework.component import Component
 from trainer.framework.errors import BuildError
+from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import JOBSETS
 
 
@@ -124,7 +125,7 @@ def test_a_step_after_which_nothing_can_be_built() -> None:
     """A builder that is not ready before a later step leaves the changes to that step."""
 
     def cannot() -> list[Component]:
-        raise BuildError.at("spec", "is not ready")
+        raise BuildError(FieldError("spec", "is not ready"))
 
     origins, last = Origins(), component(image="a", port=1)
     origins.observe("runtime", lambda: [component(image="a")])

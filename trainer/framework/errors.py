@@ -23,11 +23,6 @@ class BuildError(Exception):
         super().__init__("; ".join(str(error) for error in errors))
         self.errors = errors
 
-    @classmethod
-    def at(cls, field: str, message: str) -> BuildError:
-        """One error at one field."""
-        return cls(FieldError(field, message))
-
 
 class RuntimeNotFoundError(BuildError):
     """The runtime of a TrainJob does not exist; it is built as soon as it does."""
