@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _STANDARD_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-_HUGE_PAGES = "hugepages-"
+HUGE_PAGES = "hugepages-"
+"""Beginning of resources such as hugepages-2Mi."""
 _NATIVE_DOMAIN = "kubernetes.io/"
 _VALUE_SOURCES = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
 _OBJECT_NAME = patterns.compiled(patterns.OBJECT_NAME)
@@ -90,10 +91,13 @@ def check_resources(resources: Object | None, path: str) -> Iterator[FieldError]
         for name, amount in ((resources or {}).get(kind) or {}).items():
             yield from _check_amount(name, amount, f"{path}.{kind}[{name}]")
     for name, amount in ((resources or {}).get("requests") or {}).items():
-        if name in limits and parse_quantity(amount) > parse_quantity(limits[name]):
-            yield invalid(
-                f"{path}.requests[{name}]", amount, f"must be less than or equal to {name} limit of {limits[name]}"
-            )
+        yield from check_request(name, amount, limits.get(name), f"{path}.requests[{name}]")
+
+
+def check_request(name: str, amount: Any, limit: Any, path: str) -> Iterator[FieldError]:
+    """Refuse a request for more of a resource than its limit, if it has one."""
+    if limit is not None and parse_quantity(amount) > parse_quantity(limit):
+        yield invalid(path, amount, f"must be less than or equal to {name} limit of {limit}")
 
 
 def _check_amount(name: str, amount: Any, path: str) -> Iterator[FieldError]:
@@ -108,7 +112,7 @@ def _check_amount(name: str, amount: Any, path: str) -> Iterator[FieldError]:
 
 
 def _is_standard(name: str) -> bool:
-    return name in _STANDARD_RESOURCES or name.startswith((_HUGE_PAGES, _NATIVE_DOMAIN))
+    return name in _STANDARD_RESOURCES or name.startswith((HUGE_PAGES, _NATIVE_DOMAIN))
 
 
 def _check_one(source: Object, members: tuple[str, ...], path: str) -> Iterator[FieldError]:

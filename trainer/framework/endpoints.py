@@ -31,4 +31,8 @@ class Endpoints(Sequence[str]):
         if isinstance(index, slice):
             return tuple(self[position] for position in range(*index.indices(len(self))))
         position = range(len(self))[index]
-        return f"{self.prefix}-{position // self.pods}-{position % self.pods}.{self.subdomain}"
+        return self.of(position // self.pods, position % self.pods)
+
+    def of(self, replica: int, pod: int) -> str:
+        """The name of one pod, whether or not there are so many."""
+        return f"{self.prefix}-{replica}-{pod}.{self.subdomain}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.api.container import HUGE_PAGES
+
 if TYPE_CHECKING:
     from trainer.api.corev1 import ResourceRequirements
     from trainer.kube.objects import Object
-
-HUGE_PAGES = "hugepages-"
-"""Beginning of resources such as hugepages-2Mi."""
 
 
 def is_exclusive(name: str) -> bool:

@@ -144,10 +144,6 @@ class RuntimeInfo:
         network = self.template.network
         return (network and network.subdomain) or self.job_name
 
-    def endpoint(self, pod_set: PodSet, replica: int = 0, pod: int = 0) -> str:
-        """DNS name of a pod within its namespace."""
-        return f"{self.job_name}-{pod_set.name}-{replica}-{pod}.{self.subdomain}"
-
     def endpoints_of(self, pod_set: PodSet) -> Endpoints:
         """DNS names of the pods of a pod set as it is at this moment."""
         return Endpoints(f"{self.job_name}-{pod_set.name}", self.subdomain, pod_set.replicas, pod_set.count)
@@ -163,4 +159,4 @@ class RuntimeInfo:
             field = f"{self.runtime} spec.template.spec.network.enableDNSHostnames"
             rule = "must not be false: training nodes find each other by their DNS names"
             raise BuildError(invalid(field, value=False, detail=rule))
-        return self.endpoint(self.trainer)
+        return self.endpoints_of(self.trainer).of(0, 0)

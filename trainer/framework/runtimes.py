@@ -101,10 +101,6 @@ class Runtimes:
             CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
         }
 
-    def of(self, train_job: TrainJob) -> Runtime:
-        """What the TrainJob builds on; see `find`."""
-        return self.find(train_job).runtime
-
     def find(self, train_job: TrainJob, *, is_built: bool = True) -> FoundRuntime:
         """The snapshot of the TrainJob if there is one, else the runtime that `spec.runtimeRef` names.
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.resources import HUGE_PAGES, is_exclusive
+from trainer.api.container import HUGE_PAGES, check_request
+from trainer.framework.resources import is_exclusive
 from trainer.framework.runtime_info import ANCESTOR_LABEL
 from trainer.framework.template import pod_spec_of
 from trainer.kube.field_errors import FieldError, forbidden, invalid, required
@@ -95,8 +96,8 @@ def _requests(train_job: TrainJob | None, container: Container, path: str) -> It
         if is_exclusive(name) and (limit is None or parse_quantity(limit) != parse_quantity(amount)):
             shown = "none" if limit is None else limit
             yield invalid(field, amount, f"must be equal to the {name} limit, which is {shown}: it cannot be shared")
-        elif limit is not None and parse_quantity(amount) > parse_quantity(limit):
-            yield invalid(field, amount, f"must be less than or equal to {name} limit of {limit}")
+        else:
+            yield from check_request(name, amount, limit, field)
 
 
 def _unknown_claims(info: RuntimeInfo, pod_set: PodSet) -> Iterator[FieldError]:
