@@ -276,13 +276,18 @@ def test_lists_that_rules_walk_are_bounded(crd: dict[str, Any]) -> None:
 
 
 def test_scopes_and_subresources() -> None:
-    """Only ClusterTrainingRuntimes are cluster-wide, and only TrainJobs have a status of their own."""
+    """Only ClusterTrainingRuntimes are cluster-wide; only TrainJobs have a status of their own, and can be scaled."""
     facts = {
         crd["metadata"]["name"]: (crd["spec"]["scope"], crd["spec"]["versions"][0].get("subresources"))
         for crd in crds()
     }
+    scale = {
+        "specReplicasPath": ".spec.trainer.numNodes",
+        "statusReplicasPath": ".status.scale.nodes",
+        "labelSelectorPath": ".status.scale.selector",
+    }
     assert facts == {
-        "trainjobs.trainer.kubeflow.org": ("Namespaced", {"status": {}}),
+        "trainjobs.trainer.kubeflow.org": ("Namespaced", {"status": {}, "scale": scale}),
         "trainingruntimes.trainer.kubeflow.org": ("Namespaced", None),
         "clustertrainingruntimes.trainer.kubeflow.org": ("Cluster", None),
     }

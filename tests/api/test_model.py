@@ -296,7 +296,12 @@ def test_all_errors_at_once() -> None:
 @pytest.mark.parametrize(
     ("policy", "path", "message"),
     [
-        pytest.param({"torch": {}, "jax": {}}, "spec.mlPolicy", "only one of torch, mpi, jax may be set", id="two"),
+        pytest.param(
+            {"torch": {}, "jax": {}},
+            "spec.mlPolicy",
+            "only one of torch, mpi, jax, xgboost, tensorflow may be set",
+            id="two",
+        ),
         pytest.param(
             {"numNodes": 1, "torch": {"elasticPolicy": {"minNodes": 1}}},
             "spec.mlPolicy",

@@ -206,7 +206,10 @@ RUNTIMES = [
     pytest.param(policy(torchSpec={}), "spec.mlPolicy.torchSpec", "did you mean torch?", id="torchSpec"),
     pytest.param(policy(numNodes=0), "spec.mlPolicy.numNodes", "must be at least 1", id="no-nodes"),
     pytest.param(
-        policy(torch={}, mpi={}), "spec.mlPolicy", "only one of torch, mpi, jax may be set", id="two-policies"
+        policy(torch={}, mpi={}),
+        "spec.mlPolicy",
+        "only one of torch, mpi, jax, xgboost, tensorflow may be set",
+        id="two-policies",
     ),
     pytest.param(
         policy(numNodes=2, torch={"elasticPolicy": {}}), "spec.mlPolicy", "numNodes must be left out", id="elastic"

@@ -9,16 +9,28 @@ from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, label
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS, PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from trainer.kube.cache.store import IndexFunction
     from trainer.kube.resource import Resource
 
 
 class StaticReader:
-    """Answers from the objects that it was given; `add` puts or replaces one."""
+    """Answers from the objects that it was given; `add` puts or replaces one.
 
-    def __init__(self, *objects: Object, indexes: Mapping[str, IndexFunction] | None = None) -> None:
+    Args:
+        objects: what there is.
+        indexes: by what `keys` finds them. Defaults to nothing.
+        unserved: kinds whose CRD is not installed. Defaults to none.
+    """
+
+    def __init__(
+        self,
+        *objects: Object,
+        indexes: Mapping[str, IndexFunction] | None = None,
+        unserved: Collection[Resource] = (),
+    ) -> None:
+        self.unserved = set(unserved)
         self._indexes = dict(indexes or {})
         self._objects: dict[tuple[str, ObjectKey], Object] = {}
         for obj in objects:
@@ -47,6 +59,10 @@ class StaticReader:
             return set()
         objects = (obj for (kind, _), obj in self._objects.items() if kind == resource.kind)
         return {key_of(obj) for obj in objects if value in function(CachedObject.of(obj))}
+
+    def serves(self, resource: Resource) -> bool:
+        """See `Reader.serves`."""
+        return resource not in self.unserved
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""

@@ -170,7 +170,7 @@ def test_holds_plugins() -> None:
         pytest.param(
             [Pytorch()],
             "plugin pytorch cannot be used: ml_policy_sources names pytorch, which runtimes do not have; "
-            "they have jax, mpi, torch",
+            "they have jax, mpi, tensorflow, torch, xgboost",
             id="unknown policy",
         ),
         pytest.param(

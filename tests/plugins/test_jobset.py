@@ -23,7 +23,7 @@ from trainer.plugins.jax import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.pod_troubles import TROUBLES, troubles_of
 from trainer.plugins.plainml import PlainML
-from trainer.plugins.torch import Torch
+from trainer.plugins.torch.plugin import Torch
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -10,7 +10,8 @@ from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.errors import BuildError
 from trainer.framework.extraction import extract
 from trainer.framework.trainer_step import apply_trainer_env
-from trainer.plugins.torch import Torch, processes_per_node
+from trainer.plugins.torch.plugin import Torch
+from trainer.plugins.torch.processes import processes_per_node
 
 if TYPE_CHECKING:
     from trainer.framework.runtime_info import RuntimeInfo

@@ -28,12 +28,18 @@ _TRAIN_JOB_COLUMNS = [
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 ]
 
+_TRAIN_JOB_SCALE = {
+    "specReplicasPath": ".spec.trainer.numNodes",
+    "statusReplicasPath": ".status.scale.nodes",
+    "labelSelectorPath": ".status.scale.selector",
+}
+
 
 def crds() -> list[Object]:
     """The three CustomResourceDefinitions; new objects on each call."""
     train_job = _crd(TRAIN_JOBS, TrainJob, "tj")
     version: dict[str, Any] = train_job["spec"]["versions"][0]
-    version["subresources"] = {"status": {}}
+    version["subresources"] = {"status": {}, "scale": _TRAIN_JOB_SCALE}
     version["additionalPrinterColumns"] = _TRAIN_JOB_COLUMNS
     version["schema"]["openAPIV3Schema"][rules.RULES] = rules.train_job_rules()
     return [

@@ -177,6 +177,11 @@ def atomic_list(max_items: int | None = None, min_items: int = 0) -> dict[str, A
     return {"x-kubernetes-list-type": "atomic"} | least | _at_most(max_items)
 
 
+def set_list(max_items: int | None = None, min_items: int = 0) -> dict[str, Any]:
+    """Schema extension: a list of scalars whose entries several owners may add, none of them twice."""
+    return atomic_list(max_items, min_items) | {"x-kubernetes-list-type": "set"}
+
+
 def text(*, pattern: str = "", longest: int | None = None) -> dict[str, Any]:
     """Schema extension: what a string looks like; `pattern` is one of `trainer.api.patterns`."""
     return ({"pattern": pattern} if pattern else {}) | ({"maxLength": longest} if longest is not None else {})

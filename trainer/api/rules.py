@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainer.kube.objects import Object
 
 RULES: Final = "x-kubernetes-validations"
@@ -26,7 +28,8 @@ SUSPENDED_ONLY: Final = "can only be changed while the TrainJob is suspended, on
 OVERRIDES_IMMUTABLE: Final = (
     "only nodeSelector and tolerations can be changed once the Jobs have been created: make a new TrainJob"
 )
-ONE_SOURCE: Final = "only one of torch, mpi, jax may be set"
+ONE_SOURCE: Final = "only one of torch, mpi, jax, xgboost, tensorflow may be set"
+ONE_GROUP_SOURCE: Final = "only one of coscheduling, volcano may be set"
 ELASTIC_NODES: Final = "numNodes must be left out when torch.elasticPolicy is set; use minNodes and maxNodes"
 ELASTIC_RANGE: Final = "minNodes must not be greater than maxNodes"
 ORDER_OR_DEPENDENCIES: Final = "startupPolicyOrder InOrder and dependsOn exclude each other"
@@ -56,6 +59,12 @@ def cel_rule(rule: str, message: str, *, field_path: str = "", reason: str = "")
 def cel_rules(*rules: Object) -> dict[str, Any]:
     """Schema extension: rules of a schema node."""
     return {RULES: list(rules)}
+
+
+def at_most_one(names: Sequence[str], message: str) -> Object:
+    """A rule of an object of which only one member may be set."""
+    present = ", ".join(f"has(self.{name})" for name in names)
+    return cel_rule(f"[{present}].filter(present, present).size() <= 1", message)
 
 
 def immutable(message: str) -> dict[str, Any]:

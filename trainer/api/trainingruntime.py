@@ -11,7 +11,17 @@ from trainer.api.builtin_schemas import built_in
 from trainer.api.jobset import JobSetSpec
 from trainer.api.labels import check_keys
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
-from trainer.api.model import ApiModel, Count, Int32, JsonObject, NumberOfProcesses, atomic_list, text
+from trainer.api.model import (
+    ApiModel,
+    Count,
+    Int32,
+    JsonObject,
+    NumberOfProcesses,
+    atomic_list,
+    list_map,
+    set_list,
+    text,
+)
 from trainer.api.pod_template import semantic_pod_template_errors
 from trainer.kube.field_errors import OMITTED, invalid
 from trainer.kube.resource import Resource
@@ -60,6 +70,25 @@ class TorchElasticPolicy(ApiModel):
         return self
 
 
+class EnvInjectionTarget(ApiModel):
+    """Containers of one replicated Job that need the variables of torchrun, too."""
+
+    job_name: Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.JOB_NAME, longest=63))]
+    """Name of the replicated Job."""
+    container_names: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=63)]],
+        Field(min_length=1, json_schema_extra=set_list(8)),
+    ]
+    """Names of containers and init containers. The container that trains has the variables anyway."""
+
+
+class EnvInjection(ApiModel):
+    """Which other containers get the variables of torchrun, such as an init container that checks the network."""
+
+    targets: Annotated[list[EnvInjectionTarget], Field(min_length=1, json_schema_extra=list_map("jobName", 16))]
+    """The containers, by replicated Job."""
+
+
 class TorchMLPolicySource(ApiModel):
     """Distributed PyTorch, started by torchrun."""
 
@@ -67,6 +96,8 @@ class TorchMLPolicySource(ApiModel):
     """Processes on every node: auto, cpu, gpu or an integer. Defaults to auto."""
     elastic_policy: TorchElasticPolicy | None = None
     """Elastic training."""
+    env_injection: EnvInjection | None = None
+    """Which other containers get the variables of torchrun. Defaults to none."""
 
 
 class MPIMLPolicySource(ApiModel):
@@ -88,7 +119,15 @@ class JAXMLPolicySource(ApiModel):
     """Distributed JAX."""
 
 
-_SOURCES = ("torch", "mpi", "jax")
+class XGBoostMLPolicySource(ApiModel):
+    """Distributed XGBoost, whose workers meet at a tracker on the first node."""
+
+
+class TensorFlowMLPolicySource(ApiModel):
+    """Distributed TensorFlow: every node is a worker of a MultiWorkerMirroredStrategy."""
+
+
+_SOURCES = ("torch", "mpi", "jax", "xgboost", "tensorflow")
 
 
 class MLPolicy(ApiModel):
@@ -96,9 +135,7 @@ class MLPolicy(ApiModel):
 
     model_config = ConfigDict(
         json_schema_extra=rules.cel_rules(
-            rules.cel_rule(
-                "[has(self.torch), has(self.mpi), has(self.jax)].filter(present, present).size() <= 1", rules.ONE_SOURCE
-            ),
+            rules.at_most_one(_SOURCES, rules.ONE_SOURCE),
             rules.cel_rule(
                 "!(has(self.numNodes) && has(self.torch) && has(self.torch.elasticPolicy))", rules.ELASTIC_NODES
             ),
@@ -113,10 +150,14 @@ class MLPolicy(ApiModel):
     """Training that is orchestrated by MPI."""
     jax: JAXMLPolicySource | None = None
     """Distributed JAX."""
+    xgboost: XGBoostMLPolicySource | None = None
+    """Distributed XGBoost."""
+    tensorflow: TensorFlowMLPolicySource | None = None
+    """Distributed TensorFlow."""
 
     @property
     def source(self) -> str | None:
-        """The member that is set: `torch`, `mpi` or `jax`; None for a runtime of no particular framework."""
+        """The member that is set, such as `torch`; None for a runtime of no particular framework."""
         return next((name for name in _SOURCES if getattr(self, name) is not None), None)
 
     @model_validator(mode="after")
@@ -132,19 +173,50 @@ class CoschedulingPodGroupPolicySource(ApiModel):
     """Gang scheduling by the coscheduling plugin of the Kubernetes scheduler-plugins."""
 
     schedule_timeout_seconds: Annotated[Int32, Field(ge=0)] = 60
-    """Seconds to wait until all pods can be scheduled. Defaults to 60."""
+    """Seconds to wait until all pods can be scheduled; 0 stands for the default. Defaults to 60."""
+
+
+class VolcanoNetworkTopology(ApiModel):
+    """How near to each other the network must bring the pods."""
+
+    mode: Literal["hard", "soft"] = "hard"
+    """Whether pods wait until they fit (hard) or are merely preferred near each other (soft). Defaults to hard."""
+    highest_tier_allowed: Annotated[Int32, Field(ge=1)] = 1
+    """The highest tier of Volcano's HyperNodes that the pods may span. Defaults to 1."""
+
+
+class VolcanoPodGroupPolicySource(ApiModel):
+    """Gang scheduling by Volcano. The runtime or the TrainJob names the queue in an annotation of the JobSet."""
+
+    network_topology: VolcanoNetworkTopology | None = None
+    """How near to each other the network must bring the pods. Defaults to anywhere."""
+
+
+_GROUP_SOURCES = ("coscheduling", "volcano")
 
 
 class PodGroupPolicy(ApiModel):
     """Gang scheduling: start all pods or none."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules.cel_rules(rules.at_most_one(_GROUP_SOURCES, rules.ONE_GROUP_SOURCE))
+    )
+
     coscheduling: CoschedulingPodGroupPolicySource | None = None
     """Gang scheduling by the coscheduling plugin of the Kubernetes scheduler-plugins."""
+    volcano: VolcanoPodGroupPolicySource | None = None
+    """Gang scheduling by Volcano."""
 
     @property
     def source(self) -> str | None:
         """The member that is set, or None."""
-        return "coscheduling" if self.coscheduling is not None else None
+        return next((name for name in _GROUP_SOURCES if getattr(self, name) is not None), None)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if sum(getattr(self, name) is not None for name in _GROUP_SOURCES) > 1:
+            raise ValueError(rules.ONE_GROUP_SOURCE)
+        return self
 
 
 class JobSetTemplate(ApiModel):

@@ -103,6 +103,19 @@ class TrainerStatus(ApiModel):
     """When this was measured."""
 
 
+class NodeScale(ApiModel):
+    """How many nodes an elastic training has and may have: the scale subresource, and the bounds of numNodes."""
+
+    nodes: Annotated[Int32, Field(ge=0)]
+    """Nodes that its Jobs are made for at this moment."""
+    min_nodes: Annotated[Int32, Field(ge=1)]
+    """The fewest nodes that spec.trainer.numNodes may ask for."""
+    max_nodes: Annotated[Int32, Field(ge=1)]
+    """The most nodes that spec.trainer.numNodes may ask for."""
+    selector: Annotated[str, Field(max_length=512)]
+    """Labels of the pods of the nodes, as a selector for autoscalers."""
+
+
 class TrainJobStatus(ApiModel):
     """How a TrainJob is doing."""
 
@@ -116,5 +129,7 @@ class TrainJobStatus(ApiModel):
     Absent before a controller has looked at the TrainJob."""
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that this status was derived from."""
+    scale: NodeScale | None = None
+    """How many nodes an elastic training has and may have; absent for every other training, whose number is fixed."""
     trainer_status: TrainerStatus | None = None
     """Progress and metrics of the training; absent until the training reports some."""

@@ -88,6 +88,10 @@ class Workspace:
         """See `Reader.children`: nothing has been made yet."""
         return ()
 
+    def serves(self, resource: Resource) -> bool:  # noqa: ARG002
+        """See `Reader.serves`: the cluster that the files are for is not known, and will have what they need."""
+        return True
+
     async def of(self, train_job: TrainJob) -> Runtime:
         """See `RuntimeSource.of`."""
         resource, key = runtime_place(train_job)

@@ -138,6 +138,7 @@ class TrainJobController:
 
     async def _clean_up(self, train_job: TrainJob, obj: Object) -> Result | None:
         """Delete what a missed deadline has left running, and the TrainJob itself when its time has come."""
+        await self._deployer.end(obj)
         if ended_at_deadline(train_job):
             await self._deployer.delete(obj, self._pipeline.suspension(train_job))
         expiry = expiry_of(train_job)

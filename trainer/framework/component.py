@@ -30,5 +30,11 @@ class Component:
     revise: Callable[[Object], Revision | None] | None = None
     """For kinds with immutable fields: given the object that exists, what to apply to it, or None to leave it alone.
     Without this function the object is applied as it is."""
+    generated: Callable[[], Object] | None = None
+    """For what must not be the same each time, such as keys: the rest of the object, members like `data` by name. It is
+    asked for once, when the object is created; the object is never changed or made again, nor need its kind be watched.
+    The manager must be allowed to create and get the kind."""
+    lives_on: bool = True
+    """Whether it stays when the TrainJob has ended, as what tells how it went does; otherwise it is deleted then."""
     plugin: str = ""
     """Name of the plugin that builds it, for what goes wrong with it later; the pipeline fills it in."""

@@ -12,7 +12,7 @@ from trainer.framework.comparison import differences
 from trainer.framework.containment import contained
 from trainer.framework.errors import ForeignObjectError
 from trainer.kube.client import DeleteOptions
-from trainer.kube.errors import NotFoundError
+from trainer.kube.errors import AlreadyExistsError, NotFoundError
 from trainer.kube.objects import (
     annotations_of,
     controller_reference,
@@ -39,6 +39,9 @@ FIELD_MANAGER = "trainer"
 APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 """Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be taken away again."""
 
+LIVES_ON = "trainer.kubeflow.org/lives-on"
+"""Annotation, of value false, of what is deleted when the TrainJob has ended."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -55,7 +58,7 @@ class Deployer:
         Raises:
             PluginError: a plugin builds what it does not watch.
         """
-        return None in [self._existing(component) for component in components]
+        return None in [self._existing(component) for component in components if component.generated is None]
 
     def has_deployed(self, owner: Object) -> bool:
         """Whether the cache shows anything that was deployed for the TrainJob, by whatever build."""
@@ -76,8 +79,14 @@ class Deployer:
             PluginError: a plugin builds what it does not watch, or cannot revise what it has built.
             KubeError: the API server did not accept an object; those before it are in place.
         """
+        components = list(components)
+        generated = [component for component in components if component.generated is not None]
+        # What is generated comes first, so that anything else there proves that it has been made.
+        if generated and not self.has_deployed(owner):
+            for component in generated:
+                await self._generate(owner, component)
         refused: list[str] = []
-        for component in components:
+        for component in (each for each in components if each.generated is None):
             refused += await self._deploy(owner, component)
         return tuple(refused)
 
@@ -116,6 +125,30 @@ class Deployer:
             return
         log.info("deleted object", kind=resource.kind, object=str(key_of(obj)))
 
+    async def end(self, owner: Object) -> None:
+        """Delete what is of no use once the TrainJob has ended.
+
+        Raises:
+            KubeError: the API server did not delete an object.
+        """
+        for resource, child in self._reader.children(uid_of(owner)):
+            if LIVES_ON in annotations_of(child):
+                await self._delete(resource, child)
+
+    async def _generate(self, owner: Object, component: Component) -> None:
+        """Create an object that is never made again: an earlier attempt may have created it, and failed later."""
+        assert component.generated is not None
+        with contained(component.plugin, "build"):
+            obj = component.object | component.generated()
+        try:
+            await self._client.create(component.resource, _owned(obj, component, owner))
+        except AlreadyExistsError:
+            existing = await self._client.get(component.resource, name_of(obj), namespace_of(obj))
+            if not is_controlled_by(existing, owner):
+                raise ForeignObjectError(component.resource, existing) from None
+            return
+        log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
+
     async def _deploy(self, owner: Object, component: Component) -> Iterable[str]:
         wanted = component.object
         existing = self._existing(component)
@@ -150,7 +183,9 @@ def _owned(obj: Object, component: Component, owner: Object) -> Object:
     """The object as a child of the owner, with the hash of what the TrainJob asks for."""
     digest = hashlib.sha256(json.dumps(component.object, sort_keys=True).encode()).hexdigest()[:16]
     metadata = obj["metadata"] | {
-        "annotations": annotations_of(obj) | {APPLIED_HASH: digest},
+        "annotations": annotations_of(obj)
+        | {APPLIED_HASH: digest}
+        | ({} if component.lives_on else {LIVES_ON: "false"}),
         "ownerReferences": [controller_reference(owner)],
     }
     return obj | {"metadata": metadata}

@@ -71,6 +71,9 @@ class Watch:
     for what a child of a child is, such as a pod."""
     predicate: Predicate | None = None
     """Which changes matter. Defaults to all; a TrainJob has thousands of pods, of which few changes say anything."""
+    optional: bool = False
+    """Whether the API server may do without the kind, whose CRD others install; it is watched from when it is served.
+    Until then `Reader.serves` is false and nothing of the kind can be built. Defaults to false: no kind, no manager."""
     delay: float = 0
     """Seconds for which further changes are waited for before a TrainJob is looked at. Defaults to none; thousands of
     objects of one TrainJob often change within a moment."""
@@ -202,9 +205,9 @@ class EnforcePodGroupPolicy(Plugin, Protocol):
         """The members of `spec.podGroupPolicy` that the plugin answers for, under the rules of `ml_policy_sources`."""
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Change `info` if its policy is one of ours: `info.scheduler` has the labels and annotations of all pods.
+        """Change `info` if its policy is one of ours: `info.gang` are the pods that start together or not at all.
 
-        The number of pods is final by now.
+        Their labels and annotations are those of the pod set. The number of pods is final by now.
         """
 
 

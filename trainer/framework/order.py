@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset import DependsOn
 from trainer.framework.errors import BuildError
-from trainer.framework.runtime_info import Ancestor
+from trainer.framework.runtime_info import LAUNCHER, Ancestor
 from trainer.framework.storage import DATASET_INITIALIZER, MODEL_EXPORTER, MODEL_INITIALIZER
 from trainer.kube.field_errors import forbidden
 
 if TYPE_CHECKING:
     from trainer.framework.runtime_info import PodSet, RuntimeInfo
-
-LAUNCHER = "launcher"
-"""Name of the replicated Job that starts an MPI training on its nodes (KEP-2170, "MPI Runtime")."""
 
 _INITIALIZERS = frozenset({DATASET_INITIALIZER, MODEL_INITIALIZER})
 _NODES = frozenset({"node", "trainer-node"})

@@ -33,6 +33,9 @@ class Reader(Protocol):
     def children(self, owner_uid: str) -> Iterable[tuple[Resource, Object]]:
         """All objects whose controller has this uid, whatever their kind."""
 
+    def serves(self, resource: Resource) -> bool:
+        """Whether the kind can be read: false for one of an optional watch that the API server does not serve (yet)."""
+
 
 class CacheReader:
     """Reads from listers that are attached while the controllers are set up.
@@ -80,6 +83,10 @@ class CacheReader:
             found = [child for lister in listers for child in lister.by_index(CONTROLLER_UID, owner_uid)]
             for child in {key_of(child): child for child in found}.values():
                 yield resource, child
+
+    def serves(self, resource: Resource) -> bool:
+        """See `Reader.serves`."""
+        return resource in self._listers
 
     def _of(self, resource: Resource) -> Sequence[Lister]:
         if resource not in self._listers:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.container import HUGE_PAGES
+from trainer.kube.quantity import whole_units
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trainer.api.corev1 import ResourceRequirements
+    from trainer.framework.runtime_info import Container
     from trainer.kube.objects import Object
 
 
@@ -39,3 +43,28 @@ def merged(resources: Object, changes: ResourceRequirements) -> Object:
     if followers:
         result["requests"] = present | {name: requests.get(name, amount) for name, amount in followers.items()}
     return result
+
+
+def gpus_of(container: Container) -> int:
+    """GPUs of a container, of any vendor: the first resource, by name, whose name contains `gpu`; 0 without one.
+
+    Requests count before limits.
+    """
+    for amounts in _amounts(container):
+        for name in sorted(amounts):
+            if "gpu" in name.lower() and whole_units(amounts[name]):
+                return whole_units(amounts[name])
+    return 0
+
+
+def cpus_of(container: Container) -> int:
+    """CPUs of a container in whole units, rounded up; 0 when that is not known. Requests count before limits."""
+    for amounts in _amounts(container):
+        if whole_units(amounts.get("cpu", 0)):
+            return whole_units(amounts["cpu"])
+    return 0
+
+
+def _amounts(container: Container) -> Iterator[Object]:
+    yield container.resources.get("requests") or {}
+    yield container.resources.get("limits") or {}

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.jobset import JobSetSpec
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
 from trainer.framework.endpoints import Endpoints
 from trainer.framework.errors import BuildError
-from trainer.framework.upsert import by_name, by_port, upsert
+from trainer.framework.upsert import by_mount_path, by_name, by_port, upsert
 from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from trainer.api.jobset import ReplicatedJob
     from trainer.kube.objects import Object
+
+LAUNCHER = "launcher"
+"""Name of the replicated Job that starts an MPI training on its nodes (KEP-2170, "MPI Runtime")."""
 
 RENDEZVOUS_PORT = 29400
 """Where the first node waits for the others, whatever the framework; torchrun's default (KEP-2170 examples)."""
@@ -54,9 +58,20 @@ class Container:
         """Add variables; one that exists keeps its place and gets the new value."""
         upsert(self.env, variables, by_name)
 
+    def mount(self, mounts: Iterable[Object]) -> None:
+        """Add volume mounts; what is mounted at the same path already gives way."""
+        upsert(self.volume_mounts, mounts, by_mount_path)
+
     def expose(self, port: int) -> None:
         """Declare a TCP port."""
         upsert(self.ports, [{"containerPort": port, "protocol": "TCP"}], by_port)
+
+
+class NodeRange(NamedTuple):
+    """Between which numbers of nodes an elastic training may have."""
+
+    least: int
+    most: int
 
 
 @dataclass(slots=True)
@@ -75,17 +90,21 @@ class PodSet:
     init_containers: list[Container] = field(default_factory=list)
     volumes: list[Object] = field(default_factory=list)
     main: Container | None = None
-    """The container that trains; only in the trainer's pod set."""
+    """The container that trains; only in the pod sets of the trainer and of an MPI launcher."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Labels that the pods get besides those of the template and of the TrainJob."""
+    annotations: dict[str, str] = field(default_factory=dict)
+    """Annotations that the pods get besides those of the template and of the TrainJob."""
+    elastic: NodeRange | None = None
+    """Between which numbers `count` may change while the pods run; None when it is fixed."""
     endpoints: Sequence[str] = ()
     """DNS names of the pods in the order of their index; known after the phase PodNetwork."""
 
-
-@dataclass(slots=True)
-class Scheduler:
-    """What the pods of all pod sets tell the scheduler."""
-
-    pod_labels: dict[str, str] = field(default_factory=dict)
-    pod_annotations: dict[str, str] = field(default_factory=dict)
+    @property
+    def main_container(self) -> Container:
+        """The container that trains, of a pod set that has one."""
+        assert self.main is not None, "the pod sets of trainer and launcher have a main container"
+        return self.main
 
 
 @dataclass(slots=True)
@@ -110,11 +129,10 @@ class RuntimeInfo:
     pod_group_policy: PodGroupPolicy = field(default_factory=PodGroupPolicy)
     pod_sets: list[PodSet] = field(default_factory=list)
     """One for each replicated Job of the template, in the same order."""
-    scheduler: Scheduler = field(default_factory=Scheduler)
 
     @property
     def trainer(self) -> PodSet:
-        """The pod set that trains.
+        """The pod set of the training nodes; `count` is their number, without an MPI launcher that trains as well.
 
         Raises:
             BuildError: the runtime has none.
@@ -128,15 +146,46 @@ class RuntimeInfo:
         raise BuildError(invalid(f"{self.runtime} spec.template.spec.replicatedJobs", names, rule))
 
     @property
-    def main_container(self) -> Container:
-        """The container that trains.
+    def launcher(self) -> PodSet | None:
+        """The pod that starts an MPI training on its nodes; None where every node starts by itself."""
+        if self.ml_policy.mpi is None:
+            return None
+        return next((pod_set for pod_set in self.pod_sets if pod_set.name == LAUNCHER), None)
+
+    @property
+    def gang(self) -> PodSet:
+        """The pods that are of use only together: the training nodes.
+
+        Initializers and exporters run before and after them, and a launcher waits until they are ready: a scheduler
+        that held the nodes back until those are there as well would wait for ever.
 
         Raises:
             BuildError: the runtime has no trainer.
         """
-        main = self.trainer.main
-        assert main is not None, "the trainer's pod set has a main container"
-        return main
+        return self.trainer
+
+    @property
+    def main_container(self) -> Container:
+        """The container that runs the command of the TrainJob: that of an MPI launcher, else of a node.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        return (self.launcher or self.trainer).main_container
+
+    @property
+    def training_containers(self) -> list[Container]:
+        """The main containers of the nodes and of an MPI launcher, which share image and environment.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        launcher = [self.launcher.main_container] if self.launcher else []
+        return [*launcher, self.trainer.main_container]
+
+    def job_of(self, pod_set: PodSet) -> ReplicatedJob:
+        """The replicated Job of a pod set, for what RuntimeInfo has no field for."""
+        return next(job for job in self.template.replicated_jobs or [] if job.name == pod_set.name)
 
     @property
     def subdomain(self) -> str:

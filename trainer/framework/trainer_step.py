@@ -38,7 +38,12 @@ def mark_trainer(info: RuntimeInfo) -> None:
     pod_set = _find_pod_set(info)
     if pod_set is None:
         return
-    path = f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
+    launcher = info.launcher
+    if launcher is not None:
+        # Runtimes of Kubeflow Trainer label it as the trainer; the nodes are what numNodes counts.
+        launcher.ancestor = None
+        launcher.main = _find_main(launcher, f"{_path(info, launcher)}.template.spec.template.spec.containers")
+    path = _path(info, pod_set)
     if pod_set.replicas != 1:
         rule = "must be 1 for the trainer; set spec.mlPolicy.numNodes instead"
         raise BuildError(invalid(f"{path}.replicas", pod_set.replicas, rule))
@@ -55,6 +60,9 @@ def mark_trainer(info: RuntimeInfo) -> None:
 def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     """Put image, command, args, resources and number of nodes of `spec.trainer` into the trainer.
 
+    With an MPI launcher, which starts the training, command and args are the launcher's; the image is that of both,
+    for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them.
+
     Raises:
         BuildError: the runtime has no trainer.
     """
@@ -63,7 +71,8 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
         return
     container = info.main_container
     if trainer.image is not None:
-        container.image = trainer.image
+        for each in info.training_containers:
+            each.image = trainer.image
     if trainer.command is not None:
         container.command = split_command(trainer.command, "spec.trainer.command")
     if trainer.args is not None:
@@ -71,11 +80,12 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     if trainer.num_nodes is not None:
         info.trainer.count = trainer.num_nodes
     if trainer.resources_per_node is not None:
-        container.resources = merged(container.resources, trainer.resources_per_node)
+        for each in _containers_of_nodes(info):
+            each.resources = merged(each.resources, trainer.resources_per_node)
 
 
 def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:
-    """Merge `spec.trainer.env` into the training container: it wins over the runtime and over plugins.
+    """Merge `spec.trainer.env` into the training containers: it wins over the runtime and over plugins.
 
     Variables that a plugin must have its way with are refused by its validation. Being appended last, the TrainJob's
     variables can refer to those of the plugins as $(NAME).
@@ -84,8 +94,10 @@ def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:
         BuildError: the runtime has no trainer.
     """
     variables = trainer_env(train_job)
-    if variables:
-        info.main_container.set_env(variables)
+    if not variables:
+        return
+    for container in info.training_containers:
+        container.set_env(variables)
 
 
 def trainer_env(train_job: TrainJob) -> list[Object]:
@@ -104,7 +116,9 @@ def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
 
 
 def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
-    labelled = [pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER]
+    labelled = [
+        pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER and pod_set is not info.launcher
+    ]
     candidates = labelled or [
         pod_set for pod_set in info.pod_sets if pod_set.ancestor is None and pod_set.name in _JOB_NAMES
     ]
@@ -113,6 +127,17 @@ def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
         rule = f"all could be the trainer; label the template of one {ANCESTOR_LABEL}: {Ancestor.TRAINER}"
         raise BuildError(invalid(f"{info.runtime} spec.template.spec.replicatedJobs", names, rule))
     return candidates[0] if candidates else None
+
+
+def _containers_of_nodes(info: RuntimeInfo) -> list[Container]:
+    mpi = info.ml_policy.mpi
+    if mpi is not None and mpi.run_launcher_as_node:
+        return info.training_containers
+    return [info.trainer.main_container]
+
+
+def _path(info: RuntimeInfo, pod_set: PodSet) -> str:
+    return f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
 
 
 def _find_main(pod_set: PodSet, path: str) -> Container:

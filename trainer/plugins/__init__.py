@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.plugins.jax import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.plainml import PlainML
-from trainer.plugins.torch import Torch
+from trainer.plugins.torch.plugin import Torch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

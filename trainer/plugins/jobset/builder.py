@@ -23,7 +23,7 @@ def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
     for job, pod_set in zip(spec.replicated_jobs or [], info.pod_sets, strict=True):
         job.replicas = pod_set.replicas
         _set_size(job.template.spec, pod_set)
-        _set_metadata(job, info)
+        _set_metadata(job, pod_set, info)
         _set_pod_spec(pod_spec_of(job), pod_set)
     return JobSet(
         metadata=ObjectMetadata(
@@ -42,7 +42,7 @@ def _set_size(job: JobSpec, pod_set: PodSet) -> None:
         job.parallelism = job.completions = pod_set.count
 
 
-def _set_metadata(job: ReplicatedJob, info: RuntimeInfo) -> None:
+def _set_metadata(job: ReplicatedJob, pod_set: PodSet, info: RuntimeInfo) -> None:
     labels, annotations = info.train_job_labels, info.train_job_annotations
     metadata = job.template.metadata or TemplateMetadata()
     metadata.labels = (metadata.labels or {}) | labels or None
@@ -52,8 +52,8 @@ def _set_metadata(job: ReplicatedJob, info: RuntimeInfo) -> None:
     pod_template = job.template.spec.template
     pod_metadata: Object = dict(pod_template.get("metadata") or {})
     for name, additions in (
-        ("labels", labels | info.scheduler.pod_labels),
-        ("annotations", annotations | info.scheduler.pod_annotations),
+        ("labels", labels | pod_set.labels),
+        ("annotations", annotations | pod_set.annotations),
     ):
         if additions:
             pod_metadata[name] = (pod_metadata.get(name) or {}) | additions

@@ -1,0 +1,31 @@
+"""How many processes torchrun starts on every node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.framework.resources import cpus_of, gpus_of
+
+if TYPE_CHECKING:
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+
+
+def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
+    """What to tell `torchrun` about processes: the TrainJob's wish, else the runtime's, else `auto`.
+
+    `torchrun` counts the CPUs of the whole machine, so `auto` without GPUs and `cpu` become the CPUs that the
+    container has; `auto` becomes 1 when that is not known.
+    """
+    trainer = train_job.spec.trainer
+    wish = trainer.num_proc_per_node if trainer else None
+    if wish is None:
+        wish = info.ml_policy.torch.num_proc_per_node if info.ml_policy.torch else None
+    if wish is None:
+        wish = "auto"
+    container = info.main_container
+    if wish == "auto" and not gpus_of(container):
+        return str(cpus_of(container) or 1)
+    if wish == "cpu":
+        return str(cpus_of(container) or wish)
+    return str(wish)
