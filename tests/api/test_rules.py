@@ -101,6 +101,8 @@ def test_a_job_that_could_not_be_built_can_be_corrected(change: dict[str, Any]) 
         {"annotations": {"note": "b"}},
         {"podSpecOverrides": [OVERRIDE | {"nodeSelector": {"pool": "b"}}]},
         {"podSpecOverrides": [OVERRIDE | {"tolerations": [{"operator": "Exists"}]}]},
+        {"podSpecOverrides": [OVERRIDE | {"schedulingGates": [{"name": "example.com/gate"}]}]},
+        {"podSpecOverrides": [OVERRIDE | {"metadata": {"labels": {"group": "b"}}}]},
         {"podSpecOverrides": [OVERRIDE, {"targetJobs": [{"name": "node"}], "nodeSelector": {"pool": "b"}}]},
     ],
 )
@@ -216,3 +218,46 @@ def test_metadata_of_runtimes_may_change() -> None:
 def test_names_are_host_names(name: str) -> None:
     """The name of a TrainJob starts the host names of its pods."""
     assert any("metadata.name must" in refusal for refusal in admitted(train_job(name)))
+
+
+def elastic(*, created: bool = True, **spec: Any) -> Object:
+    """An elastic TrainJob of two to four nodes as the server has it."""
+    obj = stored(created=created, **spec)
+    obj["status"]["scale"] = {"nodes": 2, "minNodes": 2, "maxNodes": 4, "selector": "a=b"}
+    return obj
+
+
+@pytest.mark.parametrize("before", [None, {"numNodes": 2}, {"numNodes": 2, "args": ["x"]}, {"args": ["x"]}])
+@pytest.mark.parametrize("nodes", [2, 3, 4])
+def test_an_elastic_training_grows_and_shrinks(before: Object | None, nodes: int) -> None:
+    """Its number of nodes may change between the bounds, also from one that nobody has stated."""
+    old = changed(elastic(trainer={}), trainer=before)
+    assert admitted(changed(old, trainer=(before or {}) | {"numNodes": nodes}), old) == []
+
+
+@pytest.mark.parametrize("nodes", [1, 5])
+def test_bounds_of_an_elastic_training(nodes: int) -> None:
+    """No other number of nodes, also without webhooks; one that is stored already keeps nobody from anything."""
+    old = elastic(trainer={"numNodes": 2})
+    error = f"spec.trainer.numNodes: Invalid value: {rules.SCALE_BOUNDS}"
+    assert admitted(changed(old, trainer={"numNodes": nodes}), old) == [error]
+    odd = elastic(trainer={"numNodes": nodes})
+    assert admitted(changed(odd, suspend=True), odd) == []
+    fresh = elastic(created=False, trainer={"numNodes": 2})
+    assert admitted(changed(fresh, trainer={"numNodes": nodes}), fresh) == []
+
+
+@pytest.mark.parametrize(
+    "trainer",
+    [
+        pytest.param({"numNodes": 3, "args": ["y"]}, id="other-args"),
+        pytest.param({"numNodes": 3}, id="no-args"),
+        pytest.param({"numNodes": 3, "args": ["x"], "image": "i"}, id="new-image"),
+        pytest.param({"args": ["x"]}, id="no-number"),
+        pytest.param(None, id="nothing"),
+    ],
+)
+def test_all_else_of_an_elastic_training_stays(trainer: Object | None) -> None:
+    """Only the number of nodes may change."""
+    old = elastic(trainer={"numNodes": 2, "args": ["x"]})
+    assert admitted(changed(old, trainer=trainer), old) == [f"spec.trainer: Forbidden: {rules.CREATED_IMMUTABLE}"]

@@ -10,15 +10,16 @@ import pytest
 from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
 from trainer.framework.component import Component, Revision
-from trainer.framework.deployer import APPLIED_HASH, Deployer
+from trainer.framework.deployer import APPLIED_HASH, Deployer, Shortfall
 from trainer.framework.errors import ForeignObjectError, PluginError
 from trainer.framework.reader import CacheReader
-from trainer.kube.errors import ConflictError
+from trainer.kube.errors import ApiError, ConflictError, ForbiddenError, InvalidError
 from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import FakeClient
 
 OWNER = train_job_object()
+TOO_LATE = Shortfall(too_late=("ConfigMap data.a",))
 
 
 class Cluster:
@@ -29,7 +30,7 @@ class Cluster:
         self.reader = StaticReader()
         self.deployer = Deployer(self.client, self.reader)
 
-    async def deploy(self, *components: Component) -> tuple[str, ...]:
+    async def deploy(self, *components: Component) -> Shortfall:
         """Deploy, then let the cache see it."""
         refused = await self.deployer.deploy(OWNER, components)
         for obj in self.client.objects(CONFIG_MAPS):
@@ -57,7 +58,7 @@ def cluster() -> Cluster:
 async def test_creates_what_is_missing(cluster: Cluster) -> None:
     """A new object is applied by our field manager and controlled by the TrainJob."""
     assert cluster.deployer.missing([component()])
-    assert await cluster.deploy(component(a="1")) == ()
+    assert await cluster.deploy(component(a="1")) == Shortfall()
     assert not cluster.deployer.missing([component()])
     (request,) = cluster.client.requests
     assert (request.verb, request.field_manager) == ("apply", "trainer")
@@ -140,15 +141,15 @@ async def test_revisions(cluster: Cluster) -> None:
         return Revision(existing | {"metadata": component().object["metadata"]}, refused=("data.a",))
 
     await cluster.deploy(component(a="1", revise=revise))
-    assert await cluster.deploy(component(a="2", revise=revise)) == ("ConfigMap data.a",)
+    assert await cluster.deploy(component(a="2", revise=revise)) == TOO_LATE
     assert cluster.stored["data"] == {"a": "1"}
 
     cluster.client.requests.clear()
-    assert await cluster.deploy(component(a="2", revise=revise)) == ("ConfigMap data.a",)
+    assert await cluster.deploy(component(a="2", revise=revise)) == TOO_LATE
     assert cluster.client.requests == [], "the change is known, so nothing is sent again"
 
     cluster.reader.add(cluster.stored | {"data": {"a": "frozen"}})
-    assert await cluster.deploy(component(a="3", revise=revise)) == ()
+    assert await cluster.deploy(component(a="3", revise=revise)) == Shortfall()
     assert cluster.client.requests == []
 
 
@@ -222,3 +223,91 @@ async def test_deletes_only_its_own(cluster: Cluster) -> None:
     assert len(cluster.client.objects(CONFIG_MAPS)) == 1
     await cluster.deployer.delete(OWNER, [component()])
     assert cluster.client.objects(CONFIG_MAPS) == []
+
+
+@pytest.mark.parametrize("error", [InvalidError(422, "is immutable"), ForbiddenError(403, "denied the request")])
+async def test_what_a_cluster_declines(cluster: Cluster, error: ApiError) -> None:
+    """A change that not every cluster allows gives way to a smaller one, and the answer is told with the remedy."""
+
+    def revise(existing: Object) -> Revision:
+        smaller = Revision(existing | {"data": {"a": "1", "b": "2"}}, refused=("data.c",))
+        return Revision(existing | {"data": {"a": "9"}}, fallback=smaller, remedy="turn it on")
+
+    await cluster.deploy(component(a="1"))
+    cluster.client.fail_next(error, verb="apply")
+    shortfall = await cluster.deploy(component(a="9", revise=revise))
+    assert shortfall == Shortfall(("ConfigMap data.c",), (f"ConfigMap: {error} (turn it on)",))
+    assert cluster.stored["data"] == {"a": "1", "b": "2"}
+    assert await cluster.deploy(component(a="9", revise=revise)) == Shortfall(), "the cluster may allow it later"
+    assert cluster.stored["data"]["a"] == "9"
+
+
+def keys(cluster: Cluster, made: list[int]) -> Component:
+    """A Secret whose content is another one each time."""
+
+    def generated() -> Object:
+        made.append(len(made))
+        return {"type": "example.com/key", "data": {"number": f"{made[-1]}"}}
+
+    metadata = {"name": "demo-keys", "namespace": "default"}
+    return Component(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}, generated=generated)
+
+
+async def test_what_is_generated_is_made_once(cluster: Cluster) -> None:
+    """It is made before all else, although its kind is not watched, and never touched again."""
+    made: list[int] = []
+    components = [component(a="1"), keys(cluster, made)]
+    assert cluster.deployer.missing(components), "because of the ConfigMap"
+    await cluster.deploy(*components)
+    assert [(request.verb, request.resource) for request in cluster.client.requests] == [
+        ("create", SECRETS),
+        ("apply", CONFIG_MAPS),
+    ]
+    (secret,) = cluster.client.objects(SECRETS)
+    assert (secret["data"], secret["type"]) == ({"number": "0"}, "example.com/key")
+    assert (controller_of(secret) or {})["uid"] == uid_of(OWNER)
+
+    assert not cluster.deployer.missing(components)
+    cluster.client.requests.clear()
+    await cluster.deploy(component(a="2"), keys(cluster, made))
+    assert [request.resource for request in cluster.client.requests] == [CONFIG_MAPS]
+    assert made == [0]
+
+
+async def test_a_generated_object_outlives_what_fails_after_it(cluster: Cluster) -> None:
+    """The next attempt finds it there, and takes it as it is."""
+    made: list[int] = []
+    cluster.client.fail_next(InvalidError(422, "no"), verb="apply")
+    with pytest.raises(InvalidError):
+        await cluster.deploy(component(a="1"), keys(cluster, made))
+    await cluster.deploy(component(a="1"), keys(cluster, made))
+    (secret,) = cluster.client.objects(SECRETS)
+    assert secret["data"] == {"number": "0"}
+
+
+async def test_a_generated_object_of_somebody_else(cluster: Cluster) -> None:
+    """It is not adopted, and nothing else is made."""
+    cluster.client.add(keys(cluster, []).object | {"data": {"number": "theirs"}})
+    with pytest.raises(ForeignObjectError, match="Secret default/demo-keys"):
+        await cluster.deploy(component(a="1"), keys(cluster, []))
+    assert cluster.client.objects(CONFIG_MAPS) == []
+
+
+async def test_a_generator_that_raises_is_a_defect(cluster: Cluster) -> None:
+    """It has the name of its plugin."""
+
+    def generated() -> Object:
+        raise KeyError("entropy")
+
+    broken = replace(keys(cluster, []), generated=generated, plugin="acme")
+    with pytest.raises(PluginError, match="plugin acme failed in build: KeyError"):
+        await cluster.deploy(broken)
+
+
+async def test_the_end(cluster: Cluster) -> None:
+    """What is of no use afterwards goes when the TrainJob has ended; the rest stays."""
+    metadata = {"name": "passing", "namespace": "default"}
+    passing = Component(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, lives_on=False)
+    await cluster.deploy(component(a="1"), passing)
+    await cluster.deployer.end(OWNER)
+    assert [obj["metadata"]["name"] for obj in cluster.client.objects(CONFIG_MAPS)] == ["demo"]

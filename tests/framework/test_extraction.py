@@ -10,8 +10,10 @@ from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.errors import BuildError
 from trainer.framework.extraction import extract
 from trainer.framework.runtime_info import ANCESTOR_LABEL
+from trainer.framework.trainer_step import apply_trainer_env
 
 if TYPE_CHECKING:
+    from trainer.framework.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 TRAINER_LABEL = {"labels": {ANCESTOR_LABEL: "trainer"}}
@@ -244,3 +246,57 @@ def test_the_train_job_is_not_changed() -> None:
     info.trainer.volumes.append({"name": "more"})
     info.main_container.set_env([{"name": "B", "value": "2"}])
     assert job.to_object() == before
+
+
+def mpi_info(*jobs: Object, mpi: Object | None = None, **spec: Any) -> RuntimeInfo:
+    """RuntimeInfo of an MPI runtime with a launcher and nodes."""
+    present = jobs or (
+        replicated_job("launcher", {"name": "mpi-launcher", "image": "a", "command": ["mpirun"]}),
+        replicated_job("trainer-node", {"name": "trainer", "image": "b", "command": ["sshd"]}),
+    )
+    return extract(train_job(**spec), runtime(*present, policy={"numNodes": 2, "mpi": mpi or {}}))
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        pytest.param([], id="as-in-the-KEP"),
+        pytest.param([replicated_job("node"), labelled("launcher")], id="as-Kubeflow-Trainer-ships-them"),
+        pytest.param([labelled("workers"), labelled("launcher")], id="labelled"),
+    ],
+)
+def test_a_launcher_is_no_node(jobs: list[Object]) -> None:
+    """The nodes of an MPI training are those that the launcher starts it on; the command is the launcher's."""
+    info = mpi_info(*jobs, trainer={"numNodes": 3, "command": ["mpirun", "a.out"]})
+    assert info.launcher is not None
+    assert [(pod_set.name, pod_set.count) for pod_set in (info.launcher, info.trainer)] == [
+        ("launcher", 1),
+        (next(pod_set.name for pod_set in info.pod_sets if pod_set.name != "launcher"), 3),
+    ]
+    assert info.main_container is info.launcher.main
+    assert info.main_container.command == ["mpirun", "a.out"]
+    assert info.trainer.main_container.command in ([], ["sshd"])
+    assert info.gang is info.trainer
+
+
+@pytest.mark.parametrize("is_node", [True, False])
+def test_what_launcher_and_nodes_share(is_node: bool) -> None:
+    """The image and the variables are those of both, resources those of what trains."""
+    resources = {"limits": {"cpu": "4"}}
+    spec = {"image": "new", "env": [{"name": "A", "value": "1"}], "resourcesPerNode": resources, "args": ["x"]}
+    info = mpi_info(mpi={"runLauncherAsNode": is_node}, trainer=spec)
+    apply_trainer_env(info, train_job(trainer=spec))
+    assert info.launcher is not None
+    launcher, node = info.launcher.main_container, info.trainer.main_container
+    assert (launcher.image, node.image) == ("new", "new")
+    assert launcher.env == node.env == [{"name": "A", "value": "1"}]
+    assert node.resources == resources
+    assert launcher.resources == (resources if is_node else {})
+    assert (launcher.args, node.args) == (["x"], [])
+
+
+def test_a_launcher_of_no_mpi_training() -> None:
+    """Without the policy it is a replicated Job like others."""
+    info = extract(train_job(), runtime(replicated_job("launcher"), replicated_job("node")))
+    assert info.launcher is None
+    assert info.main_container is info.trainer.main

@@ -44,6 +44,7 @@ def test_everything_that_can_be_overridden() -> None:
             "volumes": [{"name": "v", "emptyDir": {}}],
             "nodeSelector": {"disk": "ssd", "zone": "a"},
             "tolerations": [{"key": "gpu", "operator": "Exists"}, {"key": "gpu", "effect": "NoExecute"}],
+            "schedulingGates": [{"name": "a"}, {"name": "b"}],
         },
     )
     change = override(
@@ -65,6 +66,7 @@ def test_everything_that_can_be_overridden() -> None:
         serviceAccountName="sa",
         nodeSelector={"zone": "b"},
         tolerations=[{"key": "gpu", "value": "a100"}, {"key": "spot"}],
+        schedulingGates=[{"name": "a"}, {"name": "c"}],
     )
 
     assert overridden(job, change) == {
@@ -87,7 +89,21 @@ def test_everything_that_can_be_overridden() -> None:
         "serviceAccountName": "sa",
         "nodeSelector": {"disk": "ssd", "zone": "b"},
         "tolerations": [{"key": "gpu", "value": "a100"}, {"key": "gpu", "effect": "NoExecute"}, {"key": "spot"}],
+        "schedulingGates": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
     }
+
+
+def test_metadata_of_pods() -> None:
+    """Labels and annotations of an override are those of the pods alone, and merge by key."""
+    job = replicated_job()
+    job["template"]["spec"]["template"]["metadata"] = {"labels": {"a": "old", "b": "old"}}
+    change = override(metadata={"labels": {"a": "new"}, "annotations": {"c": "new"}})
+
+    info = extract(train_job(podSpecOverrides=[change]), runtime(job))
+
+    template = info.job_of(info.trainer).template
+    assert template.spec.template["metadata"] == {"labels": {"a": "new", "b": "old"}, "annotations": {"c": "new"}}
+    assert template.metadata is None
 
 
 def test_later_overrides_win() -> None:

@@ -193,14 +193,15 @@ def label_rows(kind: str) -> dict[str, Row]:
             lambda jobset: jobset["spec"]["replicatedJobs"][NODE]["template"]["spec"]["template"]["metadata"],
         ),
     }
-    return {
-        f"{kind} of the {name}": Row(
-            [in_runtime(f"{path}/{kind}", {"a": "runtime", "only": "x"}), in_job(kind, {"a": "job"})],
+    rows: dict[str, Row] = {}
+    for name, (path, metadata) in places.items():
+        overrides = [in_override(NODE, metadata={kind: {"a": "override"}})] if name == "pods" else []
+        rows[f"{kind} of the {name}"] = Row(
+            [in_runtime(f"{path}/{kind}", {"a": "runtime", "only": "x"}), *overrides, in_job(kind, {"a": "job"})],
             lambda jobset, metadata=metadata: metadata(jobset)[kind]["a"],  # type: ignore[misc]
-            ["runtime", "job"],
+            ["runtime", *(["override"] if overrides else []), "job"],
         )
-        for name, (path, metadata) in places.items()
-    }
+    return rows
 
 
 ROWS: dict[str, Row] = {
@@ -343,6 +344,14 @@ ROWS: dict[str, Row] = {
         ],
         lambda jobset: entry(pod(jobset)["tolerations"], "key", "k", "value"),
         ["runtime", "override"],
+    ),
+    "schedulingGates": Row(
+        [
+            in_runtime(f"{POD}/spec/schedulingGates", [{"name": "g"}]),
+            in_override(NODE, schedulingGates=[{"name": "g"}, {"name": "h"}]),
+        ],
+        lambda jobset: [gate["name"] for gate in pod(jobset)["schedulingGates"]],
+        [["g"], ["g", "h"]],
     ),
     **label_rows("labels"),
     **label_rows("annotations"),

@@ -733,7 +733,8 @@ TRAIN_JOB_CHANGES = [
         {"suspend": True},
         {"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "serviceAccountName": "robot"}]},
         "spec.podSpecOverrides",
-        "Forbidden: only nodeSelector and tolerations can be changed once the Jobs have been created: make a new TrainJob",
+        "Forbidden: only nodeSelector, tolerations, schedulingGates and metadata can be changed once the Jobs have been "
+        "created: make a new TrainJob",
         RULE,
     ),
     changed(
@@ -745,7 +746,8 @@ TRAIN_JOB_CHANGES = [
             ]
         },
         "spec.podSpecOverrides",
-        "Forbidden: only nodeSelector and tolerations can be changed once the Jobs have been created: make a new TrainJob",
+        "Forbidden: only nodeSelector, tolerations, schedulingGates and metadata can be changed once the Jobs have been "
+        "created: make a new TrainJob",
         RULE,
     ),
     BadInput(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.webhooks.blueprints import blueprint, job, replicated_job, trainer
+from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, replicated_job, trainer
 from trainer.webhooks.defaults import default_runtime, default_train_job
+from trainer.webhooks.nodes import default_nodes
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -69,6 +70,37 @@ def test_what_is_stored_stays(old: Object, new: Object) -> None:
     for name in ("managedBy", "trainer"):
         assert spec.get(name) == old["spec"].get(name)
     assert spec["runtimeRef"] == old["spec"]["runtimeRef"]
+
+
+def test_a_replacement_keeps_what_an_autoscaler_has_set() -> None:
+    """`kubectl replace` with the original file, which names no number of nodes, does not shrink an elastic training."""
+    scale = {"nodes": 4, "minNodes": 2, "maxNodes": 8, "selector": "a=b"}
+    old = trainer(numNodes=4, args=["x"]) | {"status": {"scale": scale}}
+
+    assert default_train_job(trainer(args=["y"]), old)["spec"]["trainer"] == {"numNodes": 4, "args": ["y"]}
+    assert default_train_job(trainer(numNodes=None), old)["spec"]["trainer"] == {"numNodes": 4}
+    assert default_train_job(job(), old)["spec"]["trainer"] == {"numNodes": 4}
+    assert default_train_job(trainer(numNodes=3), old)["spec"]["trainer"] == {"numNodes": 3}
+    assert "trainer" not in default_train_job(job(), trainer(numNodes=4))["spec"], "the number of others is fixed"
+
+
+@pytest.mark.parametrize(
+    ("obj", "nodes"),
+    [
+        pytest.param(job(runtime="elastic"), 1, id="elastic"),
+        pytest.param(job(runtime="elastic", trainer={"args": ["x"]}), 1, id="other-settings"),
+        pytest.param(job(runtime="elastic", trainer={"numNodes": 2}), 2, id="stated"),
+        pytest.param(job(runtime="torch"), None, id="fixed"),
+        pytest.param(job(runtime="plain"), None, id="no-policy"),
+        pytest.param(job(runtime="nowhere"), None, id="no-runtime-yet"),
+        pytest.param(job(runtime="elastic", trainer="x"), None, id="nonsense"),
+    ],
+)
+async def test_nodes_of_an_elastic_training(obj: Object, nodes: int | None) -> None:
+    """A number that is left out becomes the fewest nodes, so that autoscalers find one."""
+    defaulted = await default_nodes(obj, StaticRuntimes(RUNTIMES.values()))
+    settings = defaulted["spec"].get("trainer")
+    assert (settings.get("numNodes") if isinstance(settings, dict) else None) == nodes
 
 
 def test_an_update_that_leaves_the_manager_out_keeps_it_ours() -> None:

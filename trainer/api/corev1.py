@@ -34,6 +34,14 @@ EnvVars = Annotated[list[EnvVar], Field(json_schema_extra=list_map("name", 1024)
 EnvFromSource: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("EnvFromSource"))]
 """A ConfigMap or Secret whose keys become environment variables."""
 
+
+class SchedulingGate(ApiModel):
+    """Something that a pod waits for before it is scheduled."""
+
+    name: Annotated[str, Field(min_length=1)]
+    """Name of the gate, such as example.com/gate; who put it there removes it."""
+
+
 Toleration: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("Toleration"))]
 """A taint of nodes that pods tolerate."""
 

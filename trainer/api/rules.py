@@ -24,9 +24,13 @@ RUNTIME_IMMUTABLE: Final = (
     "the spec of a runtime is immutable: make a new version under another name, and let new TrainJobs refer to it"
 )
 CREATED_IMMUTABLE: Final = "cannot be changed once the Jobs have been created: make a new TrainJob"
+SCALE_BOUNDS: Final = (
+    "must be between minNodes and maxNodes of status.scale: the elastic training runs on no other number"
+)
 SUSPENDED_ONLY: Final = "can only be changed while the TrainJob is suspended, once the Jobs have been created"
 OVERRIDES_IMMUTABLE: Final = (
-    "only nodeSelector and tolerations can be changed once the Jobs have been created: make a new TrainJob"
+    "only nodeSelector, tolerations, schedulingGates and metadata can be changed once the Jobs have been created: "
+    "make a new TrainJob"
 )
 ONE_SOURCE: Final = "only one of torch, mpi, jax, xgboost, tensorflow may be set"
 ONE_GROUP_SOURCE: Final = "only one of coscheduling, volcano may be set"
@@ -43,6 +47,7 @@ _CREATED: Final = (
 _SUSPENDED: Final = (
     "((has(self.spec.suspend) && self.spec.suspend) || (has(oldSelf.spec.suspend) && oldSelf.spec.suspend))"
 )
+_FIXED_TRAINER_MEMBERS: Final = ("image", "command", "args", "env", "resourcesPerNode", "numProcPerNode")
 _FIXED_OVERRIDE_MEMBERS: Final = ("containers", "initContainers", "volumes", "serviceAccountName")
 
 
@@ -82,7 +87,9 @@ def train_job_rules() -> list[Object]:
     return [
         _of_new("self.metadata.name.size() <= 63", NAME_LENGTH),
         _of_new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
-        *(_fixed_once_created(name) for name in ("trainer", "datasetConfig", "modelConfig")),
+        *(_fixed_once_created(name) for name in ("datasetConfig", "modelConfig")),
+        _fixed_trainer(),
+        _bounded_nodes(),
         *(_fixed_unless_suspended(name) for name in ("labels", "annotations", "podSpecOverrides")),
         _fixed_overrides(),
     ]
@@ -96,6 +103,27 @@ def _of_new(rule: str, message: str) -> Object:
 def _fixed_once_created(name: str) -> Object:
     unchanged = _same("self.spec", "oldSelf.spec", name)
     return _forbidden(f"!({_CREATED}) || ({unchanged})", CREATED_IMMUTABLE, name)
+
+
+def _fixed_trainer() -> Object:
+    """An elastic training, which has `status.scale`, may change its number of nodes; nobody changes anything else."""
+    new, old = "self.spec.trainer", "oldSelf.spec.trainer"
+    unchanged = _same("self.spec", "oldSelf.spec", "trainer")
+    others = " && ".join(
+        f"has({new}.{member}) == (has({old}) && has({old}.{member}))"
+        f" && (!has({new}.{member}) || {new}.{member} == {old}.{member})"
+        for member in _FIXED_TRAINER_MEMBERS
+    )
+    scaled = f"has(oldSelf.status.scale) && has({new}) && has({new}.numNodes) && {others}"
+    return _forbidden(f"!({_CREATED}) || ({unchanged}) || ({scaled})", CREATED_IMMUTABLE, "trainer")
+
+
+def _bounded_nodes() -> Object:
+    new, bounds = "self.spec.trainer.numNodes", "oldSelf.status.scale"
+    same = f"has(oldSelf.spec.trainer) && has(oldSelf.spec.trainer.numNodes) && oldSelf.spec.trainer.numNodes == {new}"
+    is_free = f"!({_CREATED}) || !has({bounds}) || !has(self.spec.trainer) || !has({new}) || ({same})"
+    rule = f"{is_free} || ({bounds}.minNodes <= {new} && {new} <= {bounds}.maxNodes)"
+    return cel_rule(rule, SCALE_BOUNDS, field_path=".spec.trainer.numNodes", reason="FieldValueInvalid")
 
 
 def _fixed_unless_suspended(name: str) -> Object:

@@ -63,6 +63,13 @@ class TorchElasticPolicy(ApiModel):
     ) = None
     """Metrics of the HorizontalPodAutoscaler (autoscaling/v2) that chooses the number of nodes."""
 
+    @property
+    def bounds(self) -> tuple[int, int] | None:
+        """The fewest and the most nodes, of which one defaults to the other; None when the policy names neither."""
+        least = self.min_nodes if self.min_nodes is not None else self.max_nodes
+        most = self.max_nodes if self.max_nodes is not None else self.min_nodes
+        return None if least is None or most is None else (least, most)
+
     @model_validator(mode="after")
     def _check_range(self) -> Self:
         if self.min_nodes is not None and self.max_nodes is not None and self.min_nodes > self.max_nodes:

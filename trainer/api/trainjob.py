@@ -14,16 +14,18 @@ from trainer.api.corev1 import (
     EnvVars,
     LocalObjectReference,
     ResourceRequirements,
+    SchedulingGate,
     Toleration,
     Volume,
     VolumeMount,
     Words,
 )
-from trainer.api.labels import check_annotations, check_keys
-from trainer.api.metadata import Labels, ObjectMetadata
+from trainer.api.labels import check_annotations, check_keys, is_qualified_name
+from trainer.api.metadata import Labels, ObjectMetadata, TemplateMetadata
 from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, atomic_list, list_map, text
 from trainer.api.pod_template import check_tolerations, check_volumes
 from trainer.api.trainjob_status import TrainJobStatus
+from trainer.kube.field_errors import invalid
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
@@ -142,6 +144,11 @@ class PodSpecOverride(ApiModel):
     """Labels that a node must have, merged into those of the runtime by key."""
     tolerations: Annotated[list[Toleration], Field(json_schema_extra=atomic_list(128))] | None = None
     """Tolerations, added to those of the runtime."""
+    scheduling_gates: Annotated[list[SchedulingGate], Field(json_schema_extra=list_map("name", 16))] | None = None
+    """Scheduling gates, added to those of the runtime."""
+    metadata: TemplateMetadata | None = None
+    """Labels and annotations of the pods, merged into those of the runtime by key; labels and annotations of the
+    TrainJob win over them."""
 
 
 class TrainJobSpec(ApiModel):
@@ -227,6 +234,13 @@ def _check_override(override: PodSpecOverride, path: str) -> Iterator[FieldError
     yield from check_volumes([volume.to_object() for volume in override.volumes or []], f"{path}.volumes")
     yield from check_keys(override.node_selector, f"{path}.nodeSelector")
     yield from check_tolerations(override.tolerations, f"{path}.tolerations")
+    for index, gate in enumerate(override.scheduling_gates or []):
+        if not is_qualified_name(gate.name):
+            rule = "must be a name of letters, digits, -, _ and ., such as example.com/gate"
+            yield invalid(f"{path}.schedulingGates[{index}].name", gate.name, rule)
+    if override.metadata is not None:
+        yield from check_keys(override.metadata.labels, f"{path}.metadata.labels")
+        yield from check_annotations(override.metadata.annotations, f"{path}.metadata.annotations")
 
 
 def _check_env(variables: list[EnvVar] | None, path: str) -> Iterator[FieldError]:

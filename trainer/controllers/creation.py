@@ -28,7 +28,7 @@ from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
     from trainer.framework.component import Component
-    from trainer.framework.deployer import Deployer
+    from trainer.framework.deployer import Deployer, Shortfall
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.runtimes import FoundRuntime, Runtimes
     from trainer.kube.client import Client
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _TRANSIENT = (ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
 """Answers that say nothing about the object: retried without telling the user."""
+
+_DECLINED = 300.0
+"""Seconds after which the cluster is asked again to allow what it has declined: its administrator may have acted."""
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +51,8 @@ class Attempt:
     """None when nothing was tried."""
     error: Exception | None = None
     """A failure that a retry may mend."""
+    look_again_after: float | None = None
+    """Seconds until the cluster may accept what it has declined. Defaults to waiting for a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +112,12 @@ class Creator:
 
     async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Attempt:
         failure: Exception | None = None
+        look_again: float | None = None
         note = plan.note
         try:
             if plan.runtime is not None:
                 await self._keep_snapshot(obj, plan.runtime)
-            refused = await self._deployer.deploy(obj, plan.components)
+            shortfall = await self._deployer.deploy(obj, plan.components)
             if plan.is_whole:
                 await self._deployer.prune(obj, plan.components)
         except _TRANSIENT:
@@ -121,10 +127,11 @@ class Creator:
                 return Attempt(_failed(error), error)
             failure, note = error, f"; later changes are not applied: {error}"
         else:
-            if refused:
-                note += f"; changed too late, delete the TrainJob and submit it again: {', '.join(refused)}"
+            note += _note(shortfall)
+            look_again = _DECLINED if shortfall.declined else None
         message = f"Succeeded to create Jobs{note}"
-        return Attempt(Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, message), failure)
+        creation = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, message, is_whole=not note)
+        return Attempt(creation, failure, look_again)
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
         """Store what the TrainJob is built on, before anything else exists of it.
@@ -157,6 +164,12 @@ class Creator:
         except NotFoundError:
             return True
         return uid_of(current) != uid_of(obj) or is_finished(TrainJob.from_object(current))
+
+
+def _note(shortfall: Shortfall) -> str:
+    too_late, declined = ", ".join(shortfall.too_late), "; ".join(shortfall.declined)
+    notes = [f"; changed too late, delete the TrainJob and submit it again: {too_late}"] if too_late else []
+    return "".join([*notes, f"; the cluster has declined a change: {declined}" if declined else ""])
 
 
 def _failed(error: Exception) -> Creation:

@@ -50,8 +50,10 @@ class Observer:
         """
         pipeline, types = self._pipeline, self._pipeline.condition_types
         jobs, problems = pipeline.jobs_status(train_job)
+        scale, errors = pipeline.node_scale(train_job)
+        problems += errors
         if is_finished(train_job):
-            return Observation(creation, jobs=jobs, plugin_types=types, problems=tuple(problems))
+            return Observation(creation, jobs=jobs, scale=scale, plugin_types=types, problems=tuple(problems))
         ended, errors = pipeline.outcome(train_job)
         problems += errors
         outcome = ended or decided
@@ -69,6 +71,7 @@ class Observer:
             creation=creation,
             outcome=outcome,
             jobs=jobs,
+            scale=scale,
             impediments=impediments,
             conditions=tuple(conditions),
             plugin_types=types,

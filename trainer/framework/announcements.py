@@ -59,7 +59,7 @@ def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: O
     elif new.type in CORE_CONDITIONS:
         # Only the first line: the log has an event of its own.
         facts, *_ = new.message.splitlines() or [""]
-        yield Announcement("Warning" if _is_bad(new) else "Normal", new.reason, facts)
+        yield Announcement("Warning" if _is_bad(new, seen) else "Normal", new.reason, facts)
     elif old is None or (old.status, old.reason) != (new.status, new.reason):
         yield Announcement("Normal", new.reason, new.message or f"{new.type} is {new.status}")
 
@@ -81,10 +81,12 @@ def _essence(condition: Condition) -> tuple[str, str, str, str]:
     return condition.type, condition.status, condition.reason, condition.message
 
 
-def _is_bad(condition: Condition) -> bool:
+def _is_bad(condition: Condition, seen: Observation) -> bool:
     if condition.type == ConditionType.FAILED:
         return condition.status == "True"
-    return condition.type == ConditionType.CREATED and condition.status == "False"
+    return condition.type == ConditionType.CREATED and not (
+        condition.status == "True" and (seen.creation is None or seen.creation.is_whole)
+    )
 
 
 def _tail(log: Sequence[str]) -> list[str]:

@@ -19,6 +19,12 @@ class Revision:
     object: Object
     refused: tuple[str, ...] = ()
     """Paths of fields that differ from what the TrainJob asks for, but can no longer change."""
+    fallback: Revision | None = None
+    """What to apply instead where the API server does not accept `object`, because not every cluster allows as much.
+    Defaults to nothing: it is an error."""
+    remedy: str = ""
+    """With a fallback: why the cluster may not accept `object`, and what its administrator can do. Defaults to nothing.
+    """
 
 
 @dataclass(frozen=True, slots=True)

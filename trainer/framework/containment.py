@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from trainer.api.trainjob_status import ConditionType, JobStatus
+from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
 from trainer.framework.component import Component
 from trainer.framework.errors import BuildError, PluginError
 from trainer.framework.extension_points import Impediment, Outcome, StatusCondition, Watch
@@ -135,6 +135,15 @@ def checked_jobs_status(counts: Iterable[object] | None) -> list[JobStatus] | No
         if names.count(name) > 1:
             raise ValueError(f"the replicated Job {name} is counted twice")
     return checked
+
+
+def checked_scale(scale: object) -> NodeScale | None:
+    """What `node_scale` returns.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    return None if scale is None else _instance(scale, NodeScale)
 
 
 def checked_impediments(impediments: Iterable[object], plugin: str) -> list[Impediment]:

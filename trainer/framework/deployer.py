@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
 from trainer.framework.comparison import differences
+from trainer.framework.component import Revision
 from trainer.framework.containment import contained
 from trainer.framework.errors import ForeignObjectError
 from trainer.kube.client import DeleteOptions
-from trainer.kube.errors import AlreadyExistsError, NotFoundError
+from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.objects import (
     annotations_of,
     controller_reference,
@@ -45,6 +47,16 @@ LIVES_ON = "trainer.kubeflow.org/lives-on"
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What the cluster lacks of what a TrainJob asks for although everything exists."""
+
+    too_late: tuple[str, ...] = ()
+    """Fields that can no longer change, as `<kind> <field path>`."""
+    declined: tuple[str, ...] = ()
+    """Changes that this cluster does not accept and others do: its answers, each with the remedy."""
+
+
 class Deployer:
     """Applies components as children of their TrainJob."""
 
@@ -64,7 +76,7 @@ class Deployer:
         """Whether the cache shows anything that was deployed for the TrainJob, by whatever build."""
         return any(APPLIED_HASH in annotations_of(child) for _, child in self._reader.children(uid_of(owner)))
 
-    async def deploy(self, owner: Object, components: Iterable[Component]) -> tuple[str, ...]:
+    async def deploy(self, owner: Object, components: Iterable[Component]) -> Shortfall:
         """Create what is missing and change what differs.
 
         Args:
@@ -72,7 +84,7 @@ class Deployer:
             components: What it becomes.
 
         Returns:
-            Changes that came too late for an object that exists, as `<kind> <field path>`.
+            Changes that came too late for an object that exists, or that the cluster does not allow.
 
         Raises:
             ForeignObjectError: an object of that name belongs to somebody else.
@@ -85,10 +97,13 @@ class Deployer:
         if generated and not self.has_deployed(owner):
             for component in generated:
                 await self._generate(owner, component)
-        refused: list[str] = []
+        too_late: list[str] = []
+        declined: list[str] = []
         for component in (each for each in components if each.generated is None):
-            refused += await self._deploy(owner, component)
-        return tuple(refused)
+            shortfall = await self._deploy(owner, component)
+            too_late += shortfall.too_late
+            declined += shortfall.declined
+        return Shortfall(tuple(too_late), tuple(declined))
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
         """Delete what an earlier build has deployed and this one no longer contains.
@@ -149,26 +164,34 @@ class Deployer:
             return
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
 
-    async def _deploy(self, owner: Object, component: Component) -> Iterable[str]:
+    async def _deploy(self, owner: Object, component: Component) -> Shortfall:
         wanted = component.object
         existing = self._existing(component)
         if existing is None:
             # Without force: an object that the cache does not show yet may belong to somebody else.
             await self._apply(component, _owned(wanted, component, owner), force=False)
-            return ()
+            return Shortfall()
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
-        refused: tuple[str, ...] = ()
+        revision: Revision | None = Revision(wanted)
         if component.revise is not None:
             with contained(component.plugin, "revise"):
                 revision = component.revise(existing)
-            if revision is None:
-                return ()
-            wanted, refused = revision.object, revision.refused
-        applied = _owned(wanted, component, owner)
-        if next(differences(applied, existing), None) is not None:
-            await self._apply(component, applied, force=True)
-        return [f"{component.resource.kind} {path}" for path in refused]
+        return Shortfall() if revision is None else await self._revise(owner, component, existing, revision)
+
+    async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
+        applied = _owned(revision.object, component, owner)
+        kind = component.resource.kind
+        try:
+            if next(differences(applied, existing), None) is not None:
+                await self._apply(component, applied, force=True)
+        except (InvalidError, ForbiddenError) as error:
+            if revision.fallback is None:
+                raise
+            log.info("fell back to a smaller change", kind=kind, object=str(key_of(existing)), error=str(error))
+            rest = await self._revise(owner, component, existing, revision.fallback)
+            return Shortfall(rest.too_late, (*rest.declined, f"{kind}: {error} ({revision.remedy})"))
+        return Shortfall(tuple(f"{kind} {path}" for path in revision.refused))
 
     def _existing(self, component: Component) -> Object | None:
         with contained(component.plugin, "build"):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import ConditionType, JobStatus
+    from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
     from trainer.framework.component import Component
     from trainer.framework.failure import FailedContainer
     from trainer.framework.review import AdmissionWarning
@@ -265,6 +265,14 @@ class JobsStatus(Plugin, Protocol):
 
 
 @runtime_checkable
+class NodeScaling(Plugin, Protocol):
+    """PostExecution: says how many nodes an elastic training has (`status.scale`). At most one plugin does."""
+
+    def node_scale(self, train_job: TrainJob) -> NodeScale | None:
+        """The number of nodes and its bounds; None for a training of a fixed size."""
+
+
+@runtime_checkable
 class Impediments(Plugin, Protocol):
     """PostExecution: sees what keeps the pods from running, for the states Pending and Restarting."""
 
@@ -306,6 +314,7 @@ EXTENSION_POINTS: tuple[type, ...] = (
     Suspension,
     TerminalCondition,
     JobsStatus,
+    NodeScaling,
     Impediments,
     StatusConditions,
 )

@@ -12,6 +12,7 @@ from trainer.kube.field_errors import FieldError, duplicate, required
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trainer.api.metadata import TemplateMetadata
     from trainer.api.trainjob import ContainerOverride, PodSpecOverride
     from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
@@ -31,10 +32,12 @@ def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> N
     errors = [*_unknown(info, override, path)]
     if errors:
         raise BuildError(*errors)
-    jobs = {job.name: pod_spec_of(job) for job in info.template.replicated_jobs or []}
     for pod_set in _targets(info, override):
         _override_pod_set(pod_set, override, path)
-        _override_pod_spec(jobs[pod_set.name], override)
+        job = info.job_of(pod_set)
+        _override_pod_spec(pod_spec_of(job), override)
+        if override.metadata is not None:
+            _override_pod_metadata(job.template.spec.template, override.metadata)
 
 
 def _targets(info: RuntimeInfo, override: PodSpecOverride) -> list[PodSet]:
@@ -108,3 +111,15 @@ def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
         pod_spec["nodeSelector"] = (pod_spec.get("nodeSelector") or {}) | override.node_selector
     if override.tolerations:
         upsert(pod_spec.setdefault("tolerations", []), override.tolerations, by_taint)
+    gates = [gate.to_object() for gate in override.scheduling_gates or []]
+    if gates:
+        upsert(pod_spec.setdefault("schedulingGates", []), gates, by_name)
+
+
+def _override_pod_metadata(pod_template: Object, changes: TemplateMetadata) -> None:
+    metadata = dict(pod_template.get("metadata") or {})
+    for name, additions in (("labels", changes.labels), ("annotations", changes.annotations)):
+        if additions:
+            metadata[name] = (metadata.get(name) or {}) | additions
+    if metadata:
+        pod_template["metadata"] = metadata

@@ -14,6 +14,7 @@ from trainer.framework.containment import (
     checked_impediments,
     checked_jobs_status,
     checked_outcome,
+    checked_scale,
     checked_watches,
     contained,
 )
@@ -25,6 +26,7 @@ from trainer.framework.extension_points import (
     EnforcePodGroupPolicy,
     Impediments,
     JobsStatus,
+    NodeScaling,
     PodNetwork,
     StatusConditions,
     Suspension,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import JobStatus
+    from trainer.api.trainjob_status import JobStatus, NodeScale
     from trainer.framework.component import Component
     from trainer.framework.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
     from trainer.framework.registry import Registry
@@ -75,6 +77,7 @@ class Pipeline:
         self._suspensions = [plugin for plugin in registry if isinstance(plugin, Suspension)]
         self._terminal_conditions = [plugin for plugin in registry if isinstance(plugin, TerminalCondition)]
         self._jobs_status = next((plugin for plugin in registry if isinstance(plugin, JobsStatus)), None)
+        self._node_scaling = next((plugin for plugin in registry if isinstance(plugin, NodeScaling)), None)
         self._impediments = [plugin for plugin in registry if isinstance(plugin, Impediments)]
         self._status_conditions = [plugin for plugin in registry if isinstance(plugin, StatusConditions)]
 
@@ -183,6 +186,12 @@ class Pipeline:
         answers, errors = _ask(
             counting, "jobs_status", lambda plugin: [checked_jobs_status(plugin.jobs_status(train_job))]
         )
+        return next(iter(answers), None), errors
+
+    def node_scale(self, train_job: TrainJob) -> tuple[NodeScale | None, list[BuildError]]:
+        """PostExecution: how many nodes an elastic training has and may have, None for any other; and who raised."""
+        asked = [] if self._node_scaling is None else [self._node_scaling]
+        answers, errors = _ask(asked, "node_scale", lambda plugin: [checked_scale(plugin.node_scale(train_job))])
         return next(iter(answers), None), errors
 
     def impediments(self, train_job: TrainJob) -> tuple[list[Impediment], list[BuildError]]:

@@ -10,6 +10,7 @@ from trainer.framework.extension_points import (
     EnforceMLPolicy,
     EnforcePodGroupPolicy,
     JobsStatus,
+    NodeScaling,
     StatusConditions,
 )
 from trainer.framework.hooks import defects_of
@@ -72,6 +73,8 @@ class Registry:
                     yield f"plugin {other.name} reports condition {condition} already; disable one of the two"
             if isinstance(plugin, JobsStatus) and isinstance(other, JobsStatus):
                 yield f"plugin {other.name} counts the child Jobs already; disable one of the two"
+            if isinstance(plugin, NodeScaling) and isinstance(other, NodeScaling):
+                yield f"plugin {other.name} counts the nodes already; disable one of the two"
 
     def __iter__(self) -> Iterator[Plugin]:
         return iter(self._by_name.values())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from trainer.api.metadata import Condition
     from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import JobStatus
+    from trainer.api.trainjob_status import JobStatus, NodeScale
     from trainer.framework.extension_points import Impediment, Outcome, StatusCondition
     from trainer.kube.objects import Object
 
@@ -35,6 +35,8 @@ class Creation:
     succeeded: bool
     reason: ConditionReason
     message: str
+    is_whole: bool = True
+    """Whether the cluster has everything that the TrainJob asks for; people are warned otherwise. Defaults to yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Observation:
     """None while the training goes on."""
     jobs: list[JobStatus] | None = None
     """None when there are no child Jobs to count."""
+    scale: NodeScale | None = None
+    """How many nodes an elastic training has and may have; None for every other, and when nothing is known."""
     impediments: tuple[Impediment, ...] = ()
     """What keeps pods from running. Defaults to nothing."""
     conditions: tuple[StatusCondition, ...] = ()
@@ -74,9 +78,12 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     """
     previous, generation = train_job.status or TrainJobStatus(), train_job.metadata.generation
     jobs = seen.jobs if seen.jobs is not None else previous.jobs_status
+    scale = seen.scale or previous.scale
     ours = _ours(previous, seen.plugin_types)
     if is_finished(train_job):
-        return TrainJobStatus(conditions=ours, jobs_status=jobs, state=previous.state, observed_generation=generation)
+        return TrainJobStatus(
+            conditions=ours, jobs_status=jobs, state=previous.state, observed_generation=generation, scale=scale
+        )
     conditions = Conditions(ours, now, generation)
     if seen.creation:
         conditions.set(
@@ -98,6 +105,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         jobs_status=jobs,
         state=_state(conditions, seen.jobs or [], previous.state),
         observed_generation=generation,
+        scale=scale,
     )
 
 
@@ -108,6 +116,7 @@ def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozen
         jobs_status=sorted(status.jobs_status or [], key=lambda job: job.name) or None,
         state=status.state,
         observed_generation=status.observed_generation,
+        scale=status.scale,
     )
     return owned.to_object()
 

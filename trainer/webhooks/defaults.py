@@ -32,6 +32,10 @@ def default_train_job(obj: Object, old: Object | None = None) -> Object:
     if spec.get("managedBy") in (None, "") and (old is None or former.get("managedBy") not in (None, "")):
         spec["managedBy"] = TRAIN_JOB_CONTROLLER
     _write_as_string(_mapping(spec, "trainer"), _mapping(former, "trainer"))
+    nodes = _mapping(former, "trainer").get("numNodes")
+    if _mapping(_mapping(old, "status"), "scale") and nodes is not None and isinstance(spec.get("trainer", {}), dict):
+        # An autoscaler has set it; who replaces the TrainJob without it does not mean to take it away.
+        spec["trainer"] = {"numNodes": nodes} | _present(_mapping(spec, "trainer"))
     return obj
 
 
@@ -66,6 +70,10 @@ def _states_size(spec: Object) -> bool:
     jobs = _mapping(_mapping(spec, "template"), "spec").get("replicatedJobs")
     job_specs = [_mapping(_mapping(job, "template"), "spec") for job in (jobs if isinstance(jobs, list) else []) if job]
     return any(job_spec.get(field) is not None for job_spec in job_specs for field in ("parallelism", "completions"))
+
+
+def _present(mapping: Object) -> Object:
+    return {name: value for name, value in mapping.items() if value is not None}
 
 
 def _mapping(parent: Any, name: str) -> Object:

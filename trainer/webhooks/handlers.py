@@ -14,6 +14,7 @@ from trainer.api.trainingruntime import (
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.webhooks.defaults import default_runtime, default_train_job
+from trainer.webhooks.nodes import default_nodes
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
 
@@ -65,7 +66,10 @@ class Admission:
         """Fill in what a TrainJob leaves out."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        return AdmissionResponse.mutate(default_train_job(request.object, request.old_object))
+        obj = default_train_job(request.object, request.old_object)
+        if request.old_object is None:
+            obj = await default_nodes(_placed(obj, request), self._runtimes)
+        return AdmissionResponse.mutate(obj)
 
     async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
         """Fill in what a runtime leaves out."""

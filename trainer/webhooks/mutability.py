@@ -4,7 +4,9 @@
 |---|---|
 | suspend, ttlSecondsAfterFinished | always, like all metadata |
 | runtimeRef, managedBy, activeDeadlineSeconds | never |
-| labels, annotations; nodeSelector and tolerations of podSpecOverrides | before the Jobs exist, then while suspended |
+| labels, annotations; nodeSelector, tolerations, schedulingGates and metadata of podSpecOverrides | before the Jobs
+  exist, then while suspended |
+| trainer.numNodes of an elastic training | between its bounds |
 | everything else | before the Jobs exist |
 
 The Jobs exist when the condition Created is true: until then the KEP waits for an "updated appropriate TrainJob".
@@ -13,7 +15,7 @@ While suspended means: before or after the change, and no Job has active pods an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainer.api.rules import (
     CREATED_IMMUTABLE,
@@ -41,7 +43,7 @@ _IMMUTABLE = {
 }
 _FIXED_ONCE_CREATED = ("trainer", "datasetConfig", "modelConfig")
 _SCHEDULING = ("labels", "annotations")
-_SCHEDULING_OF_PODS = ("nodeSelector", "tolerations")
+_SCHEDULING_OF_PODS = ("nodeSelector", "tolerations", "schedulingGates", "metadata")
 _OVERRIDES = "podSpecOverrides"
 
 
@@ -58,6 +60,8 @@ def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
             yield invalid(f"spec.{name}", after.get(name), rule)
     if not is_condition_true(old, ConditionType.CREATED):
         return
+    yield from _out_of_bounds(old, before, after)
+    before = _scaled(old, before, after)
     for name in _FIXED_ONCE_CREATED:
         yield from (
             forbidden(path, CREATED_IMMUTABLE) for path in _changes(before.get(name), after.get(name), f"spec.{name}")
@@ -75,6 +79,28 @@ def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
 def is_spec_changed(old: Object, new: Object) -> bool:
     """Whether anything but metadata and status changes; a default that becomes visible is no change."""
     return _spec(old) != _spec(new)
+
+
+def _out_of_bounds(old: Object, before: Object, after: Object) -> Iterator[FieldError]:
+    """A number of nodes that an elastic training cannot have."""
+    bounds, wanted = (old.get("status") or {}).get("scale"), _nodes(after)
+    if not bounds or not isinstance(wanted, int) or wanted == _nodes(before):
+        return
+    least, most = bounds["minNodes"], bounds["maxNodes"]
+    if not least <= wanted <= most:
+        yield invalid("spec.trainer.numNodes", wanted, f"must be between {least} and {most} for this elastic training")
+
+
+def _scaled(old: Object, before: Object, after: Object) -> Object:
+    """The spec as it was, with the number of nodes that an elastic training is to have."""
+    if not (old.get("status") or {}).get("scale") or _nodes(after) is None:
+        return before
+    return before | {"trainer": (before.get("trainer") or {}) | {"numNodes": _nodes(after)}}
+
+
+def _nodes(spec: Object) -> Any:
+    trainer = spec.get("trainer")
+    return trainer.get("numNodes") if isinstance(trainer, dict) else None
 
 
 def _not_now(old: Object, before: Object, after: Object, name: str) -> Iterator[FieldError]:

@@ -8,6 +8,7 @@ from trainer.api.jobset import JobSet
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
 from trainer.framework.runtime_info import Ancestor
 from trainer.framework.template import pod_spec_of
+from trainer.plugins.jobset.elastic import NODE_RANGE, node_range
 
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSpec, ReplicatedJob
@@ -25,12 +26,17 @@ def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
         _set_size(job.template.spec, pod_set)
         _set_metadata(job, pod_set, info)
         _set_pod_spec(pod_spec_of(job), pod_set)
+    annotations = info.annotations | info.train_job_annotations
+    annotations.pop(NODE_RANGE, None)  # only a plugin makes a training elastic
+    nodes = node_range(info)
+    if nodes is not None:
+        annotations[NODE_RANGE] = nodes
     return JobSet(
         metadata=ObjectMetadata(
             name=info.job_name,
             namespace=train_job.metadata.namespace,
             labels=info.labels | info.train_job_labels or None,
-            annotations=info.annotations | info.train_job_annotations or None,
+            annotations=annotations or None,
         ),
         spec=spec,
     ).to_object()

@@ -24,6 +24,7 @@ from trainer.kube.objects import (
 from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
+from trainer.plugins.jobset.elastic import node_scale
 from trainer.plugins.jobset.impediments import restarts, waits
 from trainer.plugins.jobset.jobs import check_jobs
 from trainer.plugins.jobset.mount_failures import failed_mounts
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
+    from trainer.api.trainjob_status import NodeScale
     from trainer.framework.extension_points import Impediment
     from trainer.framework.reader import Reader
     from trainer.framework.runtime_info import PodSet, RuntimeInfo
@@ -158,6 +160,11 @@ class JobSetPlugin:
             return None
         counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
         return [JobStatus.from_object(count) for count in counts]
+
+    def node_scale(self, train_job: TrainJob) -> NodeScale | None:
+        """That of the JobSet, as the cluster has accepted it."""
+        jobset = self._jobset(train_job)
+        return node_scale(jobset) if jobset is not None else None
 
     def _jobset(self, train_job: TrainJob) -> Object | None:
         """The JobSet of this very TrainJob: one of the same name may be somebody else's."""
