@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.cli.nodes import has_ended, is_first_node, node_name, started_containers
+from trainer.cli.nodes import Speaker, has_ended, node_name, speaker_of, started_containers
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 JOBSET = "jobset.sigs.k8s.io/"
 INDEX = "batch.kubernetes.io/job-completion-index"
+JOB = f"{JOBSET}replicatedjob-name"
 
 
 def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
@@ -24,35 +25,36 @@ def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("labels", "name", "first"),
+    ("labels", "name", "speaker"),
     [
-        pytest.param({f"{JOBSET}replicatedjob-name": "node", INDEX: "0"}, "node-0", True, id="node 0"),
-        pytest.param({f"{JOBSET}replicatedjob-name": "node", INDEX: "11"}, "node-11", False, id="another node"),
-        pytest.param({f"{JOBSET}replicatedjob-name": "trainer-node", INDEX: "0"}, "trainer-node-0", True, id="KEP"),
+        pytest.param({JOB: "node", INDEX: "0"}, "node-0", Speaker.FIRST_NODE, id="node 0"),
+        pytest.param({JOB: "node", INDEX: "11"}, "node-11", Speaker.NOBODY, id="another node"),
+        pytest.param({JOB: "trainer-node", INDEX: "0"}, "trainer-node-0", Speaker.FIRST_NODE, id="KEP"),
+        pytest.param({JOB: "launcher", INDEX: "0"}, "launcher-0", Speaker.LAUNCHER, id="MPI"),
         pytest.param(
-            {f"{JOBSET}replicatedjob-name": "dataset-initializer", INDEX: "0"},
+            {JOB: "dataset-initializer", INDEX: "0"},
             "dataset-initializer-0",
-            False,
+            Speaker.NOBODY,
             id="not the trainer",
         ),
         pytest.param(
             {
-                f"{JOBSET}replicatedjob-name": "node",
+                JOB: "node",
                 f"{JOBSET}replicatedjob-replicas": "2",
                 f"{JOBSET}job-index": "1",
                 INDEX: "3",
             },
             "node-1-3",
-            False,
+            Speaker.NOBODY,
             id="several Jobs",
         ),
-        pytest.param({}, "demo-node-0-1-x7k2p", False, id="not of a JobSet"),
+        pytest.param({}, "demo-node-0-1-x7k2p", Speaker.NOBODY, id="not of a JobSet"),
     ],
 )
-def test_node_name(labels: dict[str, str], name: str, first: bool) -> None:
+def test_node_name(labels: dict[str, str], name: str, speaker: Speaker) -> None:
     """A node is called by replicated job and index, whatever random suffix its pod has."""
     assert node_name(pod(labels)) == name
-    assert is_first_node(pod(labels)) == first
+    assert speaker_of(pod(labels)) is speaker
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_started_containers(status: dict[str, Any], started: bool) -> None:
 def test_containers_of_a_pod_with_several_are_told_apart() -> None:
     """With several containers in a pod, init containers included, the container's name is part of the source."""
     several = pod(
-        {f"{JOBSET}replicatedjob-name": "node", INDEX: "0"},
+        {JOB: "node", INDEX: "0"},
         initContainerStatuses=[{"name": "fetch", "state": {"terminated": {"exitCode": 0}}}],
         containerStatuses=[{"name": "trainer", "state": {"running": {}}}],
     )

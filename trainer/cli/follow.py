@@ -13,7 +13,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.job_state import JobState
 from trainer.cli.job_warnings import JobWarnings
 from trainer.cli.log_stream import ContainerLog
-from trainer.cli.nodes import JOBSET_NAME, StartedContainer, has_ended, is_first_node, started_containers
+from trainer.cli.nodes import JOBSET_NAME, Speaker, StartedContainer, has_ended, speaker_of, started_containers
 from trainer.kube.cache.informer import Informer
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ApiError, KubeError
@@ -62,7 +62,7 @@ class Outcome:
     state: JobState | None
     """None: somebody deleted the job."""
     result: str = ""
-    """The line that node 0 printed with the result of the training (`test accuracy: ...`), else its last line."""
+    """The line that node 0 or the launcher printed with the result (`test accuracy: ...`), else its last line."""
 
     @property
     def is_complete(self) -> bool:
@@ -138,7 +138,7 @@ class _JobFollower:
         self._warnings = JobWarnings(job, lambda text: display.warning(self.key, text))
         self._lines = 0
         self._result = ""
-        self._result_found = False
+        self._authority = (False, Speaker.NOBODY)
 
     async def run(self) -> Outcome:
         namespace, name = self.key
@@ -187,17 +187,16 @@ class _JobFollower:
         for container in started_containers(pod):
             if container not in self._streams:
                 self._streams[container] = anyio.Event()
-                tasks.start_soon(self._stream, container, is_first_node(pod))
+                tasks.start_soon(self._stream, container, speaker_of(pod))
 
     def _lose_pod(self, pod: Object) -> None:
         self._pods.pop(uid_of(pod), None)
 
-    async def _stream(self, container: StartedContainer, first: bool) -> None:
+    async def _stream(self, container: StartedContainer, speaker: Speaker) -> None:
         def emit(text: str) -> None:
             self._lines += 1
             self._display.log(self.key, container.source, text)
-            if first:
-                self._note_result(text)
+            self._note_result(text, speaker)
 
         def is_finished() -> bool:
             pod = self._pods.get(container.pod_uid)
@@ -211,10 +210,10 @@ class _JobFollower:
         finally:
             self._streams[container].set()
 
-    def _note_result(self, text: str) -> None:
-        is_result = _RESULT.match(text) is not None
-        if text.strip() and (is_result or not self._result_found):
-            self._result, self._result_found = text, is_result
+    def _note_result(self, text: str, speaker: Speaker) -> None:
+        authority = (_RESULT.match(text) is not None, speaker)
+        if speaker is not Speaker.NOBODY and text.strip() and authority >= self._authority:
+            self._result, self._authority = text, authority
 
     async def _read_last_logs(self, selection: Selection, see_pod: Callable[[Object], None]) -> None:
         async with move_on_after(self._clock, _LAST_LOGS_SECONDS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
@@ -19,7 +20,6 @@ _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 _REPLICAS = "jobset.sigs.k8s.io/replicatedjob-replicas"
 _JOB_INDEX = "jobset.sigs.k8s.io/job-index"
 _COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-_TRAINER_JOBS = {"node", "trainer-node"}
 
 
 def node_name(pod: Object) -> str:
@@ -34,10 +34,25 @@ def node_name(pod: Object) -> str:
     return "-".join([*parts, index or "0"])
 
 
-def is_first_node(pod: Object) -> bool:
-    """Whether this is node 0 of the training, the one that prints results."""
+class Speaker(IntEnum):
+    """Who prints the result of a training; the greater one is right where both print something."""
+
+    NOBODY = 0
+    FIRST_NODE = 1
+    LAUNCHER = 2
+    """That of an MPI training, whose nodes only run an SSH server."""
+
+
+def speaker_of(pod: Object) -> Speaker:
+    """What the pod's log says about the result."""
     labels = labels_of(pod)
-    return labels.get(_REPLICATED_JOB) in _TRAINER_JOBS and labels.get(_COMPLETION_INDEX) == "0"
+    if labels.get(_COMPLETION_INDEX) != "0":
+        return Speaker.NOBODY
+    return _SPEAKERS.get(labels.get(_REPLICATED_JOB, ""), Speaker.NOBODY)
+
+
+_SPEAKERS = {"node": Speaker.FIRST_NODE, "trainer-node": Speaker.FIRST_NODE, "launcher": Speaker.LAUNCHER}
+"""By the replicated Job."""
 
 
 @dataclass(frozen=True, slots=True)
