@@ -79,6 +79,13 @@ def test_configuration(tmp_path: Path) -> None:
         pytest.param("nameSpace: x", "nameSpace: Unknown field: did you mean namespace?", id="unknown"),
         pytest.param("namespace: ''", 'namespace: Invalid value: "": must not be empty', id="empty"),
         pytest.param(
+            "clusterDomain: .local",
+            'clusterDomain: Invalid value: ".local": must consist of lower-case letters, digits, - and ., '
+            "and start and end with a letter or digit",
+            id="domain",
+        ),
+        pytest.param("clusterDomain: ''", 'clusterDomain: Invalid value: "": must not be empty', id="empty-domain"),
+        pytest.param(
             "maxConcurrentReconciles: 0", "maxConcurrentReconciles: Invalid value: 0: must be at least 1", id="range"
         ),
         pytest.param(

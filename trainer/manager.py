@@ -10,8 +10,9 @@ import yaml
 from anyio.to_thread import run_sync
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.model import ApiModel
+from trainer.api.model import ApiModel, text
 from trainer.bind_address import BindAddress, host_and_port
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.discovery import available_plugins, bundled_plugins, load_plugins, make_registry
@@ -106,6 +107,11 @@ class ManagerConfiguration(ApiModel):
     graceful_shutdown_timeout_seconds: Annotated[float, AfterValidator(_check_number)] = 30.0
     """How long reconciles that run may take to end when the manager is stopped; 0: no time, less: for ever. Defaults to
     30; terminationGracePeriodSeconds of the pod must be longer."""
+    cluster_domain: (
+        Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=100))] | None
+    ) = None
+    """Domain of the cluster, such as cluster.local: pods are told each other's DNS names in full. Defaults to none:
+    short names resolve in any cluster, except for pods whose dnsPolicy gives them no search domains."""
     leader_election: LeaderElectionConfiguration = Field(default_factory=LeaderElectionConfiguration)
     """How managers of the same cluster agree which of them works. Defaults to no election."""
     webhook: WebhookConfiguration = Field(default_factory=WebhookConfiguration)
@@ -183,7 +189,7 @@ def build_manager(
     reader = CacheReader()
     if plugins is None:
         plugins = load_plugins(bundled_plugins(BUILT_IN), configuration.plugins)
-    pipeline = Pipeline(make_registry(plugins, reader))
+    pipeline = Pipeline(make_registry(plugins, reader), cluster_domain=configuration.cluster_domain)
     controller = TrainJobController(
         manager,
         pipeline,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from trainer.framework.registry import Registry
 
-KNOWN = '"jax", "jobset", "plainml", "torch"'
+KNOWN = ", ".join(f'"{name}"' for name in sorted(BUILT_IN))
 
 
 def discovered(**configuration: Any) -> Registry:
@@ -79,12 +79,12 @@ def test_origins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("configuration", "expected"),
     [
-        pytest.param({}, ["greeting", "jax", "jobset", "plainml", "torch"], id="all"),
-        pytest.param({"disabled": ["greeting", "jax"]}, ["jobset", "plainml", "torch"], id="without some"),
+        pytest.param({}, sorted([*BUILT_IN, "greeting"]), id="all"),
+        pytest.param({"disabled": ["greeting", "jax"]}, sorted(BUILT_IN.keys() - {"jax"}), id="without some"),
         pytest.param({"enabled": ["jobset", "torch"]}, ["jobset", "torch"], id="only some"),
         pytest.param({"disabled": ["jax"], "enabled": ["jobset", "torch"]}, ["jobset", "torch"], id="both lists"),
         pytest.param({"disabled": ["greeting"], "configuration": {"greeting": {}}},
-                     ["jax", "jobset", "plainml", "torch"], id="configured for later"),
+                     sorted(BUILT_IN), id="configured for later"),
     ],
 )  # fmt: skip
 def test_enabled_and_disabled(tmp_path: Path, configuration: dict[str, Any], expected: list[str]) -> None:
@@ -102,13 +102,13 @@ def test_enabled_and_disabled(tmp_path: Path, configuration: dict[str, Any], exp
             id="enabled",
         ),
         pytest.param(
-            {"disabled": ["jax", "volcano"]},
-            f'plugins.disabled[1]: Unsupported value: "volcano": supported values: {KNOWN}',
+            {"disabled": ["jax", "slurm"]},
+            f'plugins.disabled[1]: Unsupported value: "slurm": supported values: {KNOWN}',
             id="disabled",
         ),
         pytest.param(
-            {"configuration": {"mpi": {}}},
-            f'plugins.configuration: Unsupported value: "mpi": supported values: {KNOWN}',
+            {"configuration": {"slurm": {}}},
+            f'plugins.configuration: Unsupported value: "slurm": supported values: {KNOWN}',
             id="configured",
         ),
         pytest.param({"disabled": ["jax", "jax"]}, 'plugins.disabled[1]: Duplicate value: "jax"', id="twice in a list"),
@@ -119,7 +119,7 @@ def test_enabled_and_disabled(tmp_path: Path, configuration: dict[str, Any], exp
         ),
         pytest.param(
             {"disabled": ["jobset"]},
-            "plugins: without a plugin that is a ComponentBuilder no TrainJob would ever start; "
+            "plugins: without a plugin that is a TerminalCondition no TrainJob would ever end; "
             "enable jobset, or another one",
             id="nothing builds",
         ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
+from tests.framework.static_reader import StaticReader
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
 from trainer.framework.errors import BuildError
@@ -17,12 +18,14 @@ from trainer.framework.registry import Registry
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.plugins.jobset import JobSetPlugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
 
 
 class Policy:
@@ -283,3 +286,32 @@ def test_watching_a_build_does_not_change_it() -> None:
 
     assert [component.object["data"] for component in alone] == [{"names": "node"}]
     assert {component.object["data"]["names"] for component in [*watched, *seen]} == {"node"}
+
+
+class Head:
+    """Tells the training container where the first node is."""
+
+    name = "head"
+    ml_policy_sources: frozenset[str] = frozenset()
+
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """See `EnforceMLPolicy`."""
+        info.main_container.set_env([{"name": "HEAD", "value": info.head_address()}])
+
+
+@pytest.mark.parametrize(
+    ("domain", "network", "head"),
+    [
+        pytest.param(None, {}, "demo-node-0-0.demo", id="short"),
+        pytest.param(None, {"subdomain": "ring"}, "demo-node-0-0.ring", id="subdomain"),
+        pytest.param("cluster.local", {}, "demo-node-0-0.demo.default.svc.cluster.local", id="in-full"),
+        pytest.param("k8s.acme.com", {"subdomain": "ring"}, "demo-node-0-0.ring.default.svc.k8s.acme.com", id="both"),
+    ],
+)
+def test_names_of_pods(domain: str | None, network: Object, head: str) -> None:
+    """They are short, or those of the cluster's domain."""
+    pipeline = Pipeline(Registry([Head(), JobSetPlugin(StaticReader())]), cluster_domain=domain)
+    (jobset,) = pipeline.build(train_job(), runtime(jobset={"network": network}))
+    job = jobset.object["spec"]["replicatedJobs"][0]
+    (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "HEAD", "value": head}]

@@ -66,7 +66,9 @@ class Workspace:
         shipped = [_admitted(Document(CLUSTER_TRAINING_RUNTIMES, obj)) for obj in runtimes()]
         self._shipped = {_identity(document): document.obj for document in shipped}
         configuration = ManagerConfiguration() if config is None else ManagerConfiguration.load(config)
-        self.pipeline = Pipeline(make_registry(enabled_plugins(configuration.plugins), self))
+        self.pipeline = Pipeline(
+            make_registry(enabled_plugins(configuration.plugins), self), cluster_domain=configuration.cluster_domain
+        )
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """See `Reader.get`."""

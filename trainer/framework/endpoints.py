@@ -13,7 +13,8 @@ class Endpoints(Sequence[str]):
 
     prefix: str
     """What all names begin with: `<JobSet>-<replicated Job>`."""
-    subdomain: str
+    domain: str
+    """Subdomain of the pods, perhaps with the domain of namespace and cluster."""
     replicas: int
     """Jobs of the replicated Job."""
     pods: int
@@ -35,4 +36,4 @@ class Endpoints(Sequence[str]):
 
     def of(self, replica: int, pod: int) -> str:
         """The name of one pod, whether or not there are so many."""
-        return f"{self.prefix}-{replica}-{pod}.{self.subdomain}"
+        return f"{self.prefix}-{replica}-{pod}.{self.domain}"

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob_status import JobStatus, NodeScale
     from trainer.framework.component import Component
     from trainer.framework.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
+    from trainer.framework.extraction import Step
     from trainer.framework.registry import Registry
     from trainer.framework.review import AdmissionWarning
     from trainer.framework.runtime_info import RuntimeInfo
@@ -64,10 +65,15 @@ class Pipeline:
     """Runs the plugins of a registry, phase by phase; it does not talk to the cluster.
 
     A plugin that raises is named in a PluginError.
+
+    Args:
+        registry: the plugins.
+        cluster_domain: for DNS names of pods in full, such as `cluster.local`. Defaults to short names.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, *, cluster_domain: str | None = None) -> None:
         self.plugins = registry
+        self._cluster_domain = cluster_domain
         self._watch_extensions = [plugin for plugin in registry if isinstance(plugin, WatchExtension)]
         self._validations = [plugin for plugin in registry if isinstance(plugin, CustomValidation)]
         self._ml_policies = [plugin for plugin in registry if isinstance(plugin, EnforceMLPolicy)]
@@ -115,7 +121,7 @@ class Pipeline:
             old: what it replaces, if anything.
         """
         try:
-            review = Review.of(self._findings(extract(train_job, runtime), old, train_job))
+            review = Review.of(self._findings(self._extract(train_job, runtime), old, train_job))
             if not review.errors:
                 self.build(train_job, runtime)
         except BuildError as error:
@@ -138,7 +144,7 @@ class Pipeline:
             if observe is not None:
                 observe(origin, lambda: self._built(deepcopy(info), train_job))  # a builder may change what it gets
 
-        info = extract(train_job, runtime, step)
+        info = self._extract(train_job, runtime, step)
         errors = Review.of(self._findings(info, None, train_job)).errors
         if errors:
             raise BuildError(*errors)
@@ -214,6 +220,12 @@ class Pipeline:
             "status_conditions",
             lambda plugin: checked_conditions(plugin.status_conditions(train_job), plugin.condition_types),
         )
+
+    def _extract(self, train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> RuntimeInfo:
+        info = extract(train_job, runtime, step)
+        if self._cluster_domain is not None:
+            info.pod_domain = f".{train_job.metadata.namespace}.svc.{self._cluster_domain}"
+        return info
 
     def _built(self, info: RuntimeInfo, train_job: TrainJob) -> list[Component]:
         components: list[Component] = []

@@ -115,6 +115,9 @@ class RuntimeInfo:
     """Name of the TrainJob and of its JobSet."""
     runtime: str
     """The runtime in words, such as `ClusterTrainingRuntime/torch-distributed`; the start of error messages."""
+    pod_domain: str = ""
+    """What follows the subdomain in the DNS names of pods, such as `.team-a.svc.cluster.local`. Defaults to nothing:
+    short names resolve within their namespace, whatever the domain of the cluster."""
     template: JobSetSpec = field(default_factory=JobSetSpec)
     """The JobSet of the runtime with the TrainJob's pod overrides; private to this info."""
     labels: dict[str, str] = field(default_factory=dict)
@@ -195,7 +198,8 @@ class RuntimeInfo:
 
     def endpoints_of(self, pod_set: PodSet) -> Endpoints:
         """DNS names of the pods of a pod set as it is at this moment."""
-        return Endpoints(f"{self.job_name}-{pod_set.name}", self.subdomain, pod_set.replicas, pod_set.count)
+        domain = f"{self.subdomain}{self.pod_domain}"
+        return Endpoints(f"{self.job_name}-{pod_set.name}", domain, pod_set.replicas, pod_set.count)
 
     def head_address(self) -> str:
         """DNS name of the first training node, where the others meet.
