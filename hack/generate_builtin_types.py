@@ -33,6 +33,7 @@ KINDS = {
         "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
     ),
     "autoscaling/v1": "Scale",
+    "autoscaling/v2": "HorizontalPodAutoscaler",
     "batch/v1": "Job",
     "coordination.k8s.io/v1": "Lease",
     "discovery.k8s.io/v1": "EndpointSlice",

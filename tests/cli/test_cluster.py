@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from trainer.cli.cluster import PodNetwork, cluster_command
+from trainer.cli.cluster import FeatureGate, PodNetwork, cluster_command
 from trainer.cli.errors import BadInputError
+from trainer.devcluster.feature_gates import FeatureGates
 
 
 def test_defaults() -> None:
@@ -23,12 +24,13 @@ def test_all_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths are absolute, so that it does not matter where the cluster runs."""
     monkeypatch.chdir(tmp_path)
     command = cluster_command(
-        port=6443, data_dir=Path("data"), kubeconfig=Path("kc"), kubelet=False, pod_network=PodNetwork.PLAIN
-    )
+        port=6443, data_dir=Path("data"), kubeconfig=Path("kc"), kubelet=False, pod_network=PodNetwork.PLAIN,
+        feature_gates="ElasticJobSet=true",
+    )  # fmt: skip
 
     assert command[3:] == [
         "--port", "6443", "--pod-network", "plain", "--data-dir", str(tmp_path / "data"),
-        "--kubeconfig", str(tmp_path / "kc"), "--no-kubelet",
+        "--kubeconfig", str(tmp_path / "kc"), "--no-kubelet", "--feature-gates", "ElasticJobSet=true",
     ]  # fmt: skip
 
 
@@ -50,3 +52,15 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(BadInputError, match=r"pip install 'trainer-operator\[cluster\]'"):
         cluster_command()
+
+
+@pytest.mark.parametrize("text", ["Elastic=true", "ElasticJobSet", "ElasticJobSet=1", "ElasticJobSet=true,"])
+def test_feature_gates_that_do_not_exist(text: str) -> None:
+    """They are refused before anything starts, with those that there are."""
+    with pytest.raises(BadInputError, match=r"--feature-gates: .* is not NAME=true or NAME=false .*: ElasticJobSet"):
+        cluster_command(feature_gates=text)
+
+
+def test_feature_gates_are_those_of_the_cluster() -> None:
+    """Every name that the command line knows is one that the dev cluster understands."""
+    FeatureGates.parse(",".join(f"{gate}=true" for gate in FeatureGate))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.devcluster.cluster import jobset_definition, main, parse_arguments
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.devcluster.kubelet import PodNetworkMode
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ COMMAND = ["env", "--default-signal=HUP,INT", sys.executable, "-m", "trainer.dev
         pytest.param(["--port", "http"], "--port: 'http' is not a port number", id="port"),
         pytest.param(["--port", "70000"], "--port: '70000' is not a port number", id="port out of range"),
         pytest.param(["--pod-network", "vpn"], "--pod-network: 'vpn' is not one of auto, netns", id="network"),
+        pytest.param(
+            ["--feature-gates", "Elastic=true"],
+            "--feature-gates: unrecognized feature gate 'Elastic', known are: ElasticJobSet",
+            id="feature gate",
+        ),
         pytest.param(["--colour"], "unrecognized arguments: --colour", id="unknown option"),
         pytest.param(["--data-dir"], "--data-dir: expected one argument", id="missing value"),
     ],
@@ -46,6 +52,14 @@ def test_defaults() -> None:
     parsed = parse_arguments([])
     assert (parsed.port, parsed.data_dir, parsed.kubeconfig, parsed.no_kubelet) == (0, None, None, False)
     assert parsed.pod_network is PodNetworkMode.AUTO
+    assert parsed.feature_gates == DEFAULT_FEATURE_GATES
+
+
+def test_feature_gates() -> None:
+    """They are written as for Kubernetes components."""
+    assert parse_arguments(["--feature-gates", "ElasticJobSet=true"]).feature_gates == FeatureGates(
+        elastic_job_set=True
+    )
 
 
 def test_unusable_data_directory(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

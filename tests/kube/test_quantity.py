@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from trainer.kube.quantity import parse_quantity, whole_units
+from trainer.kube.quantity import Quantity, parse_quantity, whole_units
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,53 @@ def test_refused(value: object) -> None:
 def test_whole_units(value: str, units: int) -> None:
     """A part of a unit occupies the unit."""
     assert whole_units(value) == units
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(4, "4", id="integer"),
+        pytest.param("0", "0", id="nothing"),
+        pytest.param("0Gi", "0", id="nothing-in-gibi"),
+        pytest.param("1.5", "1500m", id="fraction"),
+        pytest.param("2000m", "2", id="milli-that-are-whole"),
+        pytest.param("1500", "1500", id="no-thousand"),
+        pytest.param("64000", "64k", id="thousands"),
+        pytest.param("1e3", "1k", id="exponent"),
+        pytest.param("0.5e-9", "1n", id="less-than-nano-is-rounded-up"),
+        pytest.param("3000E", "3000E", id="nothing-beyond-exa"),
+        pytest.param("1Gi", "1Gi", id="gibi"),
+        pytest.param("1536Mi", "1536Mi", id="no-gibi"),
+        pytest.param("2048Mi", "2Gi", id="gibi-in-mebi"),
+        pytest.param("0.5Gi", "512Mi", id="part-of-a-gibi"),
+        pytest.param("1.5Ki", "1536", id="no-kibi"),
+        pytest.param("0.5Ki", "512", id="less-than-a-kibi"),
+        pytest.param("0.1Gi", "107374182400m", id="part-of-a-byte"),
+        pytest.param("2048Ei", "2048Ei", id="nothing-beyond-exbi"),
+        pytest.param("-1.5", "-1500m", id="negative"),
+    ],
+)
+def test_canonical_form(value: object, expected: str) -> None:
+    """Quantities are written without fraction, with the largest suffix that loses nothing, as Kubernetes does."""
+    assert str(Quantity.parse(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        pytest.param("500m", "1", "1500m", id="cpus"),
+        pytest.param("1Gi", "1Gi", "2Gi", id="memory"),
+        pytest.param("1Gi", "1G", "2073741824", id="notation-of-the-first"),
+        pytest.param("1G", "1Gi", "2073741824", id="notation-of-the-other-is-lost"),
+        pytest.param("0", "2Gi", "2Gi", id="nothing-has-no-notation"),
+        pytest.param("0.1", "0.2", "300m", id="exact"),
+    ],
+)
+def test_sum(one: str, other: str, expected: str) -> None:
+    """Sums are exact and keep the notation."""
+    assert str(Quantity.parse(one) + Quantity.parse(other)) == expected
+
+
+def test_multiple() -> None:
+    """So do multiples."""
+    assert (str(Quantity.parse("250m") * 6), str(Quantity.parse("512Mi") * 4)) == ("1500m", "2Gi")

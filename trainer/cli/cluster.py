@@ -29,9 +29,22 @@ class PodNetwork(StrEnum):
     PLAIN = "plain"
 
 
+class FeatureGate(StrEnum):
+    """What the dev cluster can do but leaves off, by the name of its gate."""
+
+    ELASTIC_JOB_SET = "ElasticJobSet"
+
+
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the API server on 127.0.0.1; 0 picks a free one.")]
 Network = Annotated[
     PodNetwork, typer.Option(help="How pods reach each other; auto takes the best way that this machine allows.")
+]
+FeatureGates = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME=true|false,...",
+        help="Features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized.",
+    ),
 ]
 
 
@@ -42,11 +55,12 @@ def cluster_command(
     kubeconfig: Path | None = None,
     kubelet: bool = True,
     pod_network: PodNetwork = PodNetwork.AUTO,
+    feature_gates: str = "",
 ) -> list[str]:
     """The command line of the dev cluster, a program of its own.
 
     Raises:
-        BadInputError: it is not installed, or a path cannot be used.
+        BadInputError: it is not installed, a path cannot be used, or a feature gate is unknown.
     """
     _require_extra()
     command = [sys.executable, "-m", "trainer.devcluster", "--port", str(port), "--pod-network", pod_network.value]
@@ -62,7 +76,18 @@ def cluster_command(
         command += ["--kubeconfig", str(kubeconfig.absolute())]
     if not kubelet:
         command.append("--no-kubelet")
+    if feature_gates:
+        _check_feature_gates(feature_gates)
+        command += ["--feature-gates", feature_gates]
     return command
+
+
+def _check_feature_gates(text: str) -> None:
+    known = {f"{gate}={value}" for gate in FeatureGate for value in ("true", "false")}
+    for entry in text.split(","):
+        if entry.strip() not in known:
+            names = ", ".join(FeatureGate)
+            raise BadInputError(f"--feature-gates: {entry!r} is not NAME=true or NAME=false with one of: {names}")
 
 
 def _require_extra() -> None:
@@ -85,12 +110,18 @@ def cluster(
         bool, typer.Option("--kubelet/--no-kubelet", help="Whether pods are run, or left to somebody else.")
     ] = True,
     pod_network: Network = PodNetwork.AUTO,
+    feature_gates: FeatureGates = "",
 ) -> NoReturn:
     """Run the dev cluster in the foreground; SIGTERM or Ctrl-C stops it and every pod it runs.
 
     It serves the Kubernetes API on 127.0.0.1 and runs containers as local processes. It is for development only.
     """
     command = cluster_command(
-        port=port, data_dir=data_dir, kubeconfig=kubeconfig, kubelet=kubelet, pod_network=pod_network
+        port=port,
+        data_dir=data_dir,
+        kubeconfig=kubeconfig,
+        kubelet=kubelet,
+        pod_network=pod_network,
+        feature_gates=feature_gates,
     )
     os.execv(command[0], command)  # noqa: S606 - signals go straight to the cluster

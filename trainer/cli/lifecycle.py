@@ -13,7 +13,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.admission import LocalAdmission, wait_for_admission
 from trainer.cli.background import BackgroundProcess, uptime_seconds
-from trainer.cli.cluster import CLUSTER_READY, Network, PodNetwork, Port, cluster_command
+from trainer.cli.cluster import CLUSTER_READY, FeatureGates, Network, PodNetwork, Port, cluster_command
 from trainer.cli.console import duration, quote, say
 from trainer.cli.errors import ExitCode
 from trainer.cli.job_state import JobState
@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 
 _NODE = "laptop"
 _POD_NETWORK = "devcluster.trainer/pod-network"
+_FEATURE_GATES = "--feature-gates"
 
 
-def up(port: Port = 0, pod_network: Network = PodNetwork.AUTO) -> None:
+def up(port: Port = 0, pod_network: Network = PodNetwork.AUTO, feature_gates: FeatureGates = "") -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
     Run it again at any time: what runs is left alone, what has crashed is told and started again, a cluster empty.
     """
     state = StateDirectory.of_user()
-    command = cluster_command(port=port, data_dir=state.data, kubeconfig=None, pod_network=pod_network)
+    command = cluster_command(port=port, data_dir=state.data, pod_network=pod_network, feature_gates=feature_gates)
     configure_logging(json=False, level="warning")
     with state.lock():
         code = run_until_signal(lambda: _up(state, [*command, "--kubeconfig", str(state.kubeconfig)]))
@@ -79,6 +80,8 @@ async def _up(state: StateDirectory, command: list[str]) -> int:
     if await run_sync(cluster.running) is None:
         await manager.stop()  # it knows the address and credentials of the cluster that is gone
         await cluster.start(command, ready=CLUSTER_READY)
+    elif _FEATURE_GATES in command:
+        say(f"the cluster runs already: {_FEATURE_GATES} takes effect after trainer down and trainer up")
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
         await install_definitions(client)
         if await run_sync(manager.running) is None:

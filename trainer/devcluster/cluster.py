@@ -19,6 +19,7 @@ import trainer
 from trainer.devcluster import apiserver, controllers, kubelet
 from trainer.devcluster.apiserver.data_directory import write_private
 from trainer.devcluster.apiserver.server import ServerOptions, serve
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
@@ -57,6 +58,8 @@ class ClusterOptions:
     """Whether pods run. Default: yes; without it they stay Pending until somebody sets their status."""
     pod_network: kubelet.PodNetworkMode = kubelet.PodNetworkMode.AUTO
     """How pods reach each other. Default: the best way that works here."""
+    feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
+    """Features that API server and controllers have on. Default: none."""
 
 
 def run_cluster(options: ClusterOptions) -> None:
@@ -76,13 +79,14 @@ def run_cluster(options: ClusterOptions) -> None:
 
 async def _serve_and_control(options: ClusterOptions) -> None:
     # Contexts close from the inside: the kubelet ends its pods while the API server still answers.
-    async with serve(ServerOptions(options.data_dir, options.port)) as server:
+    gates = options.feature_gates
+    async with serve(ServerOptions(options.data_dir, options.port, feature_gates=gates)) as server:
         await anyio.to_thread.run_sync(write_private, options.kubeconfig, server.kubeconfig().encode())
         user_agent = f"trainer-devcluster/{trainer.__version__}"
         async with connect(ConnectionOptions(kubeconfig=options.kubeconfig, user_agent=user_agent)) as client:
             await install_definition(client, await anyio.to_thread.run_sync(jobset_definition))
             manager = Manager(client)
-            controllers.register_all(manager, controllers.ControllerOptions())
+            controllers.register_all(manager, controllers.ControllerOptions(feature_gates=gates))
             started = [manager.wait_for_start]
             if options.run_pods:
                 kubelet_options = kubelet.KubeletOptions(options.data_dir, pod_network=options.pod_network)
@@ -145,6 +149,13 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="MODE",
         help=f"how pods reach each other: {', '.join(kubelet.PodNetworkMode)}; default: auto",
     )
+    parser.add_argument(
+        "--feature-gates",
+        type=_feature_gates,
+        default=DEFAULT_FEATURE_GATES,
+        metavar="NAME=true|false,...",
+        help="features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized",
+    )
     return parser.parse_args(arguments)
 
 
@@ -163,6 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             port=parsed.port,
             run_pods=not parsed.no_kubelet,
             pod_network=parsed.pod_network,
+            feature_gates=parsed.feature_gates,
         )
         try:
             run_cluster(options)
@@ -195,6 +207,13 @@ def _pod_network_mode(text: str) -> kubelet.PodNetworkMode:
         return kubelet.PodNetworkMode(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(kubelet.PodNetworkMode)}") from error
+
+
+def _feature_gates(text: str) -> FeatureGates:
+    try:
+        return FeatureGates.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _port(text: str) -> int:

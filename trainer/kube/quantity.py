@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +16,10 @@ _DECIMAL = {
     for suffix, exponent in {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}.items()
 }
 _BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", start=1)}
+
+_NANO = 9
+"""Digits after the point that a quantity may have; smaller parts are rounded up."""
+_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 
 
 def parse_quantity(value: Any) -> Decimal:
@@ -41,3 +46,45 @@ def whole_units(value: Any) -> int:
         ValueError: as `parse_quantity`.
     """
     return math.ceil(parse_quantity(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount to calculate with; `str()` of it is Kubernetes' canonical form: `4`, `1500m`, `6Gi`."""
+
+    amount: Decimal = Decimal(0)
+    """The exact amount. Defaults to nothing."""
+    is_binary: bool = False
+    """Whether it is written in powers of 1024, as far as possible. Defaults to powers of 1000, as for CPUs."""
+
+    @classmethod
+    def parse(cls, value: Any) -> Quantity:
+        """Read an amount, and in what powers it is written.
+
+        Raises:
+            ValueError: as `parse_quantity`.
+        """
+        return cls(parse_quantity(value), is_binary=str(value).endswith("i"))
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """The sum, written as the first of the two that is more than nothing."""
+        return Quantity(self.amount + other.amount, self.is_binary if self.amount else other.is_binary)
+
+    def __mul__(self, count: int) -> Quantity:
+        return Quantity(self.amount * count, self.is_binary)
+
+    def __str__(self) -> str:
+        nanos = math.ceil(self.amount.scaleb(_NANO))
+        units, part = divmod(nanos, 10**_NANO)
+        if self.is_binary and not part and abs(units) >= 1024:
+            return _shortest(units, 1024, ("", *_BINARY))
+        return _shortest(nanos, 1000, _SUFFIXES) if nanos else "0"
+
+
+def _shortest(number: int, base: int, suffixes: tuple[str, ...]) -> str:
+    """A whole number with the largest suffix that leaves it whole."""
+    power = 0
+    while power < len(suffixes) - 1 and number % base == 0:
+        number //= base
+        power += 1
+    return f"{number}{suffixes[power]}"

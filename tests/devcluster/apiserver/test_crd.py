@@ -143,6 +143,56 @@ async def test_scale_endpoint(api: Api) -> None:
     assert (await api("PATCH", f"{GADGETS}/a/scale", {"spec": {"replicas": 10}}, MERGE)).code == 422
 
 
+def nested_definition() -> Object:
+    """A definition whose replicas are two levels deep, optional and bound to other fields by a rule."""
+    trainer = {"type": "object", "properties": {"n": {"type": "integer"}, "image": {"type": "string"}}}
+    rule = {"rule": "!has(self.trainer) || !has(self.trainer.n) || self.trainer.n <= self.most", "message": "too many"}
+    spec = {"type": "object", "properties": {"trainer": trainer, "most": {"type": "integer", "default": 5}}}
+    body = definition()
+    version = body["spec"]["versions"][0]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"] = {**spec, "x-kubernetes-validations": [rule]}
+    version["subresources"]["scale"]["specReplicasPath"] = ".spec.trainer.n"
+    del version["selectableFields"]
+    return body
+
+
+@pytest.mark.parametrize(
+    "spec", [pytest.param({"trainer": {"image": "i"}}, id="no replicas"), pytest.param({}, id="no parent of them")]
+)
+async def test_scale_of_an_object_without_replicas(api: Api, spec: Object) -> None:
+    """There is nothing to read, which autoscalers stumble over; a write makes what is missing."""
+    await install(api, nested_definition())
+    await api(
+        "POST", GADGETS, {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": spec}
+    )
+    missing = await api("GET", f"{GADGETS}/a/scale")
+    assert (missing.code, missing.body["reason"]) == (500, "InternalError")
+    assert 'the spec replicas field ".spec.trainer.n" does not exist' in missing.body["message"]
+
+    empty = await api("PATCH", f"{GADGETS}/a/scale", {"metadata": {"labels": {"a": "b"}}}, MERGE)
+    assert (empty.code, empty.body["message"]) == (400, 'the spec replicas field ".spec.trainer.n" cannot be empty')
+    path = f"{GADGETS}/a/scale?fieldManager=scaler"
+    assert (await api("PATCH", path, {"spec": {"replicas": 3}}, MERGE)).body["spec"] == {"replicas": 3}
+
+    stored = (await api("GET", f"{GADGETS}/a")).body
+    assert stored["spec"] == {**spec, "trainer": {**spec.get("trainer", {}), "n": 3}, "most": 5}
+    [entry] = [entry for entry in stored["metadata"]["managedFields"] if entry["manager"] == "scaler"]
+    assert (entry["operation"], entry["subresource"], entry["apiVersion"]) == ("Update", "scale", "example.com/v1")
+    assert "f:n" in entry["fieldsV1"]["f:spec"]["f:trainer"]
+    assert stored["metadata"]["generation"] == 2
+
+
+async def test_scaling_obeys_the_rules_of_the_schema(api: Api) -> None:
+    """A rule that looks at the replicas is asked when they are scaled."""
+    await install(api, nested_definition())
+    await api(
+        "POST", GADGETS, {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": {}}
+    )
+    refused = await api("PATCH", f"{GADGETS}/a/scale", {"spec": {"replicas": 6}}, MERGE)
+    assert refused.code == 422
+    assert "too many" in refused.body["message"]
+
+
 async def test_a_changed_definition_is_served(api: Api) -> None:
     """New validation applies to the next write."""
     await install(api, definition())

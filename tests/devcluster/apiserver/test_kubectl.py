@@ -82,3 +82,22 @@ async def test_what_users_read_of_webhooks(kubectl: Kubectl, tmp_path: Path) -> 
         server.answers["/check"] = always(allowed=False, status={"code": 403, "message": "spec.n: Forbidden: no"})
         denied = await kubectl("apply", "-f", "-", objects=[gadget("b")])
         assert 'admission webhook "check.example.com" denied the request: spec.n: Forbidden: no' in denied
+
+
+async def test_autoscalers(kubectl: Kubectl) -> None:
+    """They are made, checked and shown as in a real cluster, and anything with a scale can be their target."""
+    await kubectl("apply", "-f", "-", objects=[definition()])
+    await kubectl("wait", "--for=condition=Established", "crd/gadgets.example.com", "--timeout=10s")
+    await kubectl("create", "-f", "-", objects=[gadget("a")])
+    assert (
+        await kubectl("autoscale", "gadget/a", "--min=1", "--max=4")
+        == "horizontalpodautoscaler.autoscaling/a autoscaled\n"
+    )
+    header, row = (line.split() for line in (await kubectl("get", "hpa")).splitlines())
+    assert header == ["NAME", "REFERENCE", "TARGETS", "MINPODS", "MAXPODS", "REPLICAS", "AGE"]
+    assert row[:-1] == ["a", "Gadget/a", "cpu:", "<unknown>/80%", "1", "4", "0"]
+    refused = await kubectl("patch", "hpa", "a", "--type=merge", "-p", '{"spec": {"maxReplicas": 0}}')
+    assert "spec.maxReplicas: Invalid value: 0: must be greater than 0" in refused
+    assert await kubectl("scale", "gadget/a", "--replicas=3") == "gadget.example.com/a scaled\n"
+    assert await kubectl("get", "gadget", "a", "-o", "jsonpath={.spec.n}") == "3"
+    assert "FIELD: maxReplicas <integer>" in await kubectl("explain", "hpa.spec.maxReplicas")

@@ -11,6 +11,7 @@ import anyio.to_thread
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.devcluster.cluster import install_definition, jobset_definition
 from trainer.devcluster.controllers import ControllerOptions, register_all
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.resource import NAMESPACES, PODS
@@ -32,14 +33,15 @@ PATIENCE = 20.0
 class Cluster:
     """The API server with what a test does to it; the controllers can be stopped and started again."""
 
-    def __init__(self, client: HttpClient) -> None:
+    def __init__(self, client: HttpClient, gates: FeatureGates) -> None:
         self.client = client
+        self._options = ControllerOptions(pod_backoff_base=0, namespace_poll=0.02, feature_gates=gates)
 
     @asynccontextmanager
     async def controllers(self) -> AsyncIterator[None]:
         """Run the controllers within the context, with an empty memory."""
         manager = Manager(self.client)
-        register_all(manager, ControllerOptions(pod_backoff_base=0, namespace_poll=0.02))
+        register_all(manager, self._options)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()
@@ -75,16 +77,16 @@ class Cluster:
 
 
 @asynccontextmanager
-async def dev_cluster(directory: Path) -> AsyncIterator[Cluster]:
+async def dev_cluster(directory: Path, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> AsyncIterator[Cluster]:
     """The API server with a namespace, the JobSet API, and no controller yet.
 
     No fixture: pytest-asyncio may leave a fixture in another task than it entered it in, which task groups forbid.
     """
-    async with serve(ServerOptions(directory)) as server:
+    async with serve(ServerOptions(directory, feature_gates=gates)) as server:
         kubeconfig = directory / "kubeconfig"
         await anyio.Path(kubeconfig).write_text(server.kubeconfig())
         async with connect(ConnectionOptions(kubeconfig=kubeconfig)) as client:
             await install_definition(client, await anyio.to_thread.run_sync(jobset_definition))
-            cluster = Cluster(client)
+            cluster = Cluster(client, gates)
             await cluster.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
             yield cluster

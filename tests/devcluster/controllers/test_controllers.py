@@ -8,8 +8,10 @@ import pytest
 
 from tests.devcluster.controllers.cluster import NAMESPACE, Cluster, dev_cluster
 from trainer.devcluster.cluster import install_definition
-from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.objects import is_condition_true, name_of, uid_of
+from trainer.devcluster.feature_gates import FeatureGates
+from trainer.kube.client import DeleteOptions, PatchType, Propagation
+from trainer.kube.errors import InvalidError
+from trainer.kube.objects import is_condition_true, labels_of, name_of, uid_of
 from trainer.kube.resource import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -189,3 +191,49 @@ async def test_two_managers_apply_the_same_jobset(tmp_path: Path) -> None:
         first = await cluster.client.apply(JOBSETS, jobset, field_manager="one")
         second = await cluster.client.apply(JOBSETS, jobset, field_manager="two")
     assert second["spec"] == first["spec"]
+
+
+async def resize(cluster: Cluster, pods: int) -> None:
+    """Change how many pods the Jobs of the JobSet have."""
+    template = "/spec/replicatedJobs/0/template/spec"
+    patch = [
+        {"op": "replace", "path": f"{template}/{field}", "value": pods} for field in ("parallelism", "completions")
+    ]
+    await cluster.client.patch(JOBSETS, "js", patch, NAMESPACE, patch_type=PatchType.JSON)
+
+
+async def running(cluster: Cluster) -> dict[str, str]:
+    """Names of the pods that are not about to go, by completion index."""
+    pods = [pod for pod in await cluster.all(PODS) if "deletionTimestamp" not in pod["metadata"]]
+    return {labels_of(pod)["batch.kubernetes.io/job-completion-index"]: name_of(pod) for pod in pods}
+
+
+async def test_jobset_grows_and_shrinks_while_it_runs(tmp_path: Path) -> None:
+    """With the feature gate, pods of the highest indexes come and go; the others run on, and may succeed alone."""
+    async with dev_cluster(tmp_path, FeatureGates(elastic_job_set=True)) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_jobset())
+        await cluster.until(lambda: count(cluster, PODS, 2))
+        first = await running(cluster)
+
+        async def has(indexes: str) -> bool:
+            return "".join(sorted(await running(cluster))) == indexes
+
+        await resize(cluster, 4)
+        await cluster.until(lambda: has("0123"))
+        assert first.items() <= (await running(cluster)).items()
+        await cluster.set_phase("Running")
+
+        await resize(cluster, 1)
+        await cluster.until(lambda: has("0"))
+        await cluster.set_phase("Succeeded")
+        await cluster.until(lambda: is_true(cluster, "Completed"))
+        [job] = await cluster.all(JOBS)
+        assert (job["status"]["completedIndexes"], job["status"].get("failed")) == ("0", None)
+
+
+async def test_jobset_keeps_its_size_without_the_gate(tmp_path: Path) -> None:
+    """The change is refused, as JobSet does by default."""
+    async with dev_cluster(tmp_path) as cluster:
+        await cluster.create(JOBSETS, make_jobset())
+        with pytest.raises(InvalidError, match=r"spec\.replicatedJobs: Invalid value: .*: field is immutable"):
+            await resize(cluster, 3)

@@ -1,6 +1,7 @@
 """A kubelet in a process of its own: `python -m tests.devcluster.kubelet.kubelet_process MODE DATA_DIR SCRIPT`.
 
 It runs one pod with a shell script on an API server in memory, prints the pod's phases and ends when the pod does.
+The pod has a readiness probe that writes the user whom it runs as to a volume, in the file `probed`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from trainer.kube.testing import FakeClient
 async def main(mode: str, data_dir: str, script: str) -> None:
     """Run the pod to its end."""
     volumes = [{"name": "v", "emptyDir": {}}]
-    pod = make_pod("pod", shell(script, volumeMounts=mounting(v="/unprivileged-test")), volumes=volumes)
+    command = [
+        "sh",
+        "-c",
+        "echo probed by $(id -u) > /unprivileged-test/probing; cd /unprivileged-test; mv probing probed",
+    ]
+    probe = {"exec": {"command": command}, "periodSeconds": 1}
+    container = shell(script, volumeMounts=mounting(v="/unprivileged-test"), readinessProbe=probe)
+    pod = make_pod("pod", container, volumes=volumes)
     client = FakeClient(pod)
     manager = Manager(client)
     register(manager, KubeletOptions(Path(data_dir), pod_network=PodNetworkMode(mode)))

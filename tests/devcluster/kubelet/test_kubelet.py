@@ -280,13 +280,16 @@ def test_without_privileges(tmp_path_factory: pytest.TempPathFactory, mode: str)
     data_dir = Path("/tmp") / f"devcluster-{secrets.token_hex(4)}"
     data_dir.mkdir()
     os.chown(data_dir, NOBODY, NOBODY)
-    script = "id -u; grep CapEff /proc/self/status; hostname; echo x > /unprivileged-test/file; echo $$$$"
+    script = (
+        "id -u; grep CapEff /proc/self/status; hostname; echo x > /unprivileged-test/file; echo $$$$;"
+        "until cat /unprivileged-test/probed 2> /dev/null; do sleep 0.1; done"
+    )
     try:
         with start_kubelet(mode, data_dir, script, *as_nobody()) as kubelet:
             phases, _ = kubelet.communicate(timeout=60)
         assert "Succeeded" in phases.splitlines()
         (log,) = data_dir.glob("pods/*/main/0.log")
         printed = [line.split(" ", 3)[3] for line in log.read_text().splitlines()]
-        assert printed == [str(NOBODY), "CapEff:\t0000000000000000", "pod", "2"]
+        assert printed == [str(NOBODY), "CapEff:\t0000000000000000", "pod", "2", f"probed by {NOBODY}"]
     finally:
         subprocess.run(["rm", "-rf", str(data_dir)], check=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -392,12 +392,14 @@ async def test_deadline(open_runner: OpenRunner) -> None:
 
 async def test_unsupported_pod(open_runner: OpenRunner) -> None:
     """A pod that asks for what the dev cluster cannot do fails with a message that names the fields."""
-    pod = make_pod("pod", shell("true", readinessProbe={"exec": {"command": ["true"]}}), hostNetwork=True)
+    probes: dict[str, Any] = {"livenessProbe": {"exec": {"command": ["true"]}}, "readinessProbe": {"grpc": {"port": 1}}}
+    pod = make_pod("pod", shell("true", **probes), hostNetwork=True)
     async with open_runner("plain") as runner:
         status = await runner.run_to_end(pod)
         assert status["reason"] == "Unsupported"
         assert "spec.hostNetwork" in status["message"]
-        assert "spec.containers[0].readinessProbe" in status["message"]
+        assert "spec.containers[0].livenessProbe" in status["message"]
+        assert "spec.containers[0].readinessProbe.grpc" in status["message"]
 
 
 async def test_ignored_fields(open_runner: OpenRunner) -> None:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.devcluster.kubelet.errors import ContainerCreateError
-from trainer.devcluster.kubelet.volume_mounts import volume_mounts
+from trainer.devcluster.kubelet.root_filesystem import SandboxMount
+from trainer.devcluster.kubelet.volume_mounts import IMAGE_DIRECTORIES, image_mounts, volume_mounts
 from trainer.devcluster.kubelet.volumes import Volume
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from trainer.devcluster.kubelet.root_filesystem import SandboxMount
 
 
 def mount(volume: Volume, **fields: object) -> SandboxMount:
@@ -51,3 +50,24 @@ def test_refused(tmp_path: Path, volume: dict[str, bool], fields: dict[str, str]
     """What leaves the volume, is missing on the machine or is not supported is refused."""
     with pytest.raises(ContainerCreateError, match=message):
         mount(Volume(tmp_path, **volume), **fields)
+
+
+@pytest.mark.parametrize(
+    ("program", "directory", "mounted"),
+    [
+        pytest.param("program", "missing", True, id="as in the image"),
+        pytest.param("program", "present", False, id="the machine has it"),
+        pytest.param("absent", "missing", False, id="no such program"),
+    ],
+)
+def test_directories_that_images_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, directory: str, mounted: bool
+) -> None:
+    """What a program needs at run time is there, although no service manager has made it on this machine."""
+    (tmp_path / "program").touch()
+    (tmp_path / "present").mkdir()
+    place = str(tmp_path / directory)
+    monkeypatch.setitem(IMAGE_DIRECTORIES, place, str(tmp_path / program))
+    empty = tmp_path / "empty"
+    found = [mount for mount in image_mounts(empty) if mount.target == place]
+    assert found == ([SandboxMount(empty, place)] if mounted else [])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import os
+import stat
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
 import pytest
 
 from tests.devcluster.kubelet.fakes import FakeConfigReader, make_pod
@@ -40,6 +43,43 @@ def content(directory: Path) -> dict[str, bytes]:
 
 
 LABELS = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
+
+
+def mode_of(path: Path) -> int:
+    """Permission bits."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("volume", "mode"),
+    [
+        pytest.param({"emptyDir": {}}, 0o777, id="emptyDir"),
+        pytest.param({"emptyDir": {"medium": "Memory"}}, 0o1777, id="emptyDir in memory"),
+        pytest.param({"configMap": {"name": "config"}}, 0o777, id="configMap"),
+        pytest.param({"secret": {"secretName": "secret"}}, 0o1777, id="secret"),
+        pytest.param({"downwardAPI": {"items": []}}, 0o1777, id="downwardAPI"),
+        pytest.param({"projected": {"sources": []}}, 0o1777, id="projected"),
+    ],
+)
+async def test_directory_is_open_to_all_users_of_the_pod(tmp_path: Path, volume: Object, mode: int) -> None:
+    """As in Kubernetes, where some kinds are kept in memory; on the machine all are inside a private directory."""
+    directory = PodDirectory(tmp_path, "uid")
+    await anyio.to_thread.run_sync(directory.create)
+    made = await make(tmp_path, volume)
+    assert (mode_of(made.source), mode_of(directory.state)) == (mode, 0o700)
+
+
+async def test_files_of_an_ssh_key(tmp_path: Path) -> None:
+    """The default mode is for all files, an item's own for one; they belong to who runs the pod."""
+    items = [
+        {"key": "token", "path": "id_rsa"},
+        {"key": "token", "path": "authorized_keys", "mode": 0o644},
+        {"key": "token", "path": "deep/key"},
+    ]
+    made = await make(tmp_path, {"secret": {"secretName": "secret", "defaultMode": 0o600, "items": items}})
+    modes = {name: mode_of(made.source / name) for name in content(made.source)}
+    assert modes == {"id_rsa": 0o600, "authorized_keys": 0o644, "deep/key": 0o600}
+    assert (made.source / "id_rsa").stat().st_uid == os.geteuid()
 
 
 @pytest.mark.parametrize(

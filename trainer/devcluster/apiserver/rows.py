@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from trainer.devcluster.apiserver.autoscalerrows import autoscaler_cells
 from trainer.devcluster.apiserver.durations import UNKNOWN, age
 from trainer.devcluster.apiserver.listtypes import description_of, object_meta
 from trainer.devcluster.apiserver.podrows import NONE, job_cells, pod_cells
@@ -235,6 +236,7 @@ def _stated(name: str, description: str, priority: int = 0, kind: str = "string"
     return PrintedColumn(name, description=description, priority=priority, type=kind)
 
 
+_AUTOSCALING: Final = "autoscaling/v2"
 _POD = (
     _NAME,
     _stated("Ready", "The aggregate readiness state of this pod for accepting traffic."),
@@ -304,6 +306,15 @@ _CLAIM = (
     _AGE,
     _column("VolumeMode", "v1", "PersistentVolumeClaim", "spec", "volumeMode", priority=1),
 )
+_AUTOSCALER = (
+    _NAME,
+    _column("Reference", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "scaleTargetRef"),
+    _column("Targets", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "metrics"),
+    _column("MinPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "minReplicas"),
+    _column("MaxPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "maxReplicas"),
+    _column("Replicas", _AUTOSCALING, "HorizontalPodAutoscaler", "status", "currentReplicas"),
+    _AGE,
+)
 _BINDING = (
     _NAME,
     _stated("Role", "The role that is bound."),
@@ -341,6 +352,7 @@ PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
     "v1/PersistentVolumeClaim": (_CLAIM, _claim),
     "events.k8s.io/v1/Event": (_EVENT, _event),
     "batch/v1/Job": (_JOB, job_cells),
+    f"{_AUTOSCALING}/HorizontalPodAutoscaler": (_AUTOSCALER, autoscaler_cells),
     "coordination.k8s.io/v1/Lease": (
         (_NAME, _column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), _AGE),
         _lease,

@@ -24,13 +24,14 @@ from trainer.devcluster.apiserver.dispatch import Dispatcher
 from trainer.devcluster.apiserver.expiry import expire_events
 from trainer.devcluster.apiserver.first_objects import FirstObjects
 from trainer.devcluster.apiserver.handlers.documents import Documents
-from trainer.devcluster.apiserver.kinds import BUILTIN_KINDS, WEBHOOKS
+from trainer.devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
 from trainer.devcluster.apiserver.kubeconfig import kubeconfig
 from trainer.devcluster.apiserver.listtypes import built_in_definitions
 from trainer.devcluster.apiserver.pipeline import Pipeline
 from trainer.devcluster.apiserver.registry import Registry
 from trainer.devcluster.apiserver.storage import DEFAULT_HISTORY, Storage
 from trainer.devcluster.apiserver.tls import issue_serving_certificate
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.kube.clock import SystemClock
 from trainer.kube.resource import NAMESPACES
 
@@ -58,6 +59,8 @@ class ServerOptions:
     """TCP port on 127.0.0.1. Default: 0, any free one."""
     history: int = DEFAULT_HISTORY
     """How many changes of each resource a watch can go back. Default: 10,000."""
+    feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
+    """What is validated differently. Default: what the gates themselves have as default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningS
         admitted = AdmittedDeleter(deleter, admission)
         dispatcher = Dispatcher(backend, Authenticator(token), Documents(backend.registry), pipeline, admitted)
         background: list[Callable[[], Coroutine[None, None, None]]] = [
-            CustomResources(backend, pipeline, deleter, WEBHOOKS).run,
+            CustomResources(backend, pipeline, deleter, webhooks(options.feature_gates)).run,
             FirstObjects(backend, pipeline).run,
             partial(expire_events, backend),
         ]

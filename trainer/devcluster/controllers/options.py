@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+
 
 @dataclass(frozen=True, slots=True)
 class ControllerOptions:
@@ -17,3 +19,5 @@ class ControllerOptions:
     """Concurrent reconciles of each controller; a laptop has few cores."""
     namespace_poll: float = 0.2
     """Seconds between two looks at a namespace that is being emptied; pods need their grace period."""
+    feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
+    """What the controllers do beyond the usual. Default: what the gates themselves have as default."""

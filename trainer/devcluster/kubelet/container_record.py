@@ -55,6 +55,8 @@ class ContainerRecord:
     last: Terminated | None = None
     restart_count: int = 0
     container_id: str = ""
+    passes_probe: bool = True
+    """Whether the readiness probe, if there is one, says that the running container is ready."""
 
     @classmethod
     def restore(
@@ -90,6 +92,11 @@ class ContainerRecord:
         return not isinstance(self.state, Waiting) or self.last is not None
 
     @property
+    def is_ready(self) -> bool:
+        """Whether it runs and may be relied upon."""
+        return isinstance(self.state, Running) and self.passes_probe
+
+    @property
     def outcome(self) -> Terminated | None:
         """How it ended last, if it is not running."""
         if isinstance(self.state, Terminated):
@@ -113,7 +120,7 @@ class ContainerRecord:
             "image": self.image,
             "imageID": "",
             "restartCount": self.restart_count,
-            "ready": done if init else running,
+            "ready": done if init else self.is_ready,
             "started": running,
             "state": _state_object(self.state),
             "lastState": _state_object(self.last) if self.last else {},

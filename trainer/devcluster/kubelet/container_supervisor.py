@@ -16,12 +16,13 @@ from trainer.devcluster.kubelet.environment import EnvironmentBuilder, command_l
 from trainer.devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError, ContainerStartError
 from trainer.devcluster.kubelet.options import inherited_environment
 from trainer.devcluster.kubelet.pod_spec import should_restart
+from trainer.devcluster.kubelet.readiness import ReadinessProbe
 from trainer.devcluster.kubelet.restart_backoff import RestartBackoff, format_duration
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount
 from trainer.devcluster.kubelet.sandbox import Program
 from trainer.devcluster.kubelet.shim.reports import Exited
 from trainer.devcluster.kubelet.termination_message import DEFAULT_PATH, termination_message
-from trainer.devcluster.kubelet.volume_mounts import volume_mounts
+from trainer.devcluster.kubelet.volume_mounts import image_mounts, volume_mounts
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import KubeError
 from trainer.kube.objects import name_of, namespace_of, uid_of
@@ -121,12 +122,14 @@ class ContainerSupervisor:
         started_at = self._now()
         self._record.container_id = f"process://{uuid.uuid4().hex}"
         try:
+            probe = ReadinessProbe.of(self._container, self._pod.names.address)
             async with self._pod.sandbox.run(program) as container:
                 self._record.state = Running(started_at)
+                self._record.passes_probe = probe is None
                 self._pod.publish()
                 self._pod.announce("Normal", "Created", f"Created container {self._record.name}")
                 self._pod.announce("Normal", "Started", f"Started container {self._record.name}")
-                report = await self._watch(container)
+                report = await self._watch(container, probe)
         except ContainerStartError as error:
             self._pod.announce("Warning", "Failed", f"Error: {error}")
             return self._terminated(128, error.reason, started_at, message=str(error))
@@ -136,12 +139,24 @@ class ContainerSupervisor:
         self._ran_for = self._pod.host.clock.monotonic() - started
         return await self._judge(report, started_at, program)
 
-    async def _watch(self, container: RunningContainer) -> Exited | Failed:
+    async def _watch(self, container: RunningContainer, probe: ReadinessProbe | None) -> Exited | Failed:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._terminate, container)
+            if probe is not None:
+                tasks.start_soon(self._watch_readiness, container, probe)
             report = await container.wait()
             tasks.cancel_scope.cancel()
         return report
+
+    async def _watch_readiness(self, container: RunningContainer, probe: ReadinessProbe) -> None:
+        def tell(is_ready: bool) -> None:
+            self._record.passes_probe = is_ready
+            self._pod.publish()
+
+        def complain(message: str) -> None:
+            self._pod.announce("Warning", "Unhealthy", f"Readiness probe failed: {message}")
+
+        await probe.watch(container, self._pod.host.clock, on_change=tell, on_failure=complain)
 
     async def _terminate(self, container: RunningContainer) -> None:
         await self._pod.termination.requested.wait()
@@ -199,6 +214,8 @@ class ContainerSupervisor:
         command = command_line(container, variables)
         await anyio.to_thread.run_sync(pod.directory.prepare_run, self._record.name, count)
         mounts = await anyio.to_thread.run_sync(volume_mounts, container, pod.volumes, variables)
+        if pod.host.network.isolated:
+            mounts += await anyio.to_thread.run_sync(image_mounts, pod.directory.empty)
         inherited = inherited_environment(pod.host.options, os.environ) | {"HOSTNAME": pod.names.hostname}
         return Program(
             command,

@@ -51,6 +51,11 @@ class PodDirectory:
         """Mount point for root file systems under construction; always empty."""
         return self.state / "root"
 
+    @property
+    def empty(self) -> Path:
+        """A directory with nothing in it, for what the machine lacks."""
+        return self.state / "empty"
+
     def volume(self, name: str) -> Path:
         """Content of a volume that lives as long as the pod."""
         return self.state / "volumes" / name
@@ -69,8 +74,9 @@ class PodDirectory:
 
     def create(self) -> None:
         """Make the directories that every pod needs."""
-        for path in (self.logs, self.state, self.new_root):
+        for path in (self.logs, self.state, self.new_root, self.empty):
             path.mkdir(parents=True, exist_ok=True)
+        self.empty.chmod(0o755)
         self.state.chmod(0o700)
 
     def prepare_run(self, container: str, restart_count: int) -> None:

@@ -157,7 +157,7 @@ def _amounts(container: Mapping[str, Any], kind: str) -> dict[str, object]:
 
 def _wanted_conditions(record: PodRecord, phase: str) -> list[Object]:
     incomplete = [container.name for container in record.init if not _succeeded(container)]
-    unready = [container.name for container in record.containers if not isinstance(container.state, Running)]
+    unready = [container.name for container in record.containers if not container.is_ready]
     finished = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase)
     if finished:
         initialized = _condition("Initialized", not incomplete, finished)

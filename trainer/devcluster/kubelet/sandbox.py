@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 
 from trainer.devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.devcluster.kubelet.network.pod_network import PodNetwork
+    from trainer.devcluster.kubelet.shim.spec import ProbeSpec
     from trainer.devcluster.kubelet.shim_process import ShimProcess
 
 
@@ -43,15 +46,32 @@ class RunningContainer:
 
     def __init__(self, shim: ShimProcess) -> None:
         self._shim = shim
+        self._numbers = itertools.count(1)
+        self._probed: dict[int, anyio.Event] = {}
+        self._answers: dict[int, reports.Probed] = {}
 
     async def wait(self) -> reports.Exited | reports.Failed:
         """How the program ended, or that the container broke for another reason, such as a full disk.
 
         The log is then complete.
         """
-        report = await self._shim.report()
+        while isinstance(report := await self._shim.report(), reports.Probed):
+            if report.number in self._probed:
+                self._answers[report.number] = report
+                self._probed[report.number].set()
         assert isinstance(report, reports.Exited | reports.Failed)
         return report
+
+    async def probe(self, probe: ProbeSpec) -> reports.Probed:
+        """What a probe finds; answers only while somebody waits for the end of the container, and not after it."""
+        number = next(self._numbers)
+        self._probed[number] = anyio.Event()
+        try:
+            await self._shim.probe(replace(probe, number=number))
+            await self._probed[number].wait()
+            return self._answers.pop(number)
+        finally:
+            del self._probed[number]
 
     async def terminate(self) -> None:
         """Ask the program to end (SIGTERM)."""

@@ -56,6 +56,10 @@ class ShimProcess:
         """Send a signal to the container's program; SIGKILL ends the container with all its processes."""
         await self._send(b"%d\n" % number)
 
+    async def probe(self, probe: spec.ProbeSpec) -> None:
+        """Have the container's monitor carry out a probe; a report answers unless the container ends before."""
+        await self._send(spec.encode_probe(probe))
+
     async def start(self, what: spec.Spec) -> None:
         """Hand over the spec."""
         await self._send(spec.encode(what))

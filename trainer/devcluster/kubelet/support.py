@@ -22,9 +22,8 @@ _POD_FIELDS = {
     "resourceClaims": "there are no device drivers",
 }
 _CONTAINER_FIELDS = {
-    "livenessProbe": "there are no probes; a container is ready when it runs",
-    "readinessProbe": "there are no probes; a container is ready when it runs",
-    "startupProbe": "there are no probes; a container is ready when it runs",
+    "livenessProbe": "the only probes are readiness probes; a container lives until it ends",
+    "startupProbe": "the only probes are readiness probes; a container has started when it runs",
     "lifecycle": "there are no lifecycle hooks",
     "volumeDevices": "there are no block devices",
     "restartPolicyRules": "a container restarts by the pod's restartPolicy",
@@ -43,6 +42,8 @@ def unsupported_fields(pod: Object, *, isolated: bool) -> list[str]:
     problems = [f"spec.{field} ({why})" for field, why in _POD_FIELDS.items() if spec.get(field)]
     for path, container in _containers(spec):
         problems += [f"{path}.{field} ({why})" for field, why in _CONTAINER_FIELDS.items() if container.get(field)]
+        if (container.get("readinessProbe") or {}).get("grpc"):
+            problems.append(f"{path}.readinessProbe.grpc (probes are tcpSocket, httpGet or exec)")
         unreachable = None if isolated else unreachable_mount(container)
         if unreachable is not None:
             problems.append(f"{path}.volumeMounts ({unreachable})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.kubelet.environment import expand
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from trainer.devcluster.kubelet.volumes import Volume
 
+IMAGE_DIRECTORIES = {"/run/sshd": "/usr/sbin/sshd"}
+"""Empty directories that images with a program bring along, but a machine has only while it runs the program itself:
+sshd, for one, does not start as root without the directory that its unprivileged part is locked up in."""
+
 
 def volume_mounts(
     container: Mapping[str, Any], volumes: Mapping[str, Volume], variables: Mapping[str, str]
@@ -24,6 +28,14 @@ def volume_mounts(
         ContainerCreateError: a subPath leaves its volume, or is missing in a volume that belongs to the machine.
     """
     return [_mount(mount, volumes[mount["name"]], variables) for mount in container.get("volumeMounts") or []]
+
+
+def image_mounts(empty: Path) -> list[SandboxMount]:
+    """Directories that the container's image would have and this machine lacks; looks for them, so it may block."""
+    missing = [
+        path for path, program in IMAGE_DIRECTORIES.items() if Path(program).exists() and not Path(path).exists()
+    ]
+    return [SandboxMount(empty, path) for path in missing]
 
 
 def _mount(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, str]) -> SandboxMount:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
 _DEFAULT_MODE = 0o644
+_DISK, _MEMORY = 0o777, 0o1777
+"""Modes of a volume's directory in Kubernetes: on disk, and where it is a tmpfs there. sshd with StrictModes refuses
+authorized_keys in either. What is private are the files and, on this machine, the directory around all volumes."""
+_IN_MEMORY = ("secret", "downwardAPI", "projected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,8 @@ class VolumeBuilder:
         path = self.directory.volume(volume["name"])
         match kind:
             case "emptyDir":
-                await anyio.to_thread.run_sync(lambda: path.mkdir(parents=True, exist_ok=True))
+                mode = _MEMORY if source.get("medium") == "Memory" else _DISK
+                await anyio.to_thread.run_sync(_make_directory, path, mode)
                 return Volume(path, owned=True)
             case "hostPath":
                 return await anyio.to_thread.run_sync(_host_path, source)
@@ -92,7 +97,7 @@ class VolumeBuilder:
                     f"the dev cluster does not support {kind} volumes: use emptyDir, configMap, secret, downwardAPI, "
                     "projected, hostPath or persistentVolumeClaim"
                 )
-        await anyio.to_thread.run_sync(_write_files, path, files)
+        await anyio.to_thread.run_sync(_write_files, path, files, _MEMORY if kind in _IN_MEMORY else _DISK)
         return Volume(path, owned=True, read_only=True)
 
     async def _claim(self, source: Mapping[str, Any]) -> Volume:
@@ -156,8 +161,13 @@ def _default_mode(source: Mapping[str, Any]) -> int:
     return cast("int", source.get("defaultMode", _DEFAULT_MODE))
 
 
-def _write_files(directory: Path, files: Iterable[VolumeFile]) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
+def _make_directory(path: Path, mode: int) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    path.chmod(mode)
+
+
+def _write_files(directory: Path, files: Iterable[VolumeFile], mode: int) -> None:
+    _make_directory(directory, mode)
     for file in files:
         if ".." in Path(file.path).parts or Path(file.path).is_absolute():
             raise VolumeError(f"path {file.path!r} must be relative and must not contain '..'")

@@ -167,3 +167,31 @@ def test_scheduling_directives_may_change_while_suspended(path: str, status: Obj
     value = "h" if path.endswith("hostname") else {"a": "b"}
     new = change(change(old, path, value), "spec.suspend", False)
     assert fields(updated(STRATEGY, new, old)) == refused
+
+
+@pytest.mark.parametrize(
+    ("mode", "sizes", "complaint"),
+    [
+        pytest.param("Indexed", (3, 3), None, id="together"),
+        pytest.param(
+            "Indexed", (2, 3), "Invalid value: 3: can only be modified in tandem with spec.parallelism", id="alone"
+        ),
+        pytest.param("NonIndexed", (3, 3), "Invalid value: 3: field is immutable", id="pods without index"),
+    ],
+)
+def test_elastic_jobs(mode: str, sizes: tuple[int, int], complaint: str | None) -> None:
+    """Only Indexed Jobs can be resized, and only as a whole."""
+    old, _ = created(STRATEGY, make_job(completionMode=mode, completions=2, parallelism=2))
+    new = change(change(old, "spec.parallelism", sizes[0]), "spec.completions", sizes[1])
+    assert [cause.message for cause in updated(STRATEGY, new, old)] == ([complaint] if complaint else [])
+
+
+def test_job_cannot_shrink_below_what_its_success_takes() -> None:
+    """Its success policy could never be met."""
+    policy = {"rules": [{"succeededCount": 2}]}
+    old, causes = created(
+        STRATEGY, make_job(completionMode="Indexed", completions=2, parallelism=2, successPolicy=policy)
+    )
+    assert causes == []
+    new = change(change(old, "spec.parallelism", 1), "spec.completions", 1)
+    assert fields(updated(STRATEGY, new, old)) == ["spec.successPolicy.rules[0].succeededCount"]

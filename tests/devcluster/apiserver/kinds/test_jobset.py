@@ -7,11 +7,12 @@ import pytest
 
 from tests.devcluster.apiserver.kinds.context import created, fields, updated
 from trainer.devcluster.apiserver.kinds.jobset import JobSetStrategy
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
-STRATEGY = JobSetStrategy()
+STRATEGY = JobSetStrategy(DEFAULT_FEATURE_GATES)
 
 
 def make_replicated_job(name: str = "node", **fields: Any) -> Object:

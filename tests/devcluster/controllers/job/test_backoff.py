@@ -5,11 +5,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.devcluster.controllers.job.samples import ago, make_job, make_pod, make_state
+from trainer.devcluster.controllers.job.accounts import settle
 from trainer.devcluster.controllers.job.backoff import replacement_delay
 from trainer.devcluster.controllers.options import ControllerOptions
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
+
+DEFAULTS = ControllerOptions()
+
+
+def delay_of(job: Object, *pods: Object, options: ControllerOptions = DEFAULTS) -> float:
+    state = make_state(job, *pods)
+    return replacement_delay(state, settle(state), options)
 
 
 def failed(seconds_ago: float, name: str = "p") -> Object:
@@ -29,23 +37,37 @@ def failed(seconds_ago: float, name: str = "p") -> Object:
             6,
             id="a success starts anew",
         ),
-        pytest.param([make_pod("d", deleting=True, finished=ago(1))], 9, id="a deleted pod counts from its deletion"),
+        pytest.param(
+            [make_pod("d", index=0, deleting=True, finished=ago(1))], 9, id="a deleted pod counts from its deletion"
+        ),
     ],
 )
 def test_pause_doubles_with_every_failure_in_a_row(pods: list[Object], delay: float) -> None:
-    """The pause is derived from the failed pods alone, so a restarted controller comes to the same answer."""
-    assert replacement_delay(make_state(make_job(), *pods), ControllerOptions()) == pytest.approx(delay)
+    """The pause is derived from what is stored, so a restarted controller comes to the same answer."""
+    assert delay_of(make_job({"failed": len(pods)}), *pods) == pytest.approx(delay)
 
 
 def test_ignored_failures_cause_no_pause() -> None:
     """A failure policy that ignores a pod has it replaced at once."""
     rules = [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}}]
-    state = make_state(make_job(podFailurePolicy={"rules": rules}), failed(1))
-    assert replacement_delay(state, ControllerOptions()) == 0
+    assert delay_of(make_job({"failed": 1}, podFailurePolicy={"rules": rules}), failed(1)) == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "pod"),
+    [
+        pytest.param({}, make_pod("d", "Running", index=0, tracked=False, deleting=True, finished=ago(1)), id="going"),
+        pytest.param({}, failed(1), id="ended by the signal that told it to go"),
+        pytest.param({"failed": 1}, make_pod("d", "Failed", index=2, tracked=False), id="index that is gone"),
+    ],
+)
+def test_pods_that_were_withdrawn_cause_no_pause(status: Object, pod: Object) -> None:
+    """A Job that was suspended or scaled down and is wanted again starts at once, though its old pods still end."""
+    assert delay_of(make_job(status), pod) == 0
 
 
 def test_base_and_cap_are_options() -> None:
     """Tests and impatient people shorten the pause."""
     options = ControllerOptions(pod_backoff_base=0.5, pod_backoff_cap=1.5)
-    assert replacement_delay(make_state(make_job(), failed(0)), options) == 0.5
-    assert replacement_delay(make_state(make_job(), *[failed(0, str(n)) for n in range(4)]), options) == 1.5
+    assert delay_of(make_job({"failed": 1}), failed(0), options=options) == 0.5
+    assert delay_of(make_job({"failed": 4}), *[failed(0, str(n)) for n in range(4)], options=options) == 1.5

@@ -164,3 +164,72 @@ def test_ignored_pod_is_released_without_being_counted() -> None:
     job = make_job(status, completions=1, parallelism=1, podFailurePolicy={"rules": rules})
     ignored, replacement = make_pod("a", "Failed", index=0), make_pod("b", index=0)
     assert plan(job, ignored, replacement) == JobPlan(release=(ignored,))
+
+
+def test_scaling_down_forgets_indexes_and_counts_no_failure() -> None:
+    """Pods beyond the new size are withdrawn; the status then only knows the indexes that are left."""
+    status = {**RUNNING, "active": 3, "ready": 3, "succeeded": 1, "completedIndexes": "3"}
+    job = make_job(status, parallelism=1, completions=1)
+    pods = [make_pod(name, "Running", index=index, ready=True) for index, name in enumerate("abc")]
+    assert names(plan(job, *pods).withdraw) == ["c", "b"]
+
+    leaving = [
+        make_pod(name, "Running", index=index, tracked=False, deleting=True) for index, name in ((1, "b"), (2, "c"))
+    ]
+    step = plan(job, pods[0], *leaving)
+    assert step == JobPlan(status={**RUNNING, "active": 1, "ready": 1, "terminating": 2})
+
+
+def test_failures_of_indexes_that_are_gone_are_not_counted() -> None:
+    """They do not bring the Job closer to its back-off limit."""
+    failed, running = make_pod("c", "Failed", index=2), make_pod("a", index=0)
+    job = make_job({**RUNNING, "active": 1}, parallelism=1, completions=1)
+    assert plan(job, failed, running) == JobPlan(release=(failed,))
+
+
+def test_success_policy_is_stored_before_the_other_pods_go() -> None:
+    """They have not failed: nothing counts them, before and after a crash in between."""
+    job_spec: dict[str, Any] = {"successPolicy": {"rules": [{"succeededCount": 1}]}}
+    succeeded, running = make_pod("a", "Succeeded", index=0), make_pod("b", "Running", index=1, ready=True)
+
+    step = plan(make_job(RUNNING, **job_spec), succeeded, running)
+    assert step.status is not None
+    [met] = step.status["conditions"]
+    assert (met["type"], met["reason"], met["message"]) == (
+        "SuccessCriteriaMet", "SuccessPolicy", "Matched rules at index 0"
+    )  # fmt: skip
+    assert (step.status["active"], step.status["completedIndexes"]) == (1, "0")
+    assert not step.changes_pods
+
+    step = plan(make_job(step.status, **job_spec), succeeded, running)
+    assert step.withdraw == (running,)
+
+    stored = {**RUNNING, "active": 1, "ready": 1, "succeeded": 1, "completedIndexes": "0", "conditions": [met]}
+    leaving = make_pod("b", "Running", index=1, tracked=False, deleting=True)
+    step = plan(make_job(stored, **job_spec), succeeded, leaving)
+    assert step.status is not None
+    assert "failed" not in step.status
+    assert (step.status["terminating"], [entry["type"] for entry in step.status["conditions"]]) == (1, [met["type"]])
+
+    done = make_pod("a", "Succeeded", index=0, tracked=False)
+    step = plan(make_job(step.status, **job_spec), done)
+    assert step.status is not None
+    complete = step.status["conditions"][1]
+    assert (complete["type"], complete["reason"], complete["message"]) == (
+        "Complete", "SuccessPolicy", "Matched rules at index 0"
+    )  # fmt: skip
+    assert (step.status["succeeded"], step.status["terminating"]) == (1, 0)
+    assert step.status["completionTime"] == NOW_TEXT
+
+
+def test_success_policy_that_is_met_is_not_undone_by_a_new_size() -> None:
+    """Scaled up or down while its pods end, the Job still completes, and makes no pod."""
+    met = condition("SuccessCriteriaMet", "SuccessPolicy", "Matched rules at index 0")
+    status = {**RUNNING, "succeeded": 1, "completedIndexes": "1", "conditions": [met]}
+    del status["active"]
+    for size in (1, 5):
+        job = make_job(status, parallelism=size, completions=size, successPolicy={"rules": [{"succeededCount": 1}]})
+        step = plan(job)
+        assert step.status is not None
+        assert step.status["conditions"][1]["type"] == "Complete"
+        assert not step.create

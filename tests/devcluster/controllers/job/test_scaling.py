@@ -47,6 +47,18 @@ def scaled(job: Object, *pods: Object) -> Scaling:
             (),
             id="work queue after a success",
         ),
+        pytest.param(
+            make_job(parallelism=4, completions=4),
+            [make_pod("a", index=0), make_pod("b", index=1)],
+            (2, 3),
+            id="scaled up",
+        ),
+        pytest.param(
+            make_job({"completedIndexes": "0", "succeeded": 1}),
+            [make_pod("c", "Succeeded", index=1, tracked=False), make_pod("d", deleting=True, index=1)],
+            (1,),
+            id="scaled down and up: an index is done again",
+        ),
     ],
 )
 def test_missing_pods(job: Object, pods: list[Object], missing: tuple[int | None, ...]) -> None:
@@ -71,6 +83,12 @@ def test_missing_pods(job: Object, pods: list[Object], missing: tuple[int | None
         ),
         pytest.param(make_job(), [make_pod("a", index=2), make_pod("b", index=0)], ["a"], id="index out of range"),
         pytest.param(make_job({"completedIndexes": "0"}), [make_pod("a", index=0)], ["a"], id="index already done"),
+        pytest.param(
+            make_job(parallelism=1, completions=1),
+            [make_pod("a", index=0), make_pod("d", "Running", index=3, ready=True), make_pod("b", index=1)],
+            ["d", "b"],
+            id="scaled down: the highest index first, whatever it has achieved",
+        ),
     ],
 )
 def test_surplus_pods(job: Object, pods: list[Object], surplus: list[str]) -> None:

@@ -122,6 +122,9 @@ def test_failure_policy_fails_the_job_at_once() -> None:
         pytest.param({"succeededIndexes": "1-2"}, False, id="others have not"),
         pytest.param({"succeededCount": 1}, True, id="enough of any"),
         pytest.param({"succeededIndexes": "0-2", "succeededCount": 2}, False, id="not enough of the listed"),
+        pytest.param({"succeededIndexes": "1-2", "succeededCount": 0}, True, id="none of the listed, but one at all"),
+        pytest.param({"succeededIndexes": "3-4"}, False, id="scaled down: listed indexes are gone"),
+        pytest.param({"succeededIndexes": "0,3-4"}, True, id="scaled down: those that are left count"),
     ],
 )
 def test_success_policy_ends_the_job_early(rule: dict[str, Any], matches: bool) -> None:
@@ -130,3 +133,17 @@ def test_success_policy_ends_the_job_early(rule: dict[str, Any], matches: bool) 
     pods = [make_pod("a", "Succeeded", index=0), make_pod("b", "Running", index=1)]
     expected = Verdict(SUCCESS_CRITERIA_MET, "SuccessPolicy", "Matched rules at index 0")
     assert verdict(job, *pods) == (expected if matches else None)
+
+
+def test_success_policy_needs_a_success() -> None:
+    """A rule that asks for no success at all is met by the first one, not by none."""
+    job = make_job(successPolicy={"rules": [{"succeededIndexes": "0", "succeededCount": 0}]})
+    assert verdict(job, make_pod("a", "Running", index=0)) is None
+
+
+def test_scaling_down_to_what_is_done_completes_the_job() -> None:
+    """The indexes that are left have all succeeded; those that are gone count no more."""
+    status = {"completedIndexes": "0,2", "succeeded": 2}
+    job = make_job(status, parallelism=1, completions=1)
+    assert verdict(job, make_pod("a", "Running", index=1)) is None
+    assert verdict(job) == COMPLETE

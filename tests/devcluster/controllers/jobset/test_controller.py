@@ -34,13 +34,15 @@ KEY = ObjectKey("n", "js")
 class World:
     """One JobSet; the test plays user and Job controller."""
 
-    def __init__(self, cluster: CachedServer) -> None:
+    def __init__(self, cluster: CachedServer, *, elastic: bool) -> None:
         self.cluster = cluster
         self.server = cluster.server
         self.recorded = RecordedEvents()
         jobsets, jobs, services = (cluster.lister(resource) for resource in (JOBSETS, JOBS, SERVICES))
         recorder = EventRecorder(self.recorded, "jobset-controller")
-        self._reconciler = JobSetReconciler(cluster.client, jobsets, jobs, services, recorder, clock=cluster.clock)
+        self._reconciler = JobSetReconciler(
+            cluster.client, jobsets, jobs, services, recorder, clock=cluster.clock, elastic=elastic
+        )
 
     async def reconcile(self, times: int = 1, *, deliver: bool = True) -> None:
         for _ in range(times):
@@ -66,10 +68,10 @@ class World:
 
 
 @asynccontextmanager
-async def one_jobset(jobset: Object) -> AsyncIterator[World]:
+async def one_jobset(jobset: Object, *, elastic: bool = False) -> AsyncIterator[World]:
     """A cluster with this JobSet, which the cache of its controller has seen."""
     async with cached_server(NOW, (JOBSETS, JOBS, SERVICES), jobset) as cluster:
-        yield World(cluster)
+        yield World(cluster, elastic=elastic)
 
 
 async def test_objects_are_made_once_although_the_cache_is_empty() -> None:
@@ -195,3 +197,18 @@ async def test_jobset_of_another_controller_is_left_alone() -> None:
     async with one_jobset(make_jobset(managedBy="kueue.x-k8s.io/multikueue")) as world:
         await world.reconcile()
         assert world.cluster.writes == []
+
+
+async def test_running_job_is_resized_by_a_patch() -> None:
+    """The Job's status may change meanwhile; when the Job has its size nothing more is sent."""
+    async with one_jobset(make_jobset(), elastic=True) as world:
+        await world.reconcile(2)
+        world.set_job_status(RUNNING)
+        await world.reconcile(2)
+        world.server.add({**world.jobset, "spec": make_jobset(make_replicated_job(pods=3))["spec"]})
+        world.server.requests.clear()
+        await world.reconcile(3)
+        assert world.cluster.writes[0] == ("patch", "jobs", "js-node-0")
+        assert [write for write in world.cluster.writes if write[1] == "jobs"] == world.cluster.writes[:1]
+        assert (world.job()["spec"]["parallelism"], world.job()["spec"]["completions"]) == (3, 3)
+        assert world.job()["status"] == RUNNING

@@ -218,3 +218,66 @@ def test_jobset_that_is_being_deleted_makes_nothing() -> None:
     jobset = make_jobset()
     jobset["metadata"]["deletionTimestamp"] = ago(0)
     assert plan(jobset) == JobSetPlan()
+
+
+def sizes(jobs: tuple[Object, ...]) -> dict[str, tuple[int, int]]:
+    """Parallelism and completions of Jobs, by name."""
+    return {name_of(job): (job["spec"]["parallelism"], job["spec"]["completions"]) for job in jobs}
+
+
+def test_active_jobs_follow_a_change_of_size() -> None:
+    """With the feature gate ElasticJobSet; Jobs that have ended stay as they were."""
+    job_of = make_jobset(make_replicated_job("a", replicas=2), make_replicated_job("b"))
+    jobs = [make_job(job_of, "a", 0, RUNNING), make_job(job_of, "a", 1, complete()), make_job(job_of, "b", 0, RUNNING)]
+    jobset = make_jobset(make_replicated_job("a", replicas=2, pods=5), make_replicated_job("b"))
+
+    step = plan_jobset(jobset, jobs, NOW, elastic=True)
+    assert sizes(step.resize) == {"js-a-0": (5, 5)}
+    assert step.update == ()
+    assert plan(jobset, *jobs).resize == ()
+
+
+def test_size_that_the_jobset_leaves_open_is_that_of_the_job() -> None:
+    """A template without parallelism does not take away the default that the Job has got."""
+    job = make_job(make_jobset(), status=RUNNING)
+    jobset = make_jobset()
+    del jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"]
+    assert plan_jobset(jobset, [job], NOW, elastic=True).resize == ()
+
+
+def test_jobs_without_indexes_keep_their_size() -> None:
+    """Their completions cannot be changed."""
+    job = make_job(make_jobset(), status=RUNNING)
+    job["spec"]["completionMode"] = "NonIndexed"
+    assert plan_jobset(make_jobset(make_replicated_job(pods=3)), [job], NOW, elastic=True).resize == ()
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+def test_suspended_and_resumed_jobs_get_their_size_with_the_same_write(suspend: bool) -> None:
+    """Two writes of one Job in a reconcile would conflict."""
+    job = make_job(make_jobset(suspend=not suspend), status=RUNNING)
+    jobset = make_jobset(make_replicated_job(pods=3), suspend=suspend)
+    step = plan_jobset(jobset, [job], NOW, elastic=True)
+    assert step.resize == ()
+    assert sizes(step.update) == {"js-node-0": (3, 3)}
+    assert [entry["spec"]["suspend"] for entry in step.update] == [suspend]
+
+
+def test_jobset_that_ends_resizes_nothing() -> None:
+    """Its Jobs are about to go."""
+    jobs = [make_job(make_jobset(make_replicated_job(replicas=2)), index=index) for index in (0, 1)]
+    jobs[0]["status"] = failed()
+    jobset = make_jobset(make_replicated_job(replicas=2, pods=3))
+    assert plan_jobset(jobset, jobs, NOW, elastic=True).resize == ()
+
+
+@pytest.mark.parametrize(
+    ("pods", "ready"),
+    [pytest.param(2, 1, id="scaled down"), pytest.param(3, 1, id="kept"), pytest.param(4, 0, id="up")],
+)
+def test_resized_job_is_ready_when_all_of_its_pods_are(pods: int, ready: int) -> None:
+    """The status counts by the size that the Job has."""
+    jobset = make_jobset(make_replicated_job(pods=pods))
+    status = plan(jobset, make_job(jobset, status={**RUNNING, "active": 3, "ready": 3})).status
+    assert status is not None
+    assert status["replicatedJobsStatus"][0]["ready"] == ready

@@ -39,7 +39,13 @@ def test_spec(what: spec.Spec) -> None:
 
 @pytest.mark.parametrize(
     "report",
-    [reports.Ready(), reports.Started(), reports.Failed("exec", "a\nb"), reports.Exited(137, 9)],
+    [
+        reports.Ready(),
+        reports.Started(),
+        reports.Failed("exec", "a\nb"),
+        reports.Exited(137, 9),
+        reports.Probed(3, success=False, message="a\nb"),
+    ],
     ids=lambda report: type(report).__name__,
 )
 def test_report(report: reports.Report) -> None:
@@ -47,3 +53,20 @@ def test_report(report: reports.Report) -> None:
     line = reports.encode(report)
     assert line.count(b"\n") == 1
     assert reports.decode(line) == report
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        spec.ProbeSpec("tcp", 1, host="10.88.0.2", port=22, number=7),
+        spec.ProbeSpec("http", 0.5, host="h", port=80, scheme="https", path="/x", headers=(("A", "b"), ("C", ""))),
+        spec.ProbeSpec("exec", 1, command=("sh", "-c", "a\nb")),
+    ],
+    ids=lambda probe: probe.kind,
+)
+def test_probe(probe: spec.ProbeSpec) -> None:
+    """What arrives is what was sent, in one line that is not taken for a signal."""
+    line = spec.encode_probe(probe)
+    assert line.count(b"\n") == 1
+    assert line.startswith(b"{")
+    assert spec.decode_probe(line) == probe

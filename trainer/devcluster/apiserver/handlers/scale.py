@@ -8,7 +8,7 @@ from trainer.devcluster.apiserver import reading, status
 from trainer.devcluster.apiserver.body import decode_json
 from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.handlers.write import JSON_PATCH, MERGE_PATCH, patch_type, patching
-from trainer.devcluster.apiserver.scale import scale_of, scaled
+from trainer.devcluster.apiserver.scale import read_scale, scale_of, scale_to_change, scaled
 from trainer.devcluster.apiserver.storage import writable_copy
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 async def get(call: Call) -> web.StreamResponse:
     """GET of the Scale."""
-    return answer(scale_of(reading.get(call.backend, call.target), _paths(call)))
+    return answer(read_scale(reading.get(call.backend, call.target), _paths(call)))
 
 
 async def update(call: Call) -> web.StreamResponse:
@@ -45,7 +45,7 @@ async def _write(call: Call, change: Callable[[Object], Object]) -> web.Response
     paths = _paths(call)
     write = call.write()
     stored = await call.pipeline.update(
-        write, lambda obj: scaled(writable_copy(obj), change(scale_of(obj, paths)), paths)
+        write, lambda obj: scaled(writable_copy(obj), change(scale_to_change(obj, paths)), paths)
     )
     return answer(scale_of(stored, paths), warnings=write.warnings.texts)
 

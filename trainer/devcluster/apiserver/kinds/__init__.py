@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.devcluster.apiserver.kinds.configuration import CONFIG_MAP, SECRET
 from trainer.devcluster.apiserver.kinds.custom_resource_definition import CUSTOM_RESOURCE_DEFINITION
 from trainer.devcluster.apiserver.kinds.event import EVENT
+from trainer.devcluster.apiserver.kinds.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
 from trainer.devcluster.apiserver.kinds.job import JOB
 from trainer.devcluster.apiserver.kinds.jobset import JobSetStrategy
 from trainer.devcluster.apiserver.kinds.namespace import NAMESPACE
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from trainer.devcluster.apiserver.definitions import ResourceDefinition
     from trainer.devcluster.apiserver.strategy import Strategy
+    from trainer.devcluster.feature_gates import FeatureGates
 
 BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     NAMESPACE,
@@ -51,6 +53,7 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     PERSISTENT_VOLUME_CLAIM,
     EVENT,
     LIMIT_RANGE,
+    HORIZONTAL_POD_AUTOSCALER,
     JOB,
     LEASE,
     ENDPOINT_SLICE,
@@ -66,5 +69,7 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
 )
 """What the server always serves, in the order of discovery."""
 
-WEBHOOKS: Mapping[tuple[str, str], Strategy] = {(JOBSETS.group, JOBSETS.kind): JobSetStrategy()}
-"""Strategies that follow the schema of a custom resource, by group and kind; they stand in for admission webhooks."""
+
+def webhooks(gates: FeatureGates) -> Mapping[tuple[str, str], Strategy]:
+    """Strategies that follow the schema of a custom resource, by group and kind; they stand in for webhooks."""
+    return {(JOBSETS.group, JOBSETS.kind): JobSetStrategy(gates)}

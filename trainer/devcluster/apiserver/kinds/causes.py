@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.field_errors import invalid
+from trainer.devcluster.apiserver.definitions import NameRule
+from trainer.devcluster.apiserver.names import name_problems
+from trainer.kube.field_errors import invalid, required
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
 
 IMMUTABLE = "field is immutable"
 
@@ -24,3 +27,16 @@ def not_negative(field: str, value: Any) -> list[FieldError]:
     if not isinstance(value, int) or isinstance(value, bool):
         return [invalid(field, value, "must be an integer")]
     return [] if value >= 0 else [invalid(field, value, "must be greater than or equal to 0")]
+
+
+def object_reference(field: str, reference: Object | None) -> list[FieldError]:
+    """Complaints about a reference to an object of whichever version (CrossVersionObjectReference)."""
+    causes: list[FieldError] = []
+    for part in ("kind", "name"):
+        text = (reference or {}).get(part)
+        if not text:
+            causes.append(required(f"{field}.{part}"))
+        else:
+            problems = name_problems(text, NameRule.PATH_SEGMENT)
+            causes += [invalid(f"{field}.{part}", text, problem) for problem in problems]
+    return causes

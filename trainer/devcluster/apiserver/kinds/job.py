@@ -6,9 +6,10 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import NameRule, ResourceDefinition
-from trainer.devcluster.apiserver.kinds.causes import not_negative, unchanged
+from trainer.devcluster.apiserver.kinds.causes import IMMUTABLE, not_negative, unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section, take_over
 from trainer.devcluster.apiserver.kinds.job_status import validate_job_status
+from trainer.devcluster.apiserver.kinds.job_success_policy import validate_success_policy
 from trainer.devcluster.apiserver.kinds.pod_spec import default_pod_spec
 from trainer.devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
 from trainer.devcluster.apiserver.names import name_problems
@@ -116,6 +117,8 @@ def _validate_indexed(obj: Object) -> list[FieldError]:
     if isinstance(spec["parallelism"], int) and spec["parallelism"] > _MAX_INDEXED_PARALLELISM:
         detail = f"must be less than or equal to {_MAX_INDEXED_PARALLELISM} when completion mode is Indexed"
         causes.append(invalid("spec.parallelism", spec["parallelism"], detail))
+    if isinstance(completions, int):
+        causes += validate_success_policy(spec.get("successPolicy"), completions)
     hostname = f"{name_of(obj)}-{max(int(completions) - 1, 0)}" if isinstance(completions, int) else name_of(obj)
     causes += [
         invalid(
@@ -150,16 +153,21 @@ def _validate_failure_policy(spec: Object) -> list[FieldError]:
 def _validate_changes(obj: Object, old: Object) -> list[FieldError]:
     spec, before = obj["spec"], old["spec"]
     causes = [cause for field in _IMMUTABLE for cause in unchanged(f"spec.{field}", spec.get(field), before.get(field))]
-    if spec.get("completions") != before.get("completions") and not _is_elastic(spec):
-        causes.append(invalid("spec.completions", spec.get("completions"), "field is immutable"))
+    if spec.get("completions") != before.get("completions"):
+        causes += _validate_resizing(spec)
     if _fixed_template(obj, old) != before["template"]:
-        causes.append(invalid("spec.template", spec["template"], "field is immutable"))
+        causes.append(invalid("spec.template", spec["template"], IMMUTABLE))
     return causes
 
 
-def _is_elastic(spec: Object) -> bool:
-    """An Indexed Job may be resized if completions and parallelism stay equal (KEP-3715)."""
-    return bool(spec["completionMode"] == "Indexed" and spec.get("completions") == spec["parallelism"])
+def _validate_resizing(spec: Object) -> list[FieldError]:
+    """An Indexed Job may be resized if completions and parallelism stay equal (KEP-3715, elastic Indexed Jobs)."""
+    completions = spec.get("completions")
+    if spec["completionMode"] != "Indexed":
+        return [invalid("spec.completions", completions, IMMUTABLE)]
+    if completions is None or completions == spec["parallelism"]:
+        return []
+    return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")]
 
 
 def _fixed_template(obj: Object, old: Object) -> Object:

@@ -13,6 +13,7 @@ from trainer.devcluster.apiserver.kinds.jobset_policies import (
     validate_failure_policy,
     validate_success_policy,
 )
+from trainer.devcluster.apiserver.kinds.jobset_resizing import SIZE_FIELDS, is_resizable, validate_sizes
 from trainer.devcluster.apiserver.kinds.pod_spec import all_containers, dicts
 from trainer.devcluster.apiserver.names import name_problems
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
@@ -21,6 +22,7 @@ from trainer.kube.objects import annotations_of, name_of
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.strategy import WriteContext
+    from trainer.devcluster.feature_gates import FeatureGates
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
@@ -37,6 +39,9 @@ _LIMIT = 63
 
 class JobSetStrategy(StoreOnlyStrategy):
     """The mutating and the validating webhook of jobset.x-k8s.io/v1alpha2 (pkg/webhooks of JobSet)."""
+
+    def __init__(self, gates: FeatureGates) -> None:
+        self._elastic = gates.elastic_job_set
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
         """Fill in policies, network and Job templates."""
@@ -65,11 +70,13 @@ class JobSetStrategy(StoreOnlyStrategy):
         return causes + validate_coordinator(obj)
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
-        """Check that the replicated jobs are the same, but for scheduling directives while suspended."""
+        """Check that the replicated jobs are the same, but for scheduling directives while suspended, and sizes."""
         if context.subresource is not None:
             return []
         causes = _validate_supported(obj)
-        if _fixed_replicated_jobs(obj, old) != old["spec"].get("replicatedJobs"):
+        if self._elastic:
+            causes += validate_sizes(obj, old)
+        if _fixed_replicated_jobs(obj, old, elastic=self._elastic) != old["spec"].get("replicatedJobs"):
             causes.append(invalid("spec.replicatedJobs", obj["spec"].get("replicatedJobs"), IMMUTABLE))
         return causes + unchanged("spec.managedBy", obj["spec"].get("managedBy"), old["spec"].get("managedBy"))
 
@@ -154,17 +161,19 @@ def _expected_name(obj: Object) -> str:
     return name_of(obj) or f"{obj['metadata'].get('generateName', '')}abcde"
 
 
-def _fixed_replicated_jobs(obj: Object, old: Object) -> list[Object]:
-    """The new replicated jobs without those changes that admission queues may make to a suspended JobSet."""
+def _fixed_replicated_jobs(obj: Object, old: Object, *, elastic: bool) -> list[Object]:
+    """The new replicated jobs without changes of size, and those that admission queues make to suspended JobSets."""
     fixed: list[Object] = deepcopy(obj["spec"].get("replicatedJobs") or [])
-    before = old["spec"].get("replicatedJobs") or []
-    if not (obj["spec"].get("suspend") or old["spec"].get("suspend")):
-        return fixed
-    for replicated_job, former in zip(fixed, before, strict=False):
-        template, former_template = (
-            replicated_job["template"]["spec"]["template"],
-            former["template"]["spec"]["template"],
-        )
-        take_over(template["metadata"], former_template["metadata"], _SCHEDULING_METADATA)
-        take_over(template["spec"], former_template["spec"], _SCHEDULING_DIRECTIVES)
+    former = {entry["name"]: entry["template"]["spec"] for entry in old["spec"].get("replicatedJobs") or []}
+    is_suspended = bool(obj["spec"].get("suspend") or old["spec"].get("suspend"))
+    for replicated_job in fixed:
+        job_spec, before = replicated_job["template"]["spec"], former.get(replicated_job["name"])
+        if before is None:
+            continue
+        if elastic and is_resizable(job_spec):
+            take_over(job_spec, before, SIZE_FIELDS)
+        if is_suspended:
+            template, former_template = job_spec["template"], before["template"]
+            take_over(template["metadata"], former_template["metadata"], _SCHEDULING_METADATA)
+            take_over(template["spec"], former_template["spec"], _SCHEDULING_DIRECTIVES)
     return fixed

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 DEFAULT_GRACE_SECONDS = 30
 _FILE_MODE = 0o644
 _TOKEN_SECONDS = 3600
-_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+"""The probes that a container may have."""
 _FILE_VOLUMES = ("configMap", "secret", "downwardAPI", "projected")
 
 
@@ -73,7 +74,7 @@ def _default_container(container: Object) -> None:
         fill(port, protocol="TCP")
     for variable in dicts(container.get("env")):
         _default_field_ref(variable.get("valueFrom"))
-    for probe in _PROBES:
+    for probe in PROBES:
         _default_probe(container.get(probe))
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver.definitions import NameRule
 from trainer.devcluster.apiserver.kinds.causes import not_negative
-from trainer.devcluster.apiserver.kinds.pod_spec import dicts
+from trainer.devcluster.apiserver.kinds.pod_spec import PROBES, dicts
+from trainer.devcluster.apiserver.kinds.probe_validation import validate_probe
 from trainer.devcluster.apiserver.names import name_problems
 from trainer.kube.field_errors import duplicate, invalid, not_found, not_supported, required
 
@@ -68,6 +69,9 @@ def _validate_container(container: Object, path: str, volumes: set[str], names: 
         causes += _strings(container.get(field), f"{path}.{field}")
     causes += _validate_env(container, f"{path}.env")
     causes += _validate_mounts(container, f"{path}.volumeMounts", volumes)
+    for field in PROBES:
+        if container.get(field) is not None:
+            causes += validate_probe(container[field], f"{path}.{field}")
     return causes
 
 

@@ -6,7 +6,7 @@ from trainer.devcluster.apiserver.admission.endpoints import ENDPOINT_SLICES
 from trainer.devcluster.apiserver.admission.endpoints import ENDPOINTS as ENDPOINTS_RESOURCE
 from trainer.devcluster.apiserver.definitions import NameRule, ResourceDefinition
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
-from trainer.kube.resource import LEASES, NODES, SERVICE_ACCOUNTS, Resource
+from trainer.kube.resource import LEASES, LIMIT_RANGES, NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Resource
 
 _RBAC = "rbac.authorization.k8s.io"
 _STORE = StoreOnlyStrategy()
@@ -21,7 +21,7 @@ ENDPOINTS = ResourceDefinition(ENDPOINTS_RESOURCE, _STORE, singular="endpoints",
 ENDPOINT_SLICE = ResourceDefinition(ENDPOINT_SLICES, _STORE, singular="endpointslice")
 LEASE = ResourceDefinition(LEASES, _STORE, singular="lease", generation=False)
 LIMIT_RANGE = ResourceDefinition(
-    Resource("", "v1", "limitranges", "LimitRange"),
+    LIMIT_RANGES,
     _STORE,
     singular="limitrange",
     short_names=("limits",),
@@ -34,7 +34,7 @@ PRIORITY_CLASS = ResourceDefinition(
     short_names=("pc",),
 )
 RUNTIME_CLASS = ResourceDefinition(
-    Resource("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", namespaced=False),
+    RUNTIME_CLASSES,
     _STORE,
     singular="runtimeclass",
     generation=False,

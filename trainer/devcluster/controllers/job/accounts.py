@@ -18,7 +18,6 @@ from trainer.kube.objects import is_being_deleted, is_condition_true, uid_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trainer.devcluster.controllers.job.spec import JobSpec
     from trainer.devcluster.controllers.job.state import JobState
     from trainer.kube.objects import Object
 
@@ -57,7 +56,7 @@ def settle(state: JobState) -> Accounts:
     """Bring the accounts in the Job's status up to date with its pods."""
     ended_well = [pod for pod in state.tracked if has_succeeded(pod)]
     ended_badly = [pod for pod in state.tracked if counts_as_failed(state, pod)]
-    failures = _Ledger.of(state, "failed").note(pod for pod in ended_badly if _is_counted(state, pod))
+    failures = _Ledger.of(state, "failed").note(pod for pod in ended_badly if is_counted(state, pod))
     # The index of a completed pod is all that an Indexed Job has to note of a success.
     successes = _Ledger.of(state, "succeeded").note(() if state.spec.indexed else ended_well)
     completed = _completed_indexes(state, ended_well)
@@ -77,6 +76,13 @@ def counts_as_failed(state: JobState, pod: Object) -> bool:
         return phase_of(pod) == "Failed"
     waits_for_failure = state.spec.replace_only_failed and not is_condition_true(state.job, "FailureTarget")
     return is_being_deleted(pod) and not waits_for_failure
+
+
+def is_counted(state: JobState, pod: Object) -> bool:
+    """Whether a failed pod counts: not where the Job was scaled down since, nor if its failure policy ignores it."""
+    if state.spec.indexed and not state.spec.has_index(completion_index(pod)):
+        return False
+    return match_failure_policy(state.job, pod).action is not Action.IGNORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +105,9 @@ class _Ledger:
         return replace(self, noted=tuple(dict.fromkeys([*self.noted, *map(uid_of, pods)])))
 
 
-def _is_counted(state: JobState, pod: Object) -> bool:
-    if state.spec.indexed and not _is_in_range(state.spec, pod):
-        return False
-    return match_failure_policy(state.job, pod).action is not Action.IGNORE
-
-
-def _is_in_range(spec: JobSpec, pod: Object) -> bool:
-    index = completion_index(pod)
-    return index is not None and index < (spec.completions or 0)
-
-
 def _completed_indexes(state: JobState, ended_well: Iterable[Object]) -> frozenset[int]:
     if not state.spec.indexed:
         return frozenset()
     known = parse_indexes(state.status.get("completedIndexes") or "", state.spec.completions or 0)
-    indexes = (completion_index(pod) for pod in ended_well if _is_in_range(state.spec, pod))
-    return known.union(index for index in indexes if index is not None)
+    indexes = map(completion_index, ended_well)
+    return known.union(index for index in indexes if index is not None and state.spec.has_index(index))

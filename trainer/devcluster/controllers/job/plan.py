@@ -20,8 +20,8 @@ from trainer.devcluster.controllers.job.pod_template import build_pod
 from trainer.devcluster.controllers.job.scaling import scale
 from trainer.devcluster.controllers.job.spec import is_complete_or_failed
 from trainer.devcluster.controllers.job.status import build_status
-from trainer.devcluster.controllers.job.verdict import Verdict, reach_verdict, time_to_deadline
-from trainer.kube.objects import is_being_deleted
+from trainer.devcluster.controllers.job.verdict import FAILURE_TARGET, Verdict, reach_verdict, time_to_deadline
+from trainer.kube.objects import is_being_deleted, is_condition_true
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.job.state import JobState
@@ -38,7 +38,7 @@ class JobPlan:
     delete: tuple[Object, ...] = ()
     """Pods to delete; they keep the tracking finalizer and count as failed."""
     withdraw: tuple[Object, ...] = ()
-    """Pods to delete without counting them: the Job is suspended or scaled down."""
+    """Pods to delete without counting them: the Job is suspended, scaled down, or a success without them."""
     status: Object | None = None
     """The status to store, when it differs from the stored one."""
     release: tuple[Object, ...] = ()
@@ -59,17 +59,29 @@ def plan_job(state: JobState, options: ControllerOptions) -> JobPlan:
     accounts = settle(state)
     verdict = reach_verdict(state, accounts)
     if verdict is not None:
-        return _status_steps(state, accounts, verdict) if not state.active else JobPlan(delete=state.active)
+        return _ending(state, accounts, verdict)
     if state.spec.suspended:
         return _status_steps(state, accounts, None) if not state.active else JobPlan(withdraw=state.active)
     scaling = scale(state, accounts)
     if scaling.surplus:
         return JobPlan(withdraw=scaling.surplus)
-    delay = replacement_delay(state, options) if scaling.missing else 0.0
+    delay = replacement_delay(state, accounts, options) if scaling.missing else 0.0
     if scaling.missing and delay <= 0:
         return JobPlan(create=tuple(build_pod(state.job, index) for index in scaling.missing))
     waits = [wait for wait in (delay if delay > 0 else None, time_to_deadline(state)) if wait is not None]
     return replace(_status_steps(state, accounts, None), requeue_after=min(waits, default=None))
+
+
+def _ending(state: JobState, accounts: Accounts, verdict: Verdict) -> JobPlan:
+    if not state.active:
+        return _status_steps(state, accounts, verdict)
+    if verdict.condition == FAILURE_TARGET:
+        return JobPlan(delete=state.active)
+    # Pods that a success policy makes superfluous have not failed. Once the success is stored nobody counts them,
+    # whatever crashes while they end.
+    if is_condition_true(state.job, verdict.condition):
+        return JobPlan(withdraw=state.active)
+    return _status_steps(state, accounts, verdict)
 
 
 def _status_steps(state: JobState, accounts: Accounts, verdict: Verdict | None) -> JobPlan:

@@ -64,14 +64,20 @@ def _surplus(spec: JobSpec, active: Sequence[Object], accounts: Accounts, excess
 
 
 def _misplaced(spec: JobSpec, active: Sequence[Object], accounts: Accounts) -> Iterator[Object]:
-    """Pods whose index is out of range, done, or worked on by a pod that is further along."""
+    """Pods whose index is out of range (highest first), done, or worked on by a pod that is further along."""
     taken = set(accounts.completed_indexes)
+    yield from sorted((pod for pod in active if not spec.has_index(completion_index(pod))), key=_index, reverse=True)
     for pod in reversed(active):
         index = completion_index(pod)
-        if index is None or index >= (spec.completions or 0) or index in taken:
+        if index in taken:
             yield pod
-        else:
+        elif index is not None and spec.has_index(index):
             taken.add(index)
+
+
+def _index(pod: Object) -> int:
+    index = completion_index(pod)
+    return -1 if index is None else index
 
 
 def _worth(pod: Object) -> tuple[bool, bool, bool, float]:

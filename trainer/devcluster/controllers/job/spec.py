@@ -49,6 +49,10 @@ class JobSpec:
             active_deadline=spec.get("activeDeadlineSeconds"),
         )
 
+    def has_index(self, index: int | None) -> bool:
+        """Whether the Job, which may have been scaled down, has this completion index."""
+        return index is not None and index < (self.completions or 0)
+
 
 def is_managed_here(job: Object) -> bool:
     """Whether the Job is ours and not that of a controller named by `spec.managedBy`."""

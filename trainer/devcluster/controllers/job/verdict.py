@@ -93,11 +93,14 @@ def _deadline(state: JobState) -> Verdict | None:
 
 def _success_policy(job: Object, accounts: Accounts) -> Verdict | None:
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or []
+    if not accounts.completed_indexes:
+        return None
     for index, rule in enumerate(rules):
         wanted = rule.get("succeededIndexes")
         listed = accounts.completed_indexes if wanted is None else parse_indexes(wanted, job["spec"]["completions"])
-        needed = rule.get("succeededCount") or len(listed)
-        if needed and len(listed & accounts.completed_indexes) >= needed:
+        needed = rule.get("succeededCount", len(listed))
+        # An elastic Job may have lost all indexes that a rule lists; such a rule matches nothing.
+        if listed and len(listed & accounts.completed_indexes) >= needed:
             return Verdict(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {index}")
     return None
 

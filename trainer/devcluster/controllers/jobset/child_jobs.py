@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from trainer.devcluster.controllers.jobset.construction import resized_job
 from trainer.devcluster.controllers.jobset.names import replicated_job_of, restart_attempt_of, restarts_of
 from trainer.kube.objects import is_condition_true, name_of
 
@@ -23,6 +24,8 @@ class ChildJobs:
     active: tuple[Object, ...]
     successful: tuple[Object, ...]
     failed: tuple[Object, ...]
+    resized: tuple[Object, ...] = ()
+    """Those of the active ones that the stored Jobs differ from in size; see `following`."""
 
     @classmethod
     def of(cls, jobset: Object, jobs: Iterable[Object]) -> Self:
@@ -43,6 +46,12 @@ class ChildJobs:
     def active_of(self, replicated_job: str) -> list[Object]:
         """Active Jobs of one replicated job."""
         return [job for job in self.active if replicated_job_of(job) == replicated_job]
+
+    def following(self, replicated_jobs: Iterable[Object]) -> Self:
+        """The same Jobs, active ones with the size that their replicated job has now."""
+        by_name = {entry["name"]: entry for entry in replicated_jobs}
+        active = tuple(resized_job(job, by_name[replicated_job_of(job)]) for job in self.active)
+        return replace(self, active=active, resized=tuple(job for job in active if job not in self.active))
 
     def count(self, replicated_job: str) -> ReplicatedJobCount:
         """How the Jobs of one replicated job fare."""

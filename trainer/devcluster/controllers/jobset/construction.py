@@ -11,6 +11,9 @@ from trainer.kube.objects import controller_reference, name_of, namespace_of
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
+SIZE_FIELDS = ("parallelism", "completions")
+"""What of a Job's specification says how many pods it has."""
+
 
 def build_job(jobset: Object, replicated_job: Object, index: int) -> Object:
     """One Job of a replicated job, for the JobSet's present restart."""
@@ -71,6 +74,20 @@ def resumed_job(job: Object, replicated_job: Object) -> Object:
         if entries:
             present["spec"][field] = entries
     return resumed
+
+
+def resized_job(job: Object, replicated_job: Object) -> Object:
+    """The Job with as many pods as the JobSet says now (feature gate ElasticJobSet); the same object if it has them.
+
+    Only Indexed Jobs have a size that the JobSet may change.
+    """
+    wanted = replicated_job["template"]["spec"]
+    if job["spec"].get("completionMode") != "Indexed":
+        return job
+    size = {field: wanted[field] for field in SIZE_FIELDS if wanted.get(field) is not None}
+    if size.items() <= job["spec"].items():
+        return job
+    return {**job, "spec": {**job["spec"], **size}}
 
 
 def suspended_job(job: Object) -> Object:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from trainer.devcluster.controllers.jobset.construction import SIZE_FIELDS
 from trainer.devcluster.controllers.jobset.names import CONTROLLER_NAME
 from trainer.devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
 from trainer.kube.cache.store import CONTROLLER_UID
-from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.client import DeleteOptions, PatchType, Propagation
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
@@ -41,6 +42,7 @@ class JobSetReconciler:
         recorder: EventRecorder,
         *,
         clock: Clock,
+        elastic: bool = False,
     ) -> None:
         self._client = client
         self._jobsets = jobsets
@@ -48,13 +50,15 @@ class JobSetReconciler:
         self._services = services
         self._recorder = recorder
         self._clock = clock
+        self._elastic = elastic
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Carry out the plan for the JobSet, if it is there and ours."""
         jobset = self._jobsets.get(key)
         if jobset is None or jobset["spec"].get("managedBy") not in (None, CONTROLLER_NAME):
             return None
-        plan = plan_jobset(jobset, self._jobs.by_index(CONTROLLER_UID, uid_of(jobset)), self._clock.now())
+        jobs = self._jobs.by_index(CONTROLLER_UID, uid_of(jobset))
+        plan = plan_jobset(jobset, jobs, self._clock.now(), elastic=self._elastic)
         try:
             await self._carry_out(jobset, plan)
         except NotFoundError as error:
@@ -79,6 +83,8 @@ class JobSetReconciler:
             await self._create(jobset, SERVICES, plan.service, "HeadlessServiceCreationFailed")
         for job in plan.create:
             await self._create(jobset, JOBS, job, "JobCreationFailed")
+        for job in plan.resize:
+            await self._resize(job)
         for job in plan.update:
             await self._update(job)
 
@@ -102,6 +108,13 @@ class JobSetReconciler:
         except NotFoundError:
             return False
         return is_controlled_by(found, jobset)
+
+    async def _resize(self, job: Object) -> None:
+        # A patch, because the Job controller writes the status of a running Job all the time.
+        size = {field: job["spec"][field] for field in SIZE_FIELDS if field in job["spec"]}
+        change = {"metadata": {"uid": uid_of(job)}, "spec": size}
+        await self._client.patch(JOBS, name_of(job), change, namespace_of(job), patch_type=PatchType.MERGE)
+        log.info("resized job", job=name_of(job), **size)
 
     async def _update(self, job: Object) -> None:
         if not job["spec"]["suspend"] and (job.get("status") or {}).get("startTime"):
@@ -131,6 +144,9 @@ class JobSetReconciler:
 def register(manager: Manager, recorder: EventRecorder, options: ControllerOptions) -> None:
     """Have the manager run the JobSet controller."""
     jobsets, jobs, services = (manager.informer(resource).lister for resource in (JOBSETS, JOBS, SERVICES))
-    reconciler = JobSetReconciler(manager.client, jobsets, jobs, services, recorder, clock=manager.clock)
+    elastic = options.feature_gates.elastic_job_set
+    reconciler = JobSetReconciler(
+        manager.client, jobsets, jobs, services, recorder, clock=manager.clock, elastic=elastic
+    )
     controller = Controller("jobset", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
     controller.reconciles(JOBSETS).owns(JOBS).owns(SERVICES)

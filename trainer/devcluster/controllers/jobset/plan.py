@@ -45,8 +45,10 @@ class JobSetPlan:
     """The headless Service, to be made unless one of its name exists."""
     create: tuple[Object, ...] = ()
     """Jobs to make."""
+    resize: tuple[Object, ...] = ()
+    """Jobs whose parallelism and completions have changed, and nothing else."""
     update: tuple[Object, ...] = ()
-    """Jobs to suspend or resume."""
+    """Jobs to suspend or resume, with their present size."""
     status: Object | None = None
     """The status to store, when it differs from the stored one."""
     events: tuple[Announcement, ...] = ()
@@ -56,8 +58,15 @@ class JobSetPlan:
     """Seconds until time alone changes the plan."""
 
 
-def plan_jobset(jobset: Object, jobs: Iterable[Object], now: datetime) -> JobSetPlan:
-    """Decide the next steps for a JobSet and the Jobs that it controls."""
+def plan_jobset(jobset: Object, jobs: Iterable[Object], now: datetime, *, elastic: bool = False) -> JobSetPlan:
+    """Decide the next steps for a JobSet and the Jobs that it controls.
+
+    Args:
+        jobset: the JobSet.
+        jobs: its Jobs.
+        now: the time.
+        elastic: whether Jobs follow a change of their size (feature gate ElasticJobSet). Default: no, as in JobSet.
+    """
     if is_being_deleted(jobset):
         return JobSetPlan()
     children = ChildJobs.of(jobset, jobs)
@@ -66,6 +75,8 @@ def plan_jobset(jobset: Object, jobs: Iterable[Object], now: datetime) -> JobSet
     draft = StatusDraft(jobset, now)
     # Descending by name, as the JobSet controller orders them.
     draft.status["replicatedJobsStatus"] = [counts[name].to_object() for name in sorted(counts, reverse=True)]
+    if elastic:
+        children = children.following(replicated_jobs)
     plan = _plan_jobs(jobset, children, Startup(jobset, counts), draft, now)
     changed = draft.status != (jobset.get("status") or {})
     return replace(plan, status=draft.status if changed else None, events=tuple(draft.events))
@@ -86,11 +97,14 @@ def _plan_jobs(jobset: Object, children: ChildJobs, startup: Startup, draft: Sta
         draft.set_true("Completed", "AllJobsCompleted", message)
         draft.status["terminalState"] = "Completed"
         return JobSetPlan(delete=delete)
+    update = _suspend(children, draft) if is_suspended(jobset) else _resume(children, startup, draft)
+    updated = {name_of(job) for job in update}
     return JobSetPlan(
         delete=delete,
         service=build_service(jobset) if has_dns_hostnames(jobset) else None,
         create=_missing_jobs(jobset, children, startup),
-        update=_suspend(children, draft) if is_suspended(jobset) else _resume(children, startup, draft),
+        resize=tuple(job for job in children.resized if name_of(job) not in updated),
+        update=update,
     )
 
 

@@ -8,8 +8,9 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from . import init, linux, namespaces, processes, reports
+from . import init, linux, namespaces, probes, processes, reports
 from .log_file import LogFile
+from .spec import decode_probe
 
 if TYPE_CHECKING:
     from .spec import ContainerSpec
@@ -22,7 +23,7 @@ def run(spec: ContainerSpec, control: int, answers: int) -> None:
 
     Args:
         spec: what to run.
-        control: lines with signal numbers from the kubelet; when it closes, everything is killed.
+        control: lines with signal numbers or probes from the kubelet; when it closes, everything is killed.
         answers: reports for the kubelet.
     """
     linux.set_process_name("pod-monitor")
@@ -55,6 +56,8 @@ class _Watch:
     outcome: reports.Report | None = None
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     pending: dict[int, bytes] = field(default_factory=dict)
+    probing: set[int] = field(default_factory=set)
+    """PIDs of processes that carry out probes and are to be reaped."""
 
     def run(self) -> reports.Report:
         """Start init and wait until it has ended and the log is complete."""
@@ -93,7 +96,24 @@ class _Watch:
             self._signal(signal.SIGKILL)
             return
         for line in self._lines(self.control, data):
-            self._signal(int(line))
+            if line.startswith(b"{"):
+                self._probe(line)
+            else:
+                self._signal(int(line))
+
+    def _probe(self, line: bytes) -> None:
+        self.probing -= {pid for pid in self.probing if os.waitpid(pid, os.WNOHANG)[0]}
+        if not self.init:
+            return
+        pid = os.fork()
+        if pid == 0:
+            probes.answer(decode_probe(line), self.spec, self.init, self.answers)
+        if self.spec.isolated:
+            # It has left the probe to a child that init adopts: the container's PID namespace, in which this process
+            # makes all its children, would not end before they were reaped.
+            os.waitpid(pid, 0)
+        else:
+            self.probing.add(pid)
 
     def _on_event(self, data: bytes) -> None:
         if not data:
@@ -111,6 +131,7 @@ class _Watch:
         self.init = 0
         if not self.spec.isolated:
             processes.kill_descendants()
+            self.probing.clear()
         if self.outcome is None:
             self.outcome = reports.from_wait_status(status)
 

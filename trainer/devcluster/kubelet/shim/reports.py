@@ -44,9 +44,20 @@ class Exited:
     signal: int = 0
 
 
-Report: TypeAlias = Ready | Started | Failed | Exited
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """A probe has been carried out; the container goes on."""
 
-_KINDS: dict[str, type[Report]] = {kind.__name__: kind for kind in (Ready, Started, Failed, Exited)}
+    number: int
+    """Which one it was."""
+    success: bool
+    message: str = ""
+    """Why it failed."""
+
+
+Report: TypeAlias = Ready | Started | Failed | Exited | Probed
+
+_KINDS: dict[str, type[Report]] = {kind.__name__: kind for kind in (Ready, Started, Failed, Exited, Probed)}
 
 
 def encode(report: Report) -> bytes:

@@ -66,6 +66,24 @@ class ContainerSpec:
     """User and group to return to after having been root of a user namespace; None changes nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """One look at a container, which the monitor of the container takes."""
+
+    kind: Literal["tcp", "http", "exec"]
+    timeout: float
+    """Seconds after which it counts as failed."""
+    host: str = ""
+    port: int = 0
+    scheme: str = "http"
+    """http or https; the certificate is not verified."""
+    path: str = "/"
+    headers: tuple[tuple[str, str], ...] = ()
+    command: tuple[str, ...] = ()
+    number: int = 0
+    """Stands in the report, so that it is known which probe it answers."""
+
+
 Spec: TypeAlias = SandboxSpec | ContainerSpec
 
 
@@ -87,3 +105,16 @@ def decode(line: bytes) -> Spec:
         return SandboxSpec(**fields)
     fields["operations"] = tuple(Operation(**operation) for operation in fields["operations"])
     return ContainerSpec(**fields)
+
+
+def encode_probe(probe: ProbeSpec) -> bytes:
+    """The probe as one line of JSON, which no line with the number of a signal looks like."""
+    return json.dumps(asdict(probe)).encode() + b"\n"
+
+
+def decode_probe(line: bytes) -> ProbeSpec:
+    """The probe that `encode_probe` wrote."""
+    fields: dict[str, Any] = json.loads(line)
+    fields["headers"] = tuple((name, value) for name, value in fields["headers"])
+    fields["command"] = tuple(fields["command"])
+    return ProbeSpec(**fields)

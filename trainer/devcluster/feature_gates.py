@@ -1,0 +1,40 @@
+"""Feature gates: what the components of the cluster can do but leave off until they are told to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+_FIELDS = {"ElasticJobSet": "elastic_job_set"}
+"""The field behind each gate, by the name that its own project gave the gate."""
+_VALUES = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    """Which features are on."""
+
+    elastic_job_set: bool = False
+    """`ElasticJobSet`: parallelism and completions of a JobSet's Indexed Jobs may change while it runs. Default: off,
+    as in JobSet, where the feature is alpha."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The gates in the notation of Kubernetes components: `NAME=true|false`, separated by commas.
+
+        Raises:
+            ValueError: a gate is unknown or its value is not `true` or `false`; the message says what there is.
+        """
+        wanted: dict[str, bool] = {}
+        for entry in filter(None, (part.strip() for part in text.split(","))):
+            name, _, value = entry.partition("=")
+            if name not in _FIELDS:
+                raise ValueError(f"unrecognized feature gate {name!r}, known are: {', '.join(_FIELDS)}")
+            if value not in _VALUES:
+                raise ValueError(f"{entry!r}: write {name}=true or {name}=false")
+            wanted[_FIELDS[name]] = _VALUES[value]
+        return cls(**wanted)
+
+
+DEFAULT_FEATURE_GATES = FeatureGates()
+"""Every feature as its own project ships it."""

@@ -1,0 +1,143 @@
+"""Carrying out a probe: a connection or a request from the pod's network, or a command in the container."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+from . import linux, namespaces, processes, reports
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from .spec import ContainerSpec, ProbeSpec
+
+_LONGEST_MESSAGE = 1024
+"""Characters; a report has to fit into a pipe at once, so that it does not mix with others."""
+_LONGEST_STATUS_LINE = 4096
+_USER_AGENT = "kube-probe/1.37"
+
+
+class ProbeError(Exception):
+    """The container is not as the probe wants it; the message says how it is."""
+
+
+def answer(probe: ProbeSpec, container: ContainerSpec, init: int, answers: int) -> NoReturn:
+    """Carry out a probe in this process, which is made for it and ends with it, or in a child of it, and report.
+
+    Args:
+        probe: what to do.
+        container: what runs in the container.
+        init: PID of the container's first process.
+        answers: reports for the kubelet.
+    """
+    if container.isolated and os.fork():
+        os._exit(0)
+    try:
+        if not container.isolated:
+            linux.die_with_parent()
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, probe.timeout)
+        problem = _find_problem(probe, container, init)[:_LONGEST_MESSAGE]
+        reports.send(answers, reports.Probed(probe.number, success=not problem, message=problem))
+    finally:
+        os._exit(0)
+
+
+def _give_up(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+
+
+def _find_problem(probe: ProbeSpec, container: ContainerSpec, init: int) -> str:
+    """What is wrong with the container, in the words of the kubelet; "" if it is ready."""
+    try:
+        if probe.kind == "exec":
+            _execute(probe, container, init)
+        else:
+            _connect(probe)
+    except (ProbeError, processes.StartError) as error:
+        return str(error)
+    except TimeoutError:
+        if probe.kind == "exec":
+            return f"command timed out: {' '.join(probe.command)!r} timed out after {probe.timeout:g}s"
+        return _describe(probe, "i/o timeout")
+    except socket.gaierror as error:
+        return _describe(probe, f"lookup {probe.host}: {error.strerror}")
+    except OSError as error:
+        text = (error.strerror or str(error)).lower()
+        return f"exec: {text}" if probe.kind == "exec" else _describe(probe, f"connect: {text}")
+    return ""
+
+
+def _connect(probe: ProbeSpec) -> None:
+    with socket.create_connection((probe.host, probe.port)) as connection:
+        if probe.kind == "http":
+            _request(probe, connection)
+
+
+def _describe(probe: ProbeSpec, problem: str) -> str:
+    dialled = f"dial tcp {probe.host}:{probe.port}: {problem}"
+    return dialled if probe.kind == "tcp" else f'Get "{_url(probe)}": {dialled}'
+
+
+def _url(probe: ProbeSpec) -> str:
+    return f"{probe.scheme}://{probe.host}:{probe.port}{probe.path}"
+
+
+def _request(probe: ProbeSpec, connection: socket.socket) -> None:
+    if probe.scheme == "https":
+        connection = _secured(connection)
+    lines = [f"GET {probe.path} HTTP/1.1", *(f"{name}: {value}" for name, value in _headers(probe).items())]
+    connection.sendall("".join(f"{line}\r\n" for line in [*lines, ""]).encode())
+    received = b""
+    while b"\n" not in received and len(received) < _LONGEST_STATUS_LINE:
+        chunk = connection.recv(_LONGEST_STATUS_LINE)
+        if not chunk:
+            break
+        received += chunk
+    protocol, _, rest = received.partition(b"\n")[0].decode("latin-1").partition(" ")
+    code = rest[:3]
+    if not protocol.startswith("HTTP/") or not code.isdigit():
+        raise ProbeError(f'Get "{_url(probe)}": the answer is not HTTP')
+    if not 200 <= int(code) < 400:
+        raise ProbeError(f"HTTP probe failed with statuscode: {code}")
+
+
+def _headers(probe: ProbeSpec) -> dict[str, str]:
+    usual = {"Host": f"{probe.host}:{probe.port}", "User-Agent": _USER_AGENT, "Accept": "*/*", "Connection": "close"}
+    own = {name.title(): value for name, value in probe.headers}
+    return {name: value for name, value in (usual | own).items() if value}
+
+
+def _secured(connection: socket.socket) -> socket.socket:
+    # Imported here because the other shims do not need it, and it takes long.
+    import ssl  # noqa: PLC0415
+
+    context = ssl.create_default_context()
+    # A probe asks whether the server answers, not who it is (Kubernetes documentation, "HTTP probes").
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context.wrap_socket(connection)
+
+
+def _execute(probe: ProbeSpec, container: ContainerSpec, init: int) -> None:
+    if container.isolated:
+        namespaces.join((f"/proc/{init}/ns/mnt",))
+    output = os.memfd_create("probe")
+    null = os.open(os.devnull, os.O_RDWR)
+    for source, target in ((null, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    program = processes.start(replace(container, command=probe.command))
+    try:
+        _, status = os.waitpid(program, 0)
+    except TimeoutError:
+        os.killpg(program, signal.SIGKILL)
+        raise
+    if status != 0:
+        printed = os.pread(output, _LONGEST_MESSAGE, 0).decode(errors="replace")
+        code = reports.from_wait_status(status).code
+        raise ProbeError(printed or f"command {' '.join(probe.command)!r} exited with code {code}")
