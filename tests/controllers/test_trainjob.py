@@ -229,8 +229,8 @@ async def test_a_build_error_names_the_field(cluster: Cluster) -> None:
             "False",
             "JobsBuildFailed",
             (
-                "Failed to build Jobs: spec.trainer.numProcPerNode: "
-                "Invalid value: 4: must be 1 or absent: only torch and MPI runtimes start several processes on a node"
+                "Failed to build Jobs: spec.trainer.numProcPerNode: Invalid value: 4: "
+                "must be 1 or absent: only torch, MPI and JAX runtimes start several processes on a node"
             ),
         )
         await cluster.change(cluster.train_job, trainer={"numProcPerNode": 1})

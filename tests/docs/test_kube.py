@@ -15,7 +15,7 @@ import yaml
 
 from trainer.kube import Manager, WebhookServerOptions
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer.kube.testing import FakeClient, eventually, settle
+from trainer.kube.testing import FakeClient, ManualClock, eventually, settle
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -116,6 +116,42 @@ async def test_webhook_is_trusted_and_decides() -> None:
     assert (refused["allowed"], refused["status"]["message"]) == (False, text)
     assert warned["warnings"] == ["without the label team nobody looks after this namespace"]
     assert allowed == {"uid": "1", "allowed": True}
+
+
+def test_page_shows_the_controller_of_an_optional_kind_as_it_is() -> None:
+    """What readers copy is what is tested."""
+    example = (DOCS / "scrape.py").read_text()
+    assert blocks()[3] == example
+    assert len(example.splitlines()) <= 50
+
+
+async def test_optional_kind_that_is_installed_later() -> None:
+    """The controller waits for the operator, writes what is due once it is there, mends it, and lives without it."""
+    example = load_example("scrape")
+    labels = {"metrics-port": "http"}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "ns", "labels": labels}}
+    clock = ManualClock()
+    client = FakeClient(service, clock=clock)
+    manager = Manager(client, clock=clock)
+    example.Scrape(manager)
+    monitors = example.SERVICE_MONITORS
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await manager.wait_for_start()
+        await settle()
+        assert client.requests_of("apply") == []
+        for _ in range(2):
+            client.serve(monitors)
+            await eventually(lambda: client.find(monitors, "a", "ns"), clock=clock, within=60)
+            await client.patch(monitors, "a", {"spec": {"endpoints": []}}, "ns")
+            await settle()
+            [written] = client.objects(monitors)
+            assert written["spec"] == {"selector": {"matchLabels": labels}, "endpoints": [{"port": "http"}]}
+            client.withdraw(monitors)
+            await clock.advance(60)
+            assert manager.cache.problem is None
+        tasks.cancel_scope.cancel()
 
 
 async def ask(port: int, trusted: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
 from trainer.framework.component import Component, Revision
 from trainer.framework.deployer import APPLIED_HASH, Deployer, Shortfall
-from trainer.framework.errors import ForeignObjectError, PluginError
+from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.reader import CacheReader
 from trainer.kube.errors import ApiError, ConflictError, ForbiddenError, InvalidError
 from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
-from trainer.kube.resource import CONFIG_MAPS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS, SECRETS
 from trainer.kube.testing import FakeClient
 
 OWNER = train_job_object()
@@ -67,6 +67,17 @@ async def test_creates_what_is_missing(cluster: Cluster) -> None:
     assert owner["kind"] == "TrainJob"
     assert owner["uid"] == uid_of(OWNER)
     assert cluster.stored["data"] == {"a": "1"}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_what_pods_need_is_there_before_them(cluster: Cluster, is_first: bool) -> None:
+    """A JobSet is applied after everything else, whatever the order of the plugins."""
+    metadata = {"name": "demo", "namespace": "default"}
+    jobset = Component(
+        JOBSETS, {"apiVersion": JOBSETS.api_version, "kind": "JobSet", "metadata": metadata}, runs_pods=True
+    )
+    await cluster.deploy(*([jobset, component()] if is_first else [component(), jobset]))
+    assert [request.resource for request in cluster.client.requests] == [CONFIG_MAPS, JOBSETS]
 
 
 async def test_sends_nothing_twice(cluster: Cluster) -> None:
@@ -311,3 +322,22 @@ async def test_the_end(cluster: Cluster) -> None:
     await cluster.deploy(component(a="1"), passing)
     await cluster.deployer.end(OWNER)
     assert [obj["metadata"]["name"] for obj in cluster.client.objects(CONFIG_MAPS)] == ["demo"]
+
+
+async def test_a_kind_that_is_not_served(cluster: Cluster) -> None:
+    """It is told before anything is made, with the remedy."""
+    cluster.reader.unserved.add(CONFIG_MAPS)
+    with pytest.raises(BuildError, match="configmaps: Forbidden: the API server does not serve them; install the CRD"):
+        cluster.deployer.missing([component(a="1")])
+
+
+async def test_what_a_selective_cache_does_not_show(cluster: Cluster) -> None:
+    """Where only some objects of a kind are cached, one of somebody else is found before it is taken over."""
+    cluster.reader.selected.add(CONFIG_MAPS)
+    theirs = component(theirs="1").object
+    cluster.client.add(theirs)
+    with pytest.raises(ForeignObjectError, match="ConfigMap default/demo"):
+        await cluster.deploy(component(a="1"))
+    cluster.client.remove(CONFIG_MAPS, "demo", "default")
+    assert await cluster.deploy(component(a="1")) == Shortfall()
+    assert cluster.stored["data"] == {"a": "1"}

@@ -6,25 +6,39 @@ import pytest
 
 from trainer.framework.reader import CacheReader
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.cache.own_writes import OwnWrites
-from trainer.kube.cache.store import Lister, Store
-from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.cache.informer import Informer
+from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer.kube.testing import ManualClock
+from trainer.kube.testing import FakeClient, ManualClock
+
+
+def informer_of(*objects: Object) -> Informer:
+    """What a plugin that watches ConfigMaps has in its cache."""
+    informer = Informer(FakeClient(), CONFIG_MAPS, clock=ManualClock(), optional=True)
+    informer.add_index("by-label", lambda obj: list(obj.labels.values()))
+    for obj in objects:
+        informer.put(CachedObject.of(obj))
+    return informer
+
+
+def owned(name: str, label: str) -> Object:
+    """A ConfigMap with a label and an owner."""
+    owner = {"apiVersion": "v1", "kind": "T", "name": "t", "uid": "u", "controller": True}
+    return {"metadata": {"namespace": "ns", "name": name, "labels": {"x": label}, "ownerReferences": [owner]}}
 
 
 def test_reads_what_is_attached() -> None:
     """Objects are found by key, and by namespace and labels."""
-    store = Store()
-    for namespace, name, labels in (
-        ("ns", "a", {"x": "1", "y": "1"}),
-        ("ns", "b", {"x": "2"}),
-        ("other", "c", {"x": "1"}),
-    ):
-        metadata = {"namespace": namespace, "name": name, "labels": labels}
-        store.put(CachedObject.of({"metadata": metadata}))
+    objects = [
+        {"metadata": {"namespace": namespace, "name": name, "labels": labels}}
+        for namespace, name, labels in (
+            ("ns", "a", {"x": "1", "y": "1"}),
+            ("ns", "b", {"x": "2"}),
+            ("other", "c", {"x": "1"}),
+        )
+    ]
     reader = CacheReader()
-    reader.attach(CONFIG_MAPS, Lister(store, OwnWrites(ManualClock())))
+    reader.attach(informer_of(*objects))
 
     found = reader.get(CONFIG_MAPS, ObjectKey("ns", "a"))
 
@@ -32,26 +46,17 @@ def test_reads_what_is_attached() -> None:
     assert name_of(found) == "a"
     assert reader.get(CONFIG_MAPS, ObjectKey("ns", "z")) is None
     assert [name_of(obj) for obj in reader.list(CONFIG_MAPS, "ns", {"x": "1"})] == ["a"]
-
-
-def lister_of(**labels: str) -> Lister:
-    """The cache of a plugin that watches ConfigMaps with these names; each has its label and an owner."""
-    store = Store()
-    store.add_index("by-label", lambda obj: list(obj.labels.values()))
-    for name, label in labels.items():
-        owner = {"apiVersion": "v1", "kind": "T", "name": "t", "uid": "u", "controller": True}
-        metadata = {"namespace": "ns", "name": name, "labels": {"x": label}, "ownerReferences": [owner]}
-        store.put(CachedObject.of({"metadata": metadata}))
-    return Lister(store, OwnWrites(ManualClock()))
+    assert reader.serves(CONFIG_MAPS)
 
 
 def test_parts_of_one_resource_are_read_together() -> None:
     """Plugins that watch different parts of a resource do not hide them from each other; what both have counts once."""
     reader = CacheReader()
-    plain = Lister(Store(), OwnWrites(ManualClock()))
-    for lister in (plain, lister_of(a="1", b="1"), lister_of(b="1", c="2")):
-        reader.attach(CONFIG_MAPS, lister)
-        reader.attach(CONFIG_MAPS, lister)
+    plain = Informer(FakeClient(), CONFIG_MAPS, clock=ManualClock())
+    parts = [informer_of(owned("a", "1"), owned("b", "1")), informer_of(owned("b", "1"), owned("c", "2"))]
+    for informer in (plain, *parts):
+        reader.attach(informer)
+        reader.attach(informer)
 
     assert reader.get(CONFIG_MAPS, ObjectKey("ns", "c")) is not None
     assert sorted(name_of(obj) for obj in reader.list(CONFIG_MAPS, "ns", {"x": "1"})) == ["a", "b"]
@@ -59,6 +64,23 @@ def test_parts_of_one_resource_are_read_together() -> None:
     assert sorted(name_of(obj) for _, obj in reader.children("u")) == ["a", "b", "c"]
     with pytest.raises(LookupError, match="configmaps have no index other: the plugin's Watch must declare it"):
         reader.keys(CONFIG_MAPS, "other", "1")
+
+
+async def test_there_is_nothing_of_a_kind_that_is_not_served() -> None:
+    """Its objects are not found, which is no mistake of the plugin, and `serves` tells why."""
+    informer = informer_of(owned("a", "1"))
+    reader = CacheReader()
+    reader.attach(informer)
+    assert reader.serves(CONFIG_MAPS)
+
+    await informer.unserved()
+
+    assert not reader.serves(CONFIG_MAPS)
+    assert reader.get(CONFIG_MAPS, ObjectKey("ns", "a")) is None
+    assert reader.list(CONFIG_MAPS, "ns", {}) == []
+    assert reader.keys(CONFIG_MAPS, "by-label", "1") == set()
+    assert list(reader.children("u")) == []
+    assert not reader.serves(SECRETS)
 
 
 def test_a_plugin_must_watch_what_it_reads() -> None:

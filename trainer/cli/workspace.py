@@ -94,6 +94,10 @@ class Workspace:
         """See `Reader.serves`: the cluster that the files are for is not known, and will have what they need."""
         return True
 
+    def holds_all(self, resource: Resource) -> bool:  # noqa: ARG002
+        """See `Reader.holds_all`: nothing is deployed from files."""
+        return True
+
     async def of(self, train_job: TrainJob) -> Runtime:
         """See `RuntimeSource.of`."""
         resource, key = runtime_place(train_job)

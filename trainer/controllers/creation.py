@@ -66,6 +66,8 @@ class _Plan:
     """Whether these are all objects of the TrainJob, so that others are left over from an earlier build."""
     is_missing: bool = False
     """Whether one of them does not exist, as far as the cache shows."""
+    has_workload: bool = True
+    """Whether those that run pods exist: whatever becomes of the rest, the training goes on."""
     note: str = ""
     """For the message of the condition Created."""
 
@@ -94,15 +96,20 @@ class Creator:
             return Attempt(_failed(error), error if isinstance(error, PluginError) else None)
         if was_created and plan.is_missing and await self._is_outdated(obj):
             return None
-        return await self._deploy(obj, plan, exists=was_created and not plan.is_missing)
+        return await self._deploy(obj, plan, exists=was_created and plan.has_workload)
 
     def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
         is_built = was_created or self._deployer.has_deployed(obj)
         try:
             found = self._runtimes.find(train_job, is_built=is_built)
             components = self._pipeline.build(train_job, found.runtime)
-            is_missing = self._deployer.missing(components)
-            return _Plan(components, None if found.is_snapshot else found, is_missing=is_missing)
+            workload = [component for component in components if component.runs_pods] or components
+            return _Plan(
+                components,
+                None if found.is_snapshot else found,
+                is_missing=self._deployer.missing(components),
+                has_workload=not self._deployer.missing(workload),
+            )
         except BuildError as error:
             if not was_created or not self._deployer.has_deployed(obj):
                 raise

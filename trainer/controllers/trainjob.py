@@ -13,13 +13,13 @@ from trainer.controllers.creation import Attempt, Creator
 from trainer.controllers.lifetime import deadline_exceeded, deadline_of, ended_at_deadline, expiry_of
 from trainer.controllers.observer import Observer
 from trainer.controllers.status_writer import StatusWriter
+from trainer.controllers.watching import watch_for_plugins
 from trainer.framework.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.runtimes import Runtimes
 from trainer.framework.status import is_finished, next_status
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError, TerminalError
@@ -29,12 +29,9 @@ from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.reader import CacheReader
     from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.controller.handlers import MapFunction
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
 
@@ -83,17 +80,7 @@ class TrainJobController:
         controller.watches(TRAINING_RUNTIMES, runtimes.train_jobs_of, selection=selection)
         controller.watches(CLUSTER_TRAINING_RUNTIMES, runtimes.train_jobs_of)
         controller.owns(CONFIG_MAPS, selection=runtimes.snapshots, predicate=_is_gone)
-        for watch in pipeline.watches():
-            selection = Selection(namespace, watch.selection.label_selector, watch.selection.field_selector)
-            informer = manager.informer(watch.resource, selection)
-            for name, function in watch.indexes.items():
-                informer.add_index(name, function)
-            if watch.triggers:
-                map_function = watch.train_jobs or owner_key(TRAIN_JOBS)
-                if watch.delay:
-                    map_function = _delayed(controller, map_function, watch.delay)
-                controller.watches(watch.resource, map_function, selection=selection, predicate=watch.predicate)
-            reader.attach(watch.resource, informer.lister)
+        watch_for_plugins(pipeline.watches(), controller, manager, reader, self._train_jobs, namespace=namespace)
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Bring the objects of one TrainJob and its status in line with it."""
@@ -118,7 +105,11 @@ class TrainJobController:
         await self._status.write(train_job, obj, status, seen)
         ended = train_job.model_copy(update={"status": status})
         left = None if deadline is None else (deadline - now).total_seconds()
-        pauses = [] if is_finished(ended) else [each for each in (left, seen.look_again_after) if each is not None]
+        pauses = (
+            []
+            if is_finished(ended)
+            else [each for each in (left, seen.look_again_after, attempt.look_again_after) if each is not None]
+        )
         for failure in (attempt.error, *seen.problems):
             if failure is None:
                 continue
@@ -161,17 +152,6 @@ class TrainJobController:
         except NotFoundError:
             return
         log.info("deleted finished TrainJob", ttl_seconds=current["spec"].get("ttlSecondsAfterFinished"))
-
-
-def _delayed(controller: Controller, map_function: MapFunction, seconds: float) -> MapFunction:
-    """The same keys, but later; the work queue makes one of those that come meanwhile."""
-
-    def enqueue(obj: CachedObject) -> Iterable[ObjectKey]:
-        for key in map_function(obj):
-            controller.enqueue(key, after=seconds)
-        return ()
-
-    return enqueue
 
 
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:

@@ -40,6 +40,8 @@ class Component:
     """For what must not be the same each time, such as keys: the rest of the object, members like `data` by name. It is
     asked for once, when the object is created; the object is never changed or made again, nor need its kind be watched.
     The manager must be allowed to create and get the kind."""
+    runs_pods: bool = False
+    """Whether pods come of it: it is applied after everything that they may need. Defaults to false."""
     lives_on: bool = True
     """Whether it stays when the TrainJob has ended, as what tells how it went does; otherwise it is deleted then."""
     plugin: str = ""

@@ -12,9 +12,10 @@ import structlog
 from trainer.framework.comparison import differences
 from trainer.framework.component import Revision
 from trainer.framework.containment import contained
-from trainer.framework.errors import ForeignObjectError
+from trainer.framework.errors import BuildError, ForeignObjectError
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import (
     annotations_of,
     controller_reference,
@@ -27,7 +28,7 @@ from trainer.kube.objects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from trainer.framework.component import Component
     from trainer.framework.reader import Reader
@@ -64,12 +65,17 @@ class Deployer:
         self._client = client
         self._reader = reader
 
-    def missing(self, components: Iterable[Component]) -> bool:
+    def missing(self, components: Collection[Component]) -> bool:
         """Whether a component is not in the cache: it was never created, has been deleted, or is too new.
 
         Raises:
+            BuildError: the API server does not serve the kind of a component.
             PluginError: a plugin builds what it does not watch.
         """
+        for component in components:
+            if component.generated is None and not self._serves(component):
+                kind = component.resource.qualified_name
+                raise BuildError(forbidden(kind, f"the API server does not serve them; install the CRD {kind}"))
         return None in [self._existing(component) for component in components if component.generated is None]
 
     def has_deployed(self, owner: Object) -> bool:
@@ -99,7 +105,8 @@ class Deployer:
                 await self._generate(owner, component)
         too_late: list[str] = []
         declined: list[str] = []
-        for component in (each for each in components if each.generated is None):
+        applied = [component for component in components if component.generated is None]
+        for component in sorted(applied, key=lambda each: each.runs_pods):
             shortfall = await self._deploy(owner, component)
             too_late += shortfall.too_late
             declined += shortfall.declined
@@ -158,16 +165,30 @@ class Deployer:
         try:
             await self._client.create(component.resource, _owned(obj, component, owner))
         except AlreadyExistsError:
-            existing = await self._client.get(component.resource, name_of(obj), namespace_of(obj))
-            if not is_controlled_by(existing, owner):
-                raise ForeignObjectError(component.resource, existing) from None
+            await self._check_owner(owner, component)
             return
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
+
+    async def _check_owner(self, owner: Object, component: Component) -> None:
+        """Refuse to take over an object of somebody else that the cache does not show.
+
+        Raises:
+            ForeignObjectError: there is one of that name.
+        """
+        name, namespace = name_of(component.object), namespace_of(component.object)
+        try:
+            existing = await self._client.get(component.resource, name, namespace)
+        except NotFoundError:
+            return
+        if not is_controlled_by(existing, owner):
+            raise ForeignObjectError(component.resource, existing)
 
     async def _deploy(self, owner: Object, component: Component) -> Shortfall:
         wanted = component.object
         existing = self._existing(component)
         if existing is None:
+            if not self._reader.holds_all(component.resource):
+                await self._check_owner(owner, component)
             # Without force: an object that the cache does not show yet may belong to somebody else.
             await self._apply(component, _owned(wanted, component, owner), force=False)
             return Shortfall()
@@ -192,6 +213,12 @@ class Deployer:
             rest = await self._revise(owner, component, existing, revision.fallback)
             return Shortfall(rest.too_late, (*rest.declined, f"{kind}: {error} ({revision.remedy})"))
         return Shortfall(tuple(f"{kind} {path}" for path in revision.refused))
+
+    def _serves(self, component: Component) -> bool:
+        """Whether the kind can be read; one that nobody watches is a defect of the plugin, which reading tells."""
+        with contained(component.plugin, "build"):
+            self._reader.get(component.resource, key_of(component.object))
+        return self._reader.serves(component.resource)
 
     def _existing(self, component: Component) -> Object | None:
         with contained(component.plugin, "build"):

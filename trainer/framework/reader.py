@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from trainer.kube.cache.informer import Informer
     from trainer.kube.cache.store import Lister
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
@@ -37,20 +38,25 @@ class Reader(Protocol):
         """Whether the kind can be read: false for one of an optional watch that the API server does not serve (yet)."""
 
 
-class CacheReader:
-    """Reads from listers that are attached while the controllers are set up.
+    def holds_all(self, resource: Resource) -> bool:
+        """Whether every object of the kind can be read: false where only those of some labels or fields are cached."""
 
-    Several plugins may watch parts of one resource: what any of them watches can be read.
+
+class CacheReader:
+    """Reads from informers that are attached while the controllers are set up.
+
+    Several plugins may watch parts of one resource: what any of them watches can be read. While an optional kind is not
+    served there is nothing of it.
     """
 
     def __init__(self) -> None:
-        self._listers: dict[Resource, list[Lister]] = {}
+        self._informers: dict[Resource, list[Informer]] = {}
 
-    def attach(self, resource: Resource, lister: Lister) -> None:
-        """Answer questions about `resource` from `lister` too."""
-        listers = self._listers.setdefault(resource, [])
-        if lister not in listers:
-            listers.append(lister)
+    def attach(self, informer: Informer) -> None:
+        """Answer questions about its resource from this informer too."""
+        informers = self._informers.setdefault(informer.resource, [])
+        if informer not in informers:
+            informers.append(informer)
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """See `Reader.get`."""
@@ -79,18 +85,24 @@ class CacheReader:
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""
-        for resource, listers in self._listers.items():
-            found = [child for lister in listers for child in lister.by_index(CONTROLLER_UID, owner_uid)]
+        for resource in self._informers:
+            found = [child for lister in self._of(resource) for child in lister.by_index(CONTROLLER_UID, owner_uid)]
             for child in {key_of(child): child for child in found}.values():
                 yield resource, child
 
     def serves(self, resource: Resource) -> bool:
         """See `Reader.serves`."""
-        return resource in self._listers
+        informers = self._informers.get(resource, ())
+        return bool(informers) and all(informer.is_served for informer in informers)
+
+    def holds_all(self, resource: Resource) -> bool:
+        """See `Reader.holds_all`."""
+        selections = [informer.selection for informer in self._informers.get(resource, ())]
+        return any(not (selection.label_selector or selection.field_selector) for selection in selections)
 
     def _of(self, resource: Resource) -> Sequence[Lister]:
-        if resource not in self._listers:
+        if resource not in self._informers:
             raise LookupError(
                 f"{resource.qualified_name} are not cached: a plugin that reads or builds them must watch them"
             )
-        return self._listers[resource]
+        return [informer.lister for informer in self._informers[resource]]

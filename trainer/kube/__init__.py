@@ -22,6 +22,7 @@ from trainer.kube.client import (
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Reconcile, Result
+from trainer.kube.controller.sources import Availability
 from trainer.kube.election.leader_election import LeaderElectionOptions
 from trainer.kube.errors import (
     ApiError,
@@ -58,6 +59,7 @@ __all__ = [
     "AdmissionRequest",
     "AdmissionResponse",
     "ApiError",
+    "Availability",
     "CaInjector",
     "Cache",
     "CacheSyncError",

@@ -146,6 +146,23 @@ async def test_removed_informer_is_freed(
     assert removed() is None
 
 
+async def test_cache_does_without_optional_kinds(cache: Cache, client: FakeClient, background: Background) -> None:
+    """It syncs and is well; one that somebody else needs is a problem, in whatever order they ask."""
+    client.withdraw(SECRETS)
+    client.withdraw(JOBS)
+    cache.informer(PODS)
+    optional = cache.informer(SECRETS, optional=True)
+    background(cache.run())
+    await cache.wait_for_sync()
+    assert cache.problem is None
+    assert not optional.is_served
+
+    assert cache.informer(JOBS, optional=True) is cache.informer(JOBS)
+    assert cache.informer(JOBS, optional=True) is cache.informer(JOBS)
+    await settle()
+    assert cache.problem == "jobs.batch is not served by the API server: install the Job CRD"
+
+
 async def test_malformed_selector_is_refused(cache: Cache) -> None:
     """A selector that the server would refuse is refused at once."""
     with pytest.raises(ValueError, match="selector"):

@@ -18,7 +18,7 @@ from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError, Transp
 from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -435,6 +435,123 @@ async def test_dead_server_is_a_problem_after_a_while(
     assert informer.problem is None
     await clock.advance(200)
     assert informer.problem == "pods could not be listed or watched: connection refused"
+
+
+class Server:
+    """The server of an informer of an optional kind, and what the informer tells of it."""
+
+    def __init__(self, clock: ManualClock, handler: RecordingHandler, background: Background) -> None:
+        self.clock = clock
+        self.handler = handler
+        self.client = FakeClient(clock=clock)
+        self.client.withdraw(PODS)
+        self.informer = Informer(self.client, PODS, clock=clock, optional=True)
+        self.informer.add_index("app", lambda obj: [obj.labels.get("app", "")])
+        self.informer.add_handler(handler)
+        self.informer.add_listener(self._tell)
+        self.told: list[bool] = []
+        background(self.informer.run())
+
+    async def install(self) -> None:
+        self.client.serve(PODS)
+        self.client.add(pod("a", labels={"app": "x"}))
+        await self.clock.advance(40)
+
+    async def uninstall(self) -> None:
+        self.client.withdraw(PODS)
+        await self.clock.advance(40)
+
+    def _tell(self) -> None:
+        self.told.append(self.informer.is_served)
+
+
+@pytest.fixture
+async def server(clock: ManualClock, handler: RecordingHandler, background: Background) -> Server:
+    return Server(clock, handler, background)
+
+
+async def test_missing_optional_kind_is_no_problem(server: Server, clock: ManualClock) -> None:
+    """The informer has synced with nothing, stays healthy, and asks about twice a minute."""
+    informer = server.informer
+    assert informer.is_served
+    await informer.wait_for_sync()
+    assert (informer.is_served, informer.problem, informer.lister.list()) == (False, None, [])
+    await clock.advance(3600)
+    assert (informer.is_served, informer.problem) == (False, None)
+    assert 100 <= len(server.client.requests) <= 150
+    assert server.told == []
+
+
+async def test_optional_kind_that_is_installed_and_removed_and_installed(
+    server: Server, handler: RecordingHandler, clock: ManualClock
+) -> None:
+    """Handlers, listeners and readers learn of each turn, and nobody has to start anything anew."""
+    informer = server.informer
+    await informer.wait_for_sync()
+    for _ in range(2):
+        await server.install()
+        assert handler.take() == ["initial add a"]
+        assert (informer.is_served, informer.problem) == (True, None)
+        assert informer.lister.keys_by_index("app", "x") == {ObjectKey("ns", "a")}
+        server.client.add(pod("b"))
+        await settle()
+        assert handler.take() == ["add b"]
+        await server.uninstall()
+        assert sorted(handler.take()) == ["delete a", "delete b"]
+        assert (informer.is_served, informer.problem) == (False, None)
+        assert informer.lister.keys_by_index("app", "x") == set()
+    assert server.told == [True, False, True, False]
+
+
+async def test_objects_that_vanish_with_their_kind(server: Server, handler: RecordingHandler) -> None:
+    """What no watch event has told of is a stale delete, and what this process wrote itself is gone as well."""
+    informer = server.informer
+    await server.install()
+    handler.take()
+    server.client.faults.hold_watches(PODS)
+    informer.wrote(pod("mine", uid="u", resourceVersion="99"))
+    assert len(informer.lister.list()) == 2
+    await server.uninstall()
+    assert handler.take() == ["stale delete a"]
+    assert informer.lister.list() == []
+
+
+async def test_listener_may_leave(server: Server) -> None:
+    """It is told nothing more."""
+    await server.informer.wait_for_sync()
+    server.informer.remove_listener(server._tell)
+    server.informer.remove_listener(server._tell)
+    await server.install()
+    assert server.informer.is_served
+    assert server.told == []
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        pytest.param(ForbiddenError(403, "no"), "pods: no: grant list and watch on pods in a Role", id="forbidden"),
+        pytest.param(statuses.unavailable(), "pods could not be listed or watched: the server is", id="unavailable"),
+    ],
+)
+async def test_unreadable_optional_kind_is_a_problem(
+    server: Server, clock: ManualClock, error: KubeError, problem: str
+) -> None:
+    """The server may serve it by now: what was known a while ago cannot be relied on any more."""
+    await server.informer.wait_for_sync()
+    fault = server.client.faults.fail(error, times=None)
+    await clock.advance(300)
+    assert (server.informer.problem or "").startswith(problem)
+    fault.end()
+    await clock.advance(100)
+    assert server.informer.problem is None
+
+
+async def test_kind_that_is_required_after_all(server: Server, clock: ManualClock) -> None:
+    """From then on its absence is a problem."""
+    await server.informer.wait_for_sync()
+    server.informer.require()
+    await clock.advance(300)
+    assert server.informer.problem == "pods is not served by the API server: install the Pod CRD"
 
 
 async def test_failing_handler_harms_nobody(informer: Informer, handler: RecordingHandler, client: FakeClient) -> None:

@@ -29,7 +29,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.resource import PODS, Resource
 from trainer.kube.selection import EVERYTHING, Selection
-from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, settle
+from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -57,6 +57,9 @@ class RecordingSink:
 
     async def replace(self, objects: list[CachedObject], resource_version: str) -> None:
         self.calls.append(("replace", " ".join(obj.key.name for obj in objects)))
+
+    async def unserved(self) -> None:
+        self.calls.append(("unserved", ""))
 
     def put(self, obj: CachedObject) -> None:
         self.calls.append(("put", obj.key.name))
@@ -180,6 +183,78 @@ async def test_what_is_wrong_is_said_once(
     told = [(entry["log_level"], entry.get("error")) for entry in logs if entry["log_level"] != "debug"]
     remedy = "pods is not served by the API server: install the Pod CRD"
     assert told == [("warning", remedy), ("info", None)]
+
+
+@pytest.mark.parametrize(
+    "start", [pytest.param(Streaming(""), id="streaming"), pytest.param(Listing("0"), id="paging")]
+)
+async def test_optional_kind_may_be_missing(
+    reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping, start: State
+) -> None:
+    """The sink and one line tell that there is nothing of it; it is asked for again each 24 to 36 s, for ever."""
+    reflector.optional = True
+    client.withdraw(PODS)
+    with capture_logs() as logs:
+        for _ in range(10):
+            await stepping.start(start)
+            assert 24 <= await stepping.finish() <= 36
+            assert stepping.state == Streaming("")
+    assert sink.calls == [("unserved", "")]
+    [entry] = logs
+    assert (entry["event"], entry["log_level"], entry["resource"]) == ("waits for kind", "info", "pods")
+    assert entry["remedy"] == "pods is not served by the API server: install the Pod CRD"
+    assert reflector.last_error is None
+
+
+async def test_optional_kind_comes_and_goes(
+    reflector: Reflector, sink: RecordingSink, client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """Each turn is one line; that a watch finds the kind missing is told only when another request finds the same."""
+    reflector.optional = True
+    client.withdraw(PODS)
+    with capture_logs() as logs:
+        background(reflector.run())
+        await settle()
+        client.serve(PODS)
+        client.add(pod("c"))
+        await clock.advance(36)
+        client.faults.drop_watches()
+        await clock.advance(5)
+        client.faults.fail(statuses.not_served())
+        client.faults.drop_watches()
+        await clock.advance(5)
+        client.withdraw(PODS)
+        await clock.advance(5)
+    replaced = ("replace", "c")
+    calls = [call for call in sink.calls if call[0] != "caught up"]
+    assert calls == [("unserved", ""), replaced, replaced, ("remove", "c"), ("unserved", "")]
+    assert [(entry["event"], entry.get("objects")) for entry in logs] == [
+        ("waits for kind", None),
+        ("kind is served", 1),
+        ("kind is no longer served, waits for it", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ForbiddenError(403, "pods is forbidden"), id="forbidden"),
+        pytest.param(statuses.unavailable(), id="unavailable"),
+        pytest.param(TransportError("connection refused"), id="no-connection"),
+    ],
+)
+async def test_optional_kind_that_cannot_be_read_is_not_missing(
+    reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping, error: KubeError
+) -> None:
+    """Only a 404 says that there is nothing of it; all else is told and tried again as for any kind."""
+    reflector.optional = True
+    client.fail_next(error)
+    with capture_logs() as logs:
+        await stepping.start(Streaming(""))
+    assert await stepping.finish() <= 1.6
+    assert reflector.last_error is error
+    assert sink.calls == []
+    assert [entry["log_level"] for entry in logs] == ["warning"]
 
 
 async def test_pause_is_as_long_as_the_server_asks(client: FakeClient, clock: ManualClock, stepping: Stepping) -> None:

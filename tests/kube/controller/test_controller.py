@@ -299,6 +299,26 @@ async def test_missing_kind_is_named(clock: ManualClock) -> None:
         await running
 
 
+async def test_controller_starts_without_an_optional_kind(clock: ManualClock, background: Background) -> None:
+    """It works, is ready, and reconciles owners of such objects from when their CRD is installed."""
+    client = FakeClient(job("a"), clock=clock)
+    client.withdraw(PODS)
+    manager = make_manager(client, clock)
+    reconciler = Reconciler()
+    Controller("test", manager, reconciler).reconciles(JOBS).owns(PODS, optional=True)
+    await start(manager, background)
+    assert reconciler.keys == [A]
+    assert manager.cache.problem is None
+    client.serve(PODS)
+    client.add(pod("p") | {"metadata": pod("p")["metadata"] | {"ownerReferences": [controller_reference(job("a"))]}})
+    await clock.advance(40)
+    assert reconciler.keys == [A, A]
+    client.withdraw(PODS)
+    await clock.advance(40)
+    assert reconciler.keys == [A, A, A]
+    assert manager.cache.problem is None
+
+
 async def test_failure_of_a_source_is_raised_as_itself(manager: Manager) -> None:
     """The caller sees what went wrong, not the task group that it came through."""
 

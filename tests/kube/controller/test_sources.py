@@ -11,12 +11,12 @@ import pytest
 from tests.kube.objects import job
 from trainer.kube.cache.informer import Informer
 from trainer.kube.controller.handlers import Enqueue, own_key
-from trainer.kube.controller.sources import Channel, Func, Kind
+from trainer.kube.controller.sources import Availability, Channel, Func, Kind
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import JOBS
-from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -111,6 +111,51 @@ async def test_kind_waits_for_a_crd_that_is_installed_later(
     await clock.advance(30)
     await source.wait_for_sync()
     assert len(keys.calls) == 2
+
+
+async def test_availability_enqueues_when_an_optional_kind_comes_or_goes(
+    client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """What its function names by then, with low priority; nothing for what was known at the start."""
+    client.withdraw(JOBS)
+    informer = Informer(client, JOBS, clock=clock, optional=True)
+    names = ["x", "y"]
+    keys = Keys()
+    source = Availability(informer, lambda: [ObjectKey("ns", name) for name in names])
+    running = background(source.run(keys))
+    background(informer.run())
+    await source.wait_for_sync()
+    await settle()
+    assert keys.calls == []
+    client.serve(JOBS)
+    await clock.advance(40)
+    assert keys.calls == [("x", LOW_PRIORITY), ("y", LOW_PRIORITY)]
+    names[:] = ["z"]
+    client.withdraw(JOBS)
+    await clock.advance(40)
+    assert keys.calls[2:] == [("z", LOW_PRIORITY)]
+    running.cancel()
+    await settle()
+    client.serve(JOBS)
+    await clock.advance(40)
+    assert len(keys.calls) == 3
+
+
+async def test_availability_waits_for_a_clear_answer(
+    client: FakeClient, clock: ManualClock, background: Background
+) -> None:
+    """It is not known whether a kind is served while the server answers neither this nor that."""
+    client.fail_next(statuses.unavailable(), resource=JOBS)
+    informer = Informer(client, JOBS, clock=clock, optional=True)
+    source = Availability(informer, list)
+    waiting = background(source.wait_for_sync())
+    background(informer.run())
+    await settle()
+    assert not waiting.done()
+    assert source.problem.startswith("jobs.batch could not be listed or watched: the server is currently unable")
+    await clock.advance(2)
+    assert waiting.done()
+    assert source.problem == ""
 
 
 async def test_channel_enqueues_a_stream_until_it_ends() -> None:

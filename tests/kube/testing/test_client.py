@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kube.objects import job, pod
-from trainer.kube.client import Client, DeleteOptions, LogOptions, PatchType, Propagation, WatchOptions
+from trainer.kube.client import Client, DeleteOptions, EventType, LogOptions, PatchType, Propagation, WatchOptions
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -386,6 +386,22 @@ async def test_served_later(client: FakeClient) -> None:
     """A resource can be installed while the server runs."""
     with pytest.raises(NotFoundError, match="could not find the requested resource"):
         await client.list(GADGETS)
+    client.serve(GADGETS)
+    assert (await client.list(GADGETS)).items == []
+
+
+async def test_resource_that_is_no_longer_served(client: FakeClient) -> None:
+    """Its objects are deleted, its watches end cleanly, and it may be installed again, empty."""
+    client.serve(GADGETS)
+    gadget = {"apiVersion": GADGETS.api_version, "kind": GADGETS.kind, "metadata": {"name": "g", "namespace": "ns"}}
+    client.add(gadget)
+    async with client.watch(GADGETS, options=WatchOptions(client.resource_version)) as events:
+        client.withdraw(GADGETS)
+        assert [event.type async for event in events] == [EventType.DELETED]
+    with pytest.raises(NotFoundError, match="could not find the requested resource"):
+        await client.list(GADGETS)
+    with pytest.raises(ValueError, match="no resource for"):
+        client.add(gadget)
     client.serve(GADGETS)
     assert (await client.list(GADGETS)).items == []
 

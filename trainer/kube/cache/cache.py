@@ -69,8 +69,11 @@ class Cache:
         """All informers, in the order in which they were asked for."""
         return tuple(self._informers.values())
 
-    def informer(self, resource: Resource, selection: Selection = EVERYTHING) -> Informer:
+    def informer(self, resource: Resource, selection: Selection = EVERYTHING, *, optional: bool = False) -> Informer:
         """The informer of this selection: same arguments, same informer; starts at once when the cache runs.
+
+        With `optional` it makes do without the kind until the API server serves it (see `Informer`), unless somebody
+        asks for the same without.
 
         Raises:
             ValueError: a selector is malformed.
@@ -85,8 +88,11 @@ class Cache:
                 transform=self._transforms.get(resource),
                 resync_period=self._resync_period,
                 metrics=self._metrics(resource, selection),
+                optional=optional,
             )
             self._start(informer)
+        elif not optional:
+            informer.require()
         return informer
 
     def remove(self, resource: Resource, selection: Selection = EVERYTHING) -> None:

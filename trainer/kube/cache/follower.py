@@ -42,6 +42,9 @@ class Sink(Protocol):
     async def replace(self, objects: list[CachedObject], resource_version: str) -> None:
         """These are all objects that exist at this version; whatever else was known is gone."""
 
+    async def unserved(self) -> None:
+        """The API server does not serve the kind, which is optional: there is nothing of it."""
+
     def put(self, obj: CachedObject) -> None:
         """The object was created or changed."""
 

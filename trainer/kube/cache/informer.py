@@ -54,6 +54,10 @@ class Informer:
     may drop what nobody reads, and costs decoding and encoding it. It must keep what identifies the object and its
     version. When it raises, a watch event is skipped and a list not stored, with a warning.
 
+    An optional kind is one that the API server may do without, such as one whose CRD others install. While it is not
+    served the copy is empty and nothing is wrong: the informer has synced, and asks for the kind each 30 s or so. When
+    it comes, handlers are told what exists as initial adds, and when it goes, that all of it is gone.
+
     Handlers are called as soon as the store has a change, with no queue between, so there are no batches, and none that
     a resync would have to wait for; it reaches every handler.
 
@@ -71,6 +75,7 @@ class Informer:
         transform: Callable[[Object], Object] | None = None,
         resync_period: float = RESYNC,
         metrics: CacheMetrics | None = None,
+        optional: bool = False,
     ) -> None:
         if resync_period < SHORTEST_RESYNC:
             raise ValueError(
@@ -87,14 +92,23 @@ class Informer:
         self._writes = OwnWrites(self._clock)
         self._lister = Lister(self._store, self._writes)
         self._registrations: list[Registration] = []
+        self._listeners: list[Callable[[], None]] = []
         self._late = anyio.Event()
         self._telling = anyio.Lock()
         self._settled = anyio.Event()
         self._is_filled = False
         self._has_synced = False
+        self._is_served = True
         self._started = False
         self._reflector = Reflector(
-            client, resource, selection, self, clock=self._clock, convert=self._convert, metrics=metrics
+            client,
+            resource,
+            selection,
+            self,
+            clock=self._clock,
+            convert=self._convert,
+            metrics=metrics,
+            optional=optional,
         )
         if metrics is not None:
             metrics.observe(
@@ -108,8 +122,16 @@ class Informer:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first list is stored and the handlers that were there have been told of it."""
+        """Whether the first list is stored and the handlers that were there have been told of it.
+
+        Also once an optional kind has been found missing.
+        """
         return self._has_synced
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the API server serves the kind: true except while an optional one has been found missing."""
+        return self._is_served
 
     @property
     def last_error(self) -> KubeError | None:
@@ -162,6 +184,22 @@ class Informer:
         if registration in self._registrations:
             self._registrations.remove(registration)
             registration.end()
+
+    def add_listener(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever `is_served` changes after `has_synced`, as it does for optional kinds.
+
+        It is called on the event loop and must not block. Handlers know of the objects that came or went by then.
+        """
+        self._listeners.append(listener)
+
+    def remove_listener(self, listener: Callable[[], None]) -> None:
+        """Call it no more; unknown listeners are ignored."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    def require(self) -> None:
+        """Take the kind for one that must be served from now on."""
+        self._reflector.optional = False
 
     async def wait_for_sync(self) -> None:
         """Wait until `has_synced`.
@@ -216,19 +254,33 @@ class Informer:
 
     async def replace(self, objects: list[CachedObject], resource_version: str) -> None:
         """Make the local copy equal to a complete list (for the reflector)."""
+        await self._replace(objects, resource_version, is_served=True)
+
+    async def unserved(self) -> None:
+        """Empty the local copy (for the reflector)."""
+        self._writes.forget()
+        await self._replace([], "", is_served=False)
+
+    async def _replace(self, objects: list[CachedObject], resource_version: str, *, is_served: bool) -> None:
         async with self._telling:
             old = await self._store.replace(objects)
+            # Readers see the objects and that the kind is served at the same moment.
+            was_served, self._is_served = self._is_served, is_served
+            is_first = not (self._has_synced and was_served)
             self._is_filled = True
             self._writes.replaced(resource_version, self._store.get)
             async for key, obj in in_slices(old.items()):
                 if self._store.get(key) is None:
                     self._tell(partial(deleted, obj, stale=True))
             async for obj in in_slices(objects):
-                self._tell_change(old.get(obj.key), obj, stale=True)
+                self._tell_change(old.get(obj.key), obj, stale=True, initial=is_first)
             for registration in self._registrations:
                 registration.told_initial()
-            self._has_synced = True
+            had_synced, self._has_synced = self._has_synced, True
             self._settled.set()
+        if had_synced and was_served != is_served:
+            for listener in tuple(self._listeners):
+                listener()
 
     def put(self, obj: CachedObject) -> None:
         """Store a created or changed object (for the reflector)."""
@@ -236,7 +288,7 @@ class Informer:
             return
         old = self._store.put(obj)
         self._writes.observe(obj, gone=False)
-        self._tell_change(old, obj, stale=False)
+        self._tell_change(old, obj, stale=False, initial=not self.has_synced)
 
     def remove(self, obj: CachedObject) -> None:
         """Forget a deleted object (for the reflector)."""
@@ -261,12 +313,12 @@ class Informer:
             return known
         return obj if self.transform is None else _transformed(obj, self.transform)
 
-    def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool) -> None:
+    def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool, initial: bool) -> None:
         if old is not None and old.uid != new.uid:
             self._tell(partial(deleted, old, stale=stale))
             old = None
         if old is None:
-            self._tell(partial(added, new, initial=not self.has_synced))
+            self._tell(partial(added, new, initial=initial))
         elif old.resource_version != new.resource_version:
             self._tell(partial(updated, old, new))
 

@@ -142,6 +142,10 @@ class OwnWrites:
             elif write.gone and write.version <= self._caught_up:
                 del self._writes[key]
 
+    def forget(self) -> None:
+        """Nothing that was written exists any more."""
+        self._writes.clear()
+
     def _is_shown(self, key: ObjectKey, version: int, cached: CachedObject | None) -> bool:
         if version <= max(self._caught_up, self._deleted.get(key, -1)):
             return True

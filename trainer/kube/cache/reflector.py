@@ -13,6 +13,12 @@ by a pause. Sources: Kubernetes documentation, "API Concepts"; KEP-3157 (streami
 A dead connection is noticed by silence: the server sends a bookmark about once a minute, so nothing for `IDLE` seconds
 ends the watch, which goes on from the last version at the cost of one request. TCP keepalive stands behind that.
 
+A kind that the cluster may do without, whose CRD may come later or never, is optional: a 404 is no failure then, but
+says that there is nothing of it, and the same request is made again at leisure. Other ways to learn of it are worse. A
+watch on CRDs needs a permission that shows all schemas of the cluster, tells of a CRD before it is served, and nothing
+of aggregated APIs. Discovery is a second request, whose answer may have changed when the first one is made, and hides a
+lack of permission until the CRD comes. The 404 can be believed: while a server does not know its CRDs it answers 503.
+
 Other than client-go: a failure that says nothing of the version, such as 500 or 403, never leads to a list, which would
 not help; and nothing is logged each 10 s while the initial events have not ended, since readiness and the sync timeout
 of the manager tell.
@@ -68,6 +74,9 @@ RETRY_RESET = 120.0
 LONGEST_WAIT_FOR_DEFINITION = 10.0
 """Seconds between attempts while the resource is not served, so that a CRD that is installed is noticed soon."""
 
+WAIT_FOR_OPTIONAL = 30.0
+"""Seconds, give or take a fifth, between attempts to find an optional kind, of which a cluster may never have any."""
+
 WATCH_SECONDS = (300, 600)
 """The server ends each watch after a random time in this range, so that many clients do not reconnect together."""
 
@@ -117,7 +126,10 @@ class Reflector:
         clock: Clock,
         convert: Callable[[RawJson], CachedObject],
         metrics: CacheMetrics | None = None,
+        optional: bool = False,
     ) -> None:
+        self.optional = optional
+        """Whether the API server may do without the kind."""
         self._client = client
         self._resource = resource
         self._selection = selection
@@ -130,6 +142,7 @@ class Reflector:
         self._failures = 0
         self._failed_at = clock.monotonic()
         self._gone_at = -math.inf
+        self._is_served: bool | None = None
         self._log = log.bind(resource=resource.qualified_name)
         self.last_error: KubeError | None = None
         """Why the latest step failed; None after a success."""
@@ -169,6 +182,8 @@ class Reflector:
                 return await self._after_failed_watch(follower.resource_version, error)
             if resource_version and _is_unusable_version(error):
                 return Streaming("")
+            if self._may_be_missing(error):
+                return await self._wait_for_kind(error)
             if isinstance(error, _SilentWatchError):
                 # Servers that do not know streaming lists ignore the parameter and never mark the end.
                 self._streams = False
@@ -193,6 +208,8 @@ class Reflector:
         except KubeError as error:
             if resource_version and _is_unusable_version(error):
                 return Listing("")
+            if self._may_be_missing(error):
+                return await self._wait_for_kind(error)
             await self._pause("could not list", error)
             return Listing(resource_version)
         except ValueError as error:
@@ -224,12 +241,31 @@ class Reflector:
             await self._pause("resource version is too old, listing again", error, at_once=is_first)
             return Streaming(resource_version)
         self._count_restart("error")
+        if self._may_be_missing(error):
+            # Its definition is gone, or about to be replaced: what comes next tells.
+            await self._clock.sleep(RETRY.pause(0))
+            return START
         await self._pause("watch broke", error)
         if isinstance(error, NotFoundError | BadRequestError | InvalidError) or _is_unusable_version(error):
             # The definition was deleted, and all objects with it, which no watch event will tell; or it is made anew,
             # or the server restored from a backup, so that the version means nothing to it.
             return Streaming("")
         return Watching(resource_version)
+
+    def _may_be_missing(self, error: KubeError) -> bool:
+        """Whether this is no failure: the kind is not served, and need not be."""
+        return self.optional and isinstance(error, NotFoundError)
+
+    async def _wait_for_kind(self, error: KubeError) -> State:
+        self.last_heard = self._clock.monotonic()
+        self.last_error, self._failures = None, 0
+        if self._is_served is not False:
+            what = "waits for kind" if self._is_served is None else "kind is no longer served, waits for it"
+            self._log.info(what, remedy=explain(self._resource, error), asks_again_in_seconds=WAIT_FOR_OPTIONAL)
+            self._is_served = False
+            await self._sink.unserved()
+        await self._clock.sleep(WAIT_FOR_OPTIONAL * random.uniform(0.8, 1.2))  # noqa: S311 - spreads load
+        return START
 
     async def _follow(self, follower: Follower, resource_version: str) -> None:
         """Read one watch to its end; raises what broke it."""
@@ -295,6 +331,9 @@ class Reflector:
             self._metrics.lists.inc()
         await self._sink.replace(objects, resource_version)
         self.last_heard = self._clock.monotonic()
+        if self._is_served is False:
+            self._log.info("kind is served", objects=len(objects))
+        self._is_served = True
         self._succeeded()
 
     def _succeeded(self) -> None:

@@ -116,6 +116,7 @@ class Controller:
         selection: Selection = EVERYTHING,
         predicate: Predicate | None = None,
         any_owner: bool = False,
+        optional: bool = False,
     ) -> Self:
         """Reconcile the controller owner of each changed object, if it is of the resource given to `reconciles`.
 
@@ -128,7 +129,7 @@ class Controller:
         if self._for is None:
             raise ValueError(f"controller {self.name!r}: call reconciles() before owns()")
         map_function = owner_key(self._for, any_owner=any_owner)
-        return self.watches(resource, map_function, selection=selection, predicate=predicate)
+        return self.watches(resource, map_function, selection=selection, predicate=predicate, optional=optional)
 
     def watches(
         self,
@@ -137,12 +138,16 @@ class Controller:
         *,
         selection: Selection = EVERYTHING,
         predicate: Predicate | None = None,
+        optional: bool = False,
     ) -> Self:
         """Reconcile the keys that `map_function` gives for each changed object, before and after the change.
 
-        `Selection(metadata_only=True)` saves most of the memory where nobody reads more than metadata.
+        `Selection(metadata_only=True)` saves most of the memory where nobody reads more than metadata. With `optional`
+        the controller starts and works although the API server does not serve the kind (yet); `sources.Availability`
+        has things looked at again when that changes.
         """
-        return self.watches_source(Kind(self._manager.informer(resource, selection), map_function, predicate))
+        informer = self._manager.informer(resource, selection, optional=optional)
+        return self.watches_source(Kind(informer, map_function, predicate))
 
     def watches_source(self, source: Source) -> Self:
         """Reconcile the keys of a source that is no Kubernetes resource, such as a `Channel`.

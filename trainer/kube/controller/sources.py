@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 from trainer.kube.controller.handlers import EnqueueMapped
+from trainer.kube.pager import in_slices
+from trainer.kube.queue.workqueue import LOW_PRIORITY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Awaitable, Callable
+    from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 
     from trainer.kube.cache.informer import Informer
     from trainer.kube.cache.registration import Registration
@@ -39,7 +41,8 @@ class Source(Protocol):
 class Kind:
     """The objects of one informer, through a map function.
 
-    While the API server does not serve the kind, as before its CRD is installed, the informer keeps asking for it.
+    While the API server does not serve the kind, as before its CRD is installed, the informer keeps asking for it. That
+    keeps the controller from starting, unless the informer is of an optional kind.
     """
 
     def __init__(self, informer: Informer, map_function: MapFunction, predicate: Predicate | None = None) -> None:
@@ -69,6 +72,46 @@ class Kind:
     def problem(self) -> str:
         """Why the informer has not synced."""
         return self._informer.problem or f"the handler of {self._informer.resource.qualified_name} has not caught up"
+
+
+class Availability:
+    """What must be looked at again when an optional kind begins to be served, or ceases to be.
+
+    Such as the objects that could not be dealt with without it. They come with `LOW_PRIORITY`.
+
+    Args:
+        informer: of the kind.
+        keys: what to look at; asked for at each change, and iterated with turns for other tasks in between.
+    """
+
+    def __init__(self, informer: Informer, keys: Callable[[], Iterable[ObjectKey]]) -> None:
+        self._informer = informer
+        self._keys = keys
+        self._changed = anyio.Event()
+
+    async def run(self, enqueue: Enqueue) -> None:
+        """Enqueue the keys at each change, until cancelled."""
+        self._informer.add_listener(self._tell)
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed = anyio.Event()
+                async for key in in_slices(self._keys()):
+                    enqueue(key, priority=LOW_PRIORITY)
+        finally:
+            self._informer.remove_listener(self._tell)
+
+    async def wait_for_sync(self) -> None:
+        """Wait until it is known whether the kind is served."""
+        await self._informer.wait_for_sync()
+
+    @property
+    def problem(self) -> str:
+        """Why that is not known."""
+        return self._informer.problem or ""
+
+    def _tell(self) -> None:
+        self._changed.set()
 
 
 class Channel:

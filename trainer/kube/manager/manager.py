@@ -111,9 +111,9 @@ class Manager:
         self._ready = HealthChecks("readyz", clock=self.clock)
         self._add_own_parts()
 
-    def informer(self, resource: Resource, selection: Selection = EVERYTHING) -> Informer:
-        """The informer of this selection: same arguments, same informer; starts at once when the manager runs."""
-        return self.cache.informer(resource, selection)
+    def informer(self, resource: Resource, selection: Selection = EVERYTHING, *, optional: bool = False) -> Informer:
+        """The informer of this selection, see `Cache.informer`; starts at once when the manager runs."""
+        return self.cache.informer(resource, selection, optional=optional)
 
     def register(self, controller: Registrable) -> None:
         """Run this controller; `Controller` calls it. At once, if the controllers run already.

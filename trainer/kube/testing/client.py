@@ -90,6 +90,10 @@ class FakeClient:
         """Serve one more resource, as when its definition is installed."""
         self.endpoints.serve(resource)
 
+    def withdraw(self, resource: Resource) -> None:
+        """Serve a resource no more, as when its definition is deleted: its objects go, and then its watches end."""
+        self.endpoints.withdraw(resource)
+
     def add(self, obj: Object) -> Object:
         """Store or replace an object as somebody else would, status included, without recording a request.
 

@@ -59,6 +59,12 @@ class Endpoints:
         self._resources[resource.api_version, resource.kind] = resource
         self.storage.serve(resource)
 
+    def withdraw(self, resource: Resource) -> None:
+        """Serve the resource no more, in any version."""
+        name = (resource.group, resource.plural)
+        self._resources = {key: each for key, each in self._resources.items() if (each.group, each.plural) != name}
+        self.storage.withdraw(resource)
+
     def resource(self, api_version: str, kind: str) -> Resource:
         """The resource whose objects have these types.
 

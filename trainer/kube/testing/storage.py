@@ -74,6 +74,8 @@ class Collection:
         self.resource = resource
         self.objects: dict[ObjectKey, Stored] = {}
         self.history: list[Change] = []
+        self.is_withdrawn = False
+        """Whether it is no longer served, so that its watches end."""
         self.listeners: dict[Callable[[], None], None] = {}
         """Called after each change, in the order in which they came (a set would have none)."""
 
@@ -98,6 +100,14 @@ class Collection:
             del self.objects[change.key]
         else:
             self.objects[change.key] = change.after
+        self._tell()
+
+    def withdraw(self) -> None:
+        """End the watches after the events that are due."""
+        self.is_withdrawn = True
+        self._tell()
+
+    def _tell(self) -> None:
         for listener in tuple(self.listeners):
             listener()
 
@@ -119,6 +129,12 @@ class Storage:
     def serve(self, resource: Resource) -> None:
         """Have a collection for the resource, which is that of its other versions."""
         self._collections.setdefault(_names(resource), Collection(resource))
+
+    def withdraw(self, resource: Resource) -> None:
+        """Serve the resource no more, in any version; its objects are deleted before."""
+        for stored in tuple(self.collection(resource).objects.values()):
+            self.remove(resource, stored.obj)
+        self._collections.pop(_names(resource)).withdraw()
 
     def serves(self, resource: Resource) -> bool:
         """Whether the resource is known, in any version."""

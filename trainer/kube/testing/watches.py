@@ -167,6 +167,8 @@ class Watch:
                 yield event
             if due or self._is_behind():
                 continue
+            if not self._orders and self.collection.is_withdrawn:
+                return
             if not self._orders:
                 await self._woken.wait()
                 self._woken = anyio.Event()

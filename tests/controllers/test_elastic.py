@@ -1,0 +1,138 @@
+"""Elastic trainings from the scale subresource to the JobSet and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.controllers.conftest import RESOURCES, Cluster
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.kube.errors import ForbiddenError
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, JOBSETS
+from trainer.kube.testing import FakeClient, settle
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+METRICS = [
+    {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+]
+DENIED = ForbiddenError(403, 'admission webhook "vjobset.kb.io" denied the request: field is immutable')
+
+
+class GatedClient(FakeClient):
+    """A cluster whose JobSet may have its feature gate off."""
+
+    is_elastic = True
+
+    async def apply(
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+    ) -> Object:
+        """See `Client.apply`."""
+        resized = resource == JOBSETS and any(sizes(existing) != sizes(obj) for existing in self.objects(JOBSETS))
+        if resized and not self.is_elastic:
+            raise DENIED
+        return await super().apply(resource, obj, field_manager=field_manager, force=force, subresource=subresource)
+
+
+def gate(cluster: Cluster, *, is_on: bool) -> None:
+    """Switch the feature gate ElasticJobSet."""
+    assert isinstance(cluster.client, GatedClient)
+    cluster.client.is_elastic = is_on
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """An API server with an elastic runtime of one to three nodes."""
+    policy = {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 3, "maxRestarts": 2, "metrics": METRICS}}}
+    cluster = Cluster()
+    resources = (*RESOURCES, HORIZONTAL_POD_AUTOSCALERS)
+    cluster.client = GatedClient(
+        runtime_object(replicated_job(), policy=policy), resources=resources, clock=cluster.clock
+    )
+    return cluster
+
+
+def sizes(jobset: Object) -> tuple[int, int]:
+    """Parallelism and completions of the nodes."""
+    (job,) = jobset["spec"]["replicatedJobs"]
+    return job["template"]["spec"]["parallelism"], job["template"]["spec"]["completions"]
+
+
+async def test_scaling(cluster: Cluster) -> None:
+    """Another number of nodes reaches a JobSet that runs, and the status tells what has been accepted."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 1}))
+        selector = "jobset.sigs.k8s.io/jobset-name=demo,jobset.sigs.k8s.io/replicatedjob-name=node"
+        scale = {"nodes": 1, "minNodes": 1, "maxNodes": 3, "selector": selector}
+        assert cluster.train_job["status"]["scale"] == scale
+        await cluster.run_jobset(active=1, ready=1)
+        await cluster.change(cluster.train_job, trainer={"numNodes": 3})
+        assert sizes(cluster.jobset) == (3, 3)
+        assert cluster.train_job["status"]["scale"] == scale | {"nodes": 3}
+        await cluster.change(cluster.train_job, trainer={"numNodes": 2})
+        assert sizes(cluster.jobset) == (2, 2)
+        await cluster.run_jobset("Completed", succeeded=1)
+        assert cluster.train_job["status"]["scale"] == scale | {"nodes": 2}
+
+
+async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
+    """Where JobSet declines the change the nodes stay, the TrainJob says so, and the cluster is asked again later."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 1}))
+        gate(cluster, is_on=False)
+        await cluster.change(cluster.train_job, trainer={"numNodes": 2})
+        assert sizes(cluster.jobset) == (1, 1)
+        assert cluster.train_job["status"]["scale"]["nodes"] == 1
+        told = (
+            f"Succeeded to create Jobs; the cluster has declined a change: JobSet: {DENIED} (JobSet lets nodes come "
+            "and go only where its feature gate ElasticJobSet is on)"
+        )
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", told)
+        assert cluster.events[-1] == ("Warning", "JobsCreationSucceeded", told)
+
+        gate(cluster, is_on=True)
+        await cluster.clock.advance(301)
+        await settle()
+        assert sizes(cluster.jobset) == (2, 2)
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+async def test_suspension_works_whatever_the_size(cluster: Cluster, suspend: bool) -> None:
+    """A change of the size that is declined keeps nobody from suspending or resuming a training."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 1}, suspend=not suspend))
+        gate(cluster, is_on=False)
+        await cluster.change(cluster.train_job, trainer={"numNodes": 2}, suspend=suspend)
+        assert (cluster.jobset["spec"]["suspend"], sizes(cluster.jobset)) == (suspend, (1, 1))
+
+
+async def test_the_autoscaler_lives_as_long_as_the_training(cluster: Cluster) -> None:
+    """It scales the TrainJob, goes while that is suspended, comes back, and goes for good at the end."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(trainer={"numNodes": 1}))
+        (autoscaler,) = cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS)
+        spec = autoscaler["spec"]
+        assert (spec["minReplicas"], spec["maxReplicas"], spec["metrics"]) == (1, 3, METRICS)
+        assert spec["scaleTargetRef"] == {
+            "apiVersion": "trainer.kubeflow.org/v2alpha1",
+            "kind": "TrainJob",
+            "name": "demo",
+        }
+        await cluster.change(cluster.train_job, suspend=True)
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+        await cluster.change(cluster.train_job, suspend=False)
+        assert len(cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS)) == 1
+        await cluster.run_jobset("Completed", succeeded=1)
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []
+        await cluster.look_again()
+        assert cluster.client.objects(HORIZONTAL_POD_AUTOSCALERS) == []

@@ -1,0 +1,102 @@
+"""Gangs: PodGroups of TrainJobs that wait, run and end, on a cluster whose defaults change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.kube.objects import controller_of, name_of, uid_of
+from trainer.kube.resource import JOBSETS, LIMIT_RANGES, RUNTIME_CLASSES
+from trainer.plugins import coscheduling, volcano
+
+if TYPE_CHECKING:
+    from tests.controllers.conftest import Cluster
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+KINDS = {"coscheduling": coscheduling.POD_GROUPS, "volcano": volcano.POD_GROUPS}
+
+each_scheduler = pytest.mark.parametrize(
+    ("scheduler", "kind"), [pytest.param(scheduler, kind, id=scheduler) for scheduler, kind in KINDS.items()]
+)
+
+
+def gang_runtime(scheduler: str) -> Object:
+    """A runtime of two nodes in sandboxes."""
+    container = {"name": "trainer", "image": "i", "resources": {"requests": {"cpu": 1}}}
+    node = replicated_job("node", container, pod={"schedulerName": "gangs", "runtimeClassName": "kata"})
+    return runtime_object(node, policy={"numNodes": 2}, podGroupPolicy={scheduler: {}})
+
+
+def limit_range(memory: str) -> Object:
+    """Memory that containers request by default."""
+    limits = [{"type": "Container", "defaultRequest": {"memory": memory}}]
+    metadata = {"name": "defaults", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": LIMIT_RANGES.kind, "metadata": metadata, "spec": {"limits": limits}}
+
+
+def runtime_class(cpu: str) -> Object:
+    """Sandboxes that take some CPU."""
+    return {
+        "apiVersion": RUNTIME_CLASSES.api_version,
+        "kind": RUNTIME_CLASSES.kind,
+        "metadata": {"name": "kata"},
+        "handler": "kata",
+        "overhead": {"podFixed": {"cpu": cpu}},
+    }
+
+
+def needs(cluster: Cluster, kind: Resource) -> dict[str, Object]:
+    """What each gang must find free, by the name of the TrainJob."""
+    return {name_of(group): group["spec"]["minResources"] for group in cluster.client.objects(kind)}
+
+
+@each_scheduler
+async def test_only_what_is_suspended_follows_the_cluster(cluster: Cluster, scheduler: str, kind: Resource) -> None:
+    """LimitRange and RuntimeClass change the PodGroups of TrainJobs that wait, with one request for each."""
+    cluster.client.serve(kind)
+    cluster.client.add(gang_runtime(scheduler))
+    async with cluster.managed():
+        await cluster.put(train_job_object("waits", suspend=True))
+        await cluster.put(train_job_object("runs"))
+        assert needs(cluster, kind) == {"waits": {"cpu": "2"}, "runs": {"cpu": "2"}}
+        cluster.forget_requests()
+
+        await cluster.put(limit_range("1Gi"))
+        assert needs(cluster, kind) == {"waits": {"cpu": "2", "memory": "2Gi"}, "runs": {"cpu": "2"}}
+
+        await cluster.put(runtime_class("250m"))
+        assert needs(cluster, kind) == {"waits": {"cpu": "2500m", "memory": "2Gi"}, "runs": {"cpu": "2"}}
+
+        await cluster.put(runtime_class("250m") | {"metadata": {"name": "other"}})
+        cluster.client.remove(LIMIT_RANGES, "defaults", "default")
+        await cluster.clock.advance(1)
+        assert needs(cluster, kind) == {"waits": {"cpu": "2500m"}, "runs": {"cpu": "2"}}
+
+    assert [(request.verb, request.name) for request in cluster.writes] == [("apply", "waits")] * 3
+
+
+@each_scheduler
+async def test_from_the_installation_of_the_kind_to_the_end(cluster: Cluster, scheduler: str, kind: Resource) -> None:
+    """A TrainJob waits for the kind, is then built with the PodGroup first, and takes it away when it has ended."""
+    cluster.client.add(gang_runtime(scheduler))
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        created = cluster.condition("Created")
+        assert created is not None
+        assert (
+            f"spec.podGroupPolicy.{scheduler}: Forbidden: the cluster does not have {kind.qualified_name}" in created[2]
+        )
+        cluster.forget_requests()
+
+        cluster.client.serve(kind)
+        await cluster.clock.advance(40)
+        assert [request.resource for request in cluster.writes if request.verb == "apply"][:2] == [kind, JOBSETS]
+        (group,) = cluster.client.objects(kind)
+        assert (controller_of(group) or {})["uid"] == uid_of(cluster.train_job)
+        assert group["spec"]["minMember"] == 2
+
+        await cluster.run_jobset("Completed")
+        assert cluster.client.objects(kind) == []

@@ -1,0 +1,153 @@
+"""Kueue needs nothing special: it suspends TrainJobs, reads the sizes of their pod sets, and resumes them elsewhere.
+
+When it admits a workload it writes, in one update, a pod spec override for each pod set, with what its resource flavors
+and admission checks ask for, and `suspend: false`; when it evicts the workload, it takes all of that back in another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.controllers.conftest import Cluster
+from tests.framework.samples import replicated_job, runtime_object, train_job_object
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+OWN_TOLERATION = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
+SPOT_TOLERATION = {"key": "spot", "operator": "Equal", "value": "true", "effect": "NoSchedule"}
+QUEUE = {"kueue.x-k8s.io/queue-name": "team-a"}
+
+NODES: Object = {
+    "targetJobs": [{"name": "node"}],
+    "nodeSelector": {"cloud.example.com/capacity": "spot", "zone": "b"},
+    "tolerations": [SPOT_TOLERATION],
+    "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
+    "metadata": {
+        "labels": {"kueue.x-k8s.io/podset": "node"},
+        "annotations": {"kueue.x-k8s.io/podset-preferred-topology": "rack"},
+    },
+}
+LOADER: Object = {
+    "targetJobs": [{"name": "loader"}],
+    "nodeSelector": {"zone": "c"},
+    "metadata": {"labels": {"kueue.x-k8s.io/podset": "loader"}},
+}
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """A cluster whose runtime has two pod sets, and something of each thing that Kueue adds to."""
+    cluster = Cluster()
+    pod = {"nodeSelector": {"zone": "a", "disk": "ssd"}, "tolerations": [OWN_TOLERATION]}
+    loader = replicated_job("loader", {"name": "loader", "image": "loader-image"}, job={"parallelism": 2}, replicas=2)
+    node = replicated_job("node", pod=pod)
+    node["template"]["spec"]["template"]["metadata"] = {"labels": {"app": "training"}}
+    cluster.client.add(runtime_object(loader, node))
+    return cluster
+
+
+def suspended() -> Object:
+    """What a user submits to a queue; Kueue's webhook suspends it."""
+    own = {"targetJobs": [{"name": "node"}], "tolerations": [{"key": "own", "operator": "Exists"}]}
+    obj = train_job_object(suspend=True, trainer={"numNodes": 3}, labels=QUEUE, podSpecOverrides=[own])
+    obj["metadata"]["labels"] = QUEUE
+    return obj
+
+
+def pods(jobset: Object) -> dict[str, Object]:
+    """The pod template of each replicated Job."""
+    return {job["name"]: job["template"]["spec"]["template"] for job in jobset["spec"]["replicatedJobs"]}
+
+
+async def admit(cluster: Cluster) -> None:
+    """What Kueue does when there is quota, after the overrides of the user."""
+    own = cluster.train_job["spec"]["podSpecOverrides"]
+    await cluster.change(cluster.train_job, suspend=False, podSpecOverrides=[*own, NODES, LOADER])
+
+
+async def evict(cluster: Cluster) -> None:
+    """What Kueue does when somebody else needs the quota."""
+    own = cluster.train_job["spec"]["podSpecOverrides"][:1]
+    await cluster.change(cluster.train_job, suspend=True, podSpecOverrides=own)
+
+
+async def test_suspended_jobset_shows_the_sizes(cluster: Cluster) -> None:
+    """How many pods are asked for stands in the JobSet, which runs none of them."""
+    async with cluster.managed():
+        await cluster.put(suspended())
+        spec = cluster.jobset["spec"]
+        assert spec["suspend"]
+        sizes = {
+            job["name"]: (job["replicas"], job["template"]["spec"]["parallelism"]) for job in spec["replicatedJobs"]
+        }
+        assert sizes == {"loader": (2, 2), "node": (1, 3)}
+        assert spec["replicatedJobs"][1]["template"]["spec"]["completions"] == 3
+        assert cluster.jobset["metadata"]["labels"] == QUEUE
+        assert cluster.condition("Suspended") == ("True", "Suspended", "TrainJob is suspended")
+
+
+async def test_admission_reaches_the_jobset_in_one_go(cluster: Cluster) -> None:
+    """All that Kueue sets is in the one request that resumes the JobSet, merged with what was there."""
+    async with cluster.managed():
+        await cluster.put(suspended())
+        cluster.forget_requests()
+        await admit(cluster)
+
+        assert [request.resource.kind for request in cluster.writes].count("JobSet") == 1
+        assert not cluster.jobset["spec"]["suspend"]
+        node, loader = pods(cluster.jobset)["node"], pods(cluster.jobset)["loader"]
+        assert node["metadata"] == {
+            "labels": {"app": "training", **QUEUE, "kueue.x-k8s.io/podset": "node"},
+            "annotations": {"kueue.x-k8s.io/podset-preferred-topology": "rack"},
+        }
+        assert node["spec"]["nodeSelector"] == {"zone": "b", "disk": "ssd", "cloud.example.com/capacity": "spot"}
+        assert node["spec"]["tolerations"] == [OWN_TOLERATION, {"key": "own", "operator": "Exists"}, SPOT_TOLERATION]
+        assert node["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/topology"}]
+        assert loader["metadata"]["labels"]["kueue.x-k8s.io/podset"] == "loader"
+        assert loader["spec"]["nodeSelector"] == {"zone": "c"}
+        assert "schedulingGates" not in loader["spec"]
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+        assert cluster.condition("Suspended") == ("False", "Resumed", "TrainJob is resumed")
+
+
+async def test_eviction_restores_the_jobset_in_one_go(cluster: Cluster) -> None:
+    """The JobSet is as before the admission, and may be admitted to other nodes again."""
+    async with cluster.managed():
+        await cluster.put(suspended())
+        before = cluster.jobset["spec"]
+        await admit(cluster)
+        admitted = cluster.jobset["spec"]
+        await cluster.run_jobset(ready=3, active=1)
+        cluster.forget_requests()
+        await evict(cluster)
+
+        assert [request.resource.kind for request in cluster.writes].count("JobSet") == 1
+        assert cluster.jobset["spec"] == before
+        assert cluster.condition("Suspended") == ("True", "Suspended", "TrainJob is suspended")
+        await cluster.run_jobset(suspended=1)
+        await admit(cluster)
+        assert cluster.jobset["spec"] == admitted
+
+
+async def test_what_kueue_sets_survives_a_restart(cluster: Cluster) -> None:
+    """A manager that starts later finds nothing to change."""
+    async with cluster.managed():
+        await cluster.put(suspended())
+        await admit(cluster)
+    admitted = cluster.jobset
+    async with cluster.managed():
+        assert cluster.jobset == admitted
+
+
+async def test_admission_while_the_manager_is_away(cluster: Cluster) -> None:
+    """It is the state that counts, not who saw the change."""
+    async with cluster.managed():
+        await cluster.put(suspended())
+    await admit(cluster)
+    assert cluster.jobset["spec"]["suspend"]
+    async with cluster.managed():
+        assert not cluster.jobset["spec"]["suspend"]
+        assert pods(cluster.jobset)["node"]["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/topology"}]

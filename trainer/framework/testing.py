@@ -1,0 +1,83 @@
+"""What tests of plugins need: a cluster that stands still, and answers as the caches of the manager do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, labels_of, namespace_of
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS, PODS, SECRETS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from trainer.kube.cache.store import IndexFunction
+    from trainer.kube.resource import Resource
+
+
+class StaticReader:
+    """A `Reader` on the objects that it was given; `add` puts or replaces one.
+
+    Attributes:
+        selected: kinds of which only some objects are cached.
+
+    Args:
+        objects: what there is.
+        indexes: by what `keys` finds them. Defaults to nothing.
+        unserved: kinds whose CRD is not installed. Defaults to none.
+        resources: kinds of which `children` may find objects, besides JobSets, ConfigMaps, Secrets and pods. Defaults
+            to none.
+    """
+
+    def __init__(
+        self,
+        *objects: Object,
+        indexes: Mapping[str, IndexFunction] | None = None,
+        unserved: Collection[Resource] = (),
+        resources: Collection[Resource] = (),
+    ) -> None:
+        self.unserved = set(unserved)
+        self.selected: set[Resource] = set()
+        self._indexes = dict(indexes or {})
+        self._resources = {resource.kind: resource for resource in (JOBSETS, CONFIG_MAPS, SECRETS, PODS, *resources)}
+        self._objects: dict[tuple[str, ObjectKey], Object] = {}
+        for obj in objects:
+            self.add(obj)
+
+    def add(self, obj: Object) -> None:
+        """Put an object, or replace the one of the same kind, namespace and name."""
+        self._objects[obj["kind"], key_of(obj)] = obj
+
+    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        """See `Reader.get`."""
+        return self._objects.get((resource.kind, key))
+
+    def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+        """See `Reader.list`."""
+        return [
+            obj
+            for (kind, _), obj in self._objects.items()
+            if kind == resource.kind and namespace_of(obj) == namespace and labels.items() <= labels_of(obj).items()
+        ]
+
+    def keys(self, resource: Resource, index: str, value: str) -> set[ObjectKey]:
+        """See `Reader.keys`; an index that it was not given finds nothing."""
+        function = self._indexes.get(index)
+        if function is None:
+            return set()
+        objects = (obj for (kind, _), obj in self._objects.items() if kind == resource.kind)
+        return {key_of(obj) for obj in objects if value in function(CachedObject.of(obj))}
+
+    def serves(self, resource: Resource) -> bool:
+        """See `Reader.serves`."""
+        return resource not in self.unserved
+
+    def holds_all(self, resource: Resource) -> bool:
+        """See `Reader.holds_all`."""
+        return resource not in self.selected
+
+    def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
+        """See `Reader.children`."""
+        for (kind, _), obj in self._objects.items():
+            if (controller_of(obj) or {}).get("uid") == owner_uid:
+                yield self._resources[kind], obj
