@@ -23,7 +23,7 @@ example-exists:
 test: $(VENV)/.dev
 	$(BIN)/pytest -n 2 tests
 
-e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch
+e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.demo-mlx
 	$(BIN)/pytest e2e
 
 bench: $(VENV)/.dev

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import uuid
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,11 +28,22 @@ CONFIG = Path(__file__).parents[1] / "config"
 @pytest.fixture(scope="session")
 def session_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The cluster with CRDs, runtimes and a running manager; its dev cluster, if any, lives as long as the session."""
-    directory = tmp_path_factory.mktemp("cluster")
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@contextmanager
+def running_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
+    """A cluster with CRDs, runtimes and a running manager, until it is left.
+
+    Args:
+        directory: where its files go.
+        options: what `trainer cluster` is told besides, for a dev cluster.
+    """
     foreign = os.environ.get("E2E_KUBECONFIG")
     kubeconfig = Path(foreign) if foreign else directory / "kubeconfig"
     trainer = str(BIN / "trainer")
-    command = [trainer, "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
+    command = [trainer, "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig), *options]
     dev_cluster = Process(command, directory / "cluster.log")
     manager = Process([trainer, "manager", "--kubeconfig", str(kubeconfig)], directory / "manager.log")
     cluster = Cluster(kubeconfig, is_local=not foreign, pod_network="", manager=manager)

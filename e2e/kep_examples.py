@@ -26,6 +26,7 @@ GPUS = 8
 _STAND_INS = Path(__file__).parent / "stand_ins"
 _DIRECTORY = "/stand-ins"
 _CONFIG_MAP = "stand-ins"
+_EXECUTABLE = 0o755
 
 
 def documents(example: str) -> list[dict[str, Any]]:
@@ -53,7 +54,7 @@ def advertise_gpus(cluster: Cluster) -> None:
 
 
 def _stand_ins(cluster: Cluster) -> dict[str, Any]:
-    data = {path.name: path.read_text() for path in sorted(_STAND_INS.glob("*.py"))}
+    data = {path.name: path.read_text() for path in sorted(_STAND_INS.iterdir()) if path.is_file()}
     metadata = {"name": _CONFIG_MAP, "namespace": cluster.namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
@@ -80,7 +81,8 @@ def _pod_specs(runtime: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _stand_in(pod: dict[str, Any], *, is_local: bool) -> None:
-    pod.setdefault("volumes", []).append({"name": _CONFIG_MAP, "configMap": {"name": _CONFIG_MAP}})
+    source = {"name": _CONFIG_MAP, "defaultMode": _EXECUTABLE}
+    pod.setdefault("volumes", []).append({"name": _CONFIG_MAP, "configMap": source})
     for container in pod["containers"]:
         container["workingDir"] = _DIRECTORY
         container.setdefault("volumeMounts", []).append({"name": _CONFIG_MAP, "mountPath": _DIRECTORY})

@@ -6,14 +6,16 @@ torchrun is the real one; the training scripts and the images of the fine-tuning
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from e2e import kep_examples
+from e2e.debian_packages import needs
+from e2e.gang_schedulers import COSCHEDULING, installed
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ TORCH = {
     "torch-distributed-single-worker": Training(nodes=1, processes=5),
     "pytorch-distributed": Training(nodes=2, processes=0),
     "pytorch-simple": Training(nodes=2, processes=1),
+    "coscheduling": Training(nodes=5, processes=5),
 }
 
 ALPACA = {"STORAGE_URI": "hf://tatsu-lab/alpaca"}
@@ -75,12 +78,7 @@ FINE_TUNING = {
     ),
 }
 
-REFUSED = {
-    "coscheduling": "spec.podGroupPolicy.coscheduling: Forbidden: no plugin of this controller manager serves it",
-    "deepspeed": "spec.mlPolicy.mpi: Forbidden: no plugin of this controller manager serves it",
-    "torch-distributed-elastic": "spec.mlPolicy.torch.elasticPolicy: Forbidden: elastic training is not supported yet",
-}
-"""Examples of what no plugin builds yet, with the message that says so."""
+ELASTIC = "torch-distributed-elastic"
 
 
 @pytest.fixture(scope="module")
@@ -92,24 +90,25 @@ def namespaces(session_cluster: Cluster) -> Iterator[dict[str, Cluster]]:
     run = uuid.uuid4().hex[:6]
     found = {
         example: replace(session_cluster, namespace=f"kep-{number}-{run}")
-        for number, example in enumerate([*FINE_TUNING, *TORCH])
+        for number, example in enumerate([*FINE_TUNING, *TORCH, ELASTIC])
     }
     objects = [obj for example, cluster in found.items() for obj in kep_examples.with_stand_ins(cluster, example)]
     names = [cluster.namespace for cluster in found.values()]
     runtimes = [obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterTrainingRuntime"]
-    try:
-        session_cluster.apply(*(namespace(name) for name in names))
-        session_cluster.apply(*objects)
-        yield found
-    finally:
-        session_cluster.kubectl("delete", "namespace", *names, "--ignore-not-found", "--timeout=80s")
-        session_cluster.kubectl("delete", "clustertrainingruntime", *runtimes, "--ignore-not-found")
+    with installed(session_cluster, COSCHEDULING):
+        try:
+            session_cluster.apply(*(namespace(name) for name in names))
+            session_cluster.apply(*objects)
+            yield found
+        finally:
+            session_cluster.kubectl("delete", "namespace", *names, "--ignore-not-found", "--timeout=80s")
+            session_cluster.kubectl("delete", "clustertrainingruntime", *runtimes, "--ignore-not-found")
 
 
 def test_no_example_is_forgotten() -> None:
     """The tables of this module have every file."""
     files = {path.stem for path in kep_examples.EXAMPLES.glob("*.yaml")}
-    assert {*FINE_TUNING, *TORCH, *REFUSED} == files
+    assert {*FINE_TUNING, *TORCH, ELASTIC, "deepspeed"} == files
 
 
 @pytest.mark.parametrize("example", TORCH)
@@ -128,6 +127,18 @@ def test_torch(namespaces: dict[str, Cluster], example: str) -> None:
         assert set(lines) == {f"rank {rank} of {world} on node {node} {training.arguments}".strip() for rank in ranks}
 
 
+def test_elastic(namespaces: dict[str, Cluster]) -> None:
+    """The fewest nodes train; the autoscaler that could have asked for more is gone with them."""
+    cluster = namespaces[ELASTIC]
+    job = complete(cluster, ELASTIC)
+
+    (jobset,) = cluster.list("jobset")
+    (node,) = jobset["spec"]["replicatedJobs"]
+    assert (job["spec"]["trainer"]["numNodes"], node["template"]["spec"]["parallelism"]) == (5, 5)
+    assert logs_of(pods_of(cluster, "node")[0], cluster) == ["rank 0 of 5 on node 0"]
+    until(lambda: not cluster.list("hpa"), "the autoscaler is gone")
+
+
 def test_overrides(namespaces: dict[str, Cluster]) -> None:
     """The sidecar gets its identity; the processes of both nodes write into the volume of the user."""
     cluster = namespaces["pytorch-distributed"]
@@ -139,6 +150,24 @@ def test_overrides(namespaces: dict[str, Cluster]) -> None:
         assert logs_of(pod, cluster, "user-identity") == ["training as user 123"]
     written = look_into(cluster, "user-123-volume")
     assert written == {f"rank-{rank}" for rank in range(sum(len(logs_of(pod, cluster)) for pod in pods))}
+
+
+@needs("openmpi-bin", "openssh-server")
+@pytest.mark.skipif(os.geteuid() != 0, reason="the example has its SSH keys in the home of root")
+def test_deepspeed(cluster: Cluster) -> None:
+    """mpirun of the launcher starts five processes on each of the two nodes over SSH."""
+    kep_examples.advertise_gpus(cluster)
+    objects = kep_examples.with_stand_ins(cluster, "deepspeed")
+    runtime = next(obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterTrainingRuntime")
+    try:
+        cluster.apply(*objects)
+        complete(cluster, "deepspeed")
+
+        (launcher,) = pods_of(cluster, "launcher")
+        lines = [f"rank {rank} of 10 on deepspeed-trainer-node-0-{rank // 5}" for rank in range(10)]
+        assert sorted(logs_of(launcher, cluster, "mpi-launcher")) == lines
+    finally:
+        cluster.kubectl("delete", "clustertrainingruntime", runtime, "--ignore-not-found")
 
 
 @pytest.mark.parametrize("example", FINE_TUNING)
@@ -174,32 +203,6 @@ def test_steps_of_fine_tuning(namespaces: dict[str, Cluster], example: str) -> N
     claims = cluster.list("pvc")
     assert len(claims) == len(steps)
     assert {claim["status"]["phase"] for claim in claims} == {"Bound"}
-
-
-@pytest.mark.parametrize("example", REFUSED)
-def test_refused(cluster: Cluster, example: str) -> None:
-    """What no plugin builds is not started without it: who applies it, or looks at it, learns the field to change."""
-    name, objects = kep_examples.job_name(example), kep_examples.with_stand_ins(cluster, example)
-    runtime = next(obj["metadata"]["name"] for obj in objects if obj["kind"] == "ClusterTrainingRuntime")
-    try:
-        applied = cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects), check=False)
-        if applied.returncode != 0:
-            assert "admission webhook" in applied.stderr
-            assert REFUSED[example] in applied.stderr
-        else:
-            condition = until(lambda: condition_of(cluster, name, "Created"), f"TrainJob {name} was looked at")
-            assert (condition["status"], condition["reason"]) == ("False", "JobsBuildFailed")
-            assert REFUSED[example] in condition["message"]
-        assert cluster.list("jobset") == []
-    finally:
-        cluster.kubectl("delete", "clustertrainingruntime", runtime, "--ignore-not-found")
-
-
-def condition_of(cluster: Cluster, name: str, kind: str) -> dict[str, Any] | None:
-    """A condition of a TrainJob; None as long as there is none."""
-    job = cluster.get("trainjob", name) or {}
-    conditions = (job.get("status") or {}).get("conditions") or []
-    return next((item for item in conditions if item["type"] == kind), None)
 
 
 def namespace(name: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Labeller:
     """A third-party plugin with a part in every phase that others take part in as well."""
 
     name = "labeller"
-    pod_group_policy_sources = frozenset({"coscheduling"})
+    pod_group_policy_sources: frozenset[str] = frozenset()
 
     def watches(self) -> list[Watch]:
         """See `WatchExtension`."""
@@ -82,7 +82,18 @@ def cases() -> dict[str, tuple[TrainJob, Runtime]]:
     return {case: golden(case) for case in ("torch", "jax", "llm-fine-tuning")} | {
         "plain": (train_job(trainer={"numNodes": 3, "env": env}), runtime()),
         "overridden": (train_job(podSpecOverrides=[override], labels={"a": "b"}), runtime(policy={"torch": {}})),
+        "xgboost": (train_job(), runtime(policy={"xgboost": {}, "numNodes": 2})),
+        "tensorflow": (train_job(), runtime(policy={"tensorflow": {}, "numNodes": 2})),
         "gang": (train_job(), runtime(policy={"jax": {}, "numNodes": 2}, **gang)),
+        "mpi": (
+            train_job(),
+            runtime(
+                replicated_job("launcher"),
+                replicated_job("node"),
+                policy={"mpi": {"runLauncherAsNode": True}, "numNodes": 2},
+                **gang,
+            ),
+        ),
         "several jobs": (train_job(), runtime(replicated_job("launcher"), replicated_job("node"), policy={"jax": {}})),
         "refused": (train_job(trainer={"numProcPerNode": 2}), runtime(policy={"jax": {}})),
     }

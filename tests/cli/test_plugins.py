@@ -30,7 +30,7 @@ def test_table(tmp_path: Path) -> None:
     header, *table = rows(result.stdout)
     assert header == ["NAME", "ORIGIN", "ENABLED", "HOOKS"]
     assert ["greeting", "acme-trainer 1.2.0", "yes", "EnforceMLPolicy"] in table
-    assert ["torch", "built in", "yes", "CustomValidation, EnforceMLPolicy"] in table
+    assert ["torch", "built in", "yes", "WatchExtension, CustomValidation, EnforceMLPolicy, ComponentBuilder"] in table
     assert [row[0] for row in table] == sorted(row[0] for row in table)
 
 
@@ -69,7 +69,7 @@ def test_json(tmp_path: Path) -> None:
             "import no_such_library", "", "plugin greeting (acme-trainer 1.2.0) cannot be imported", id="broken"
         ),
         pytest.param(
-            GREETING, "plugins: {disabled: [jobset]}", "a ComponentBuilder no TrainJob would", id="no builder"
+            GREETING, "plugins: {disabled: [jobset]}", "a TerminalCondition no TrainJob would", id="no builder"
         ),
         pytest.param(GREETING, "plugins: {enabled: [x]}", "plugins.enabled[0]: Unsupported value", id="unknown"),
         pytest.param(

@@ -19,7 +19,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, ObjectKey, controller_reference
-from trainer.plugins.jax import Jax
+from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.pod_troubles import TROUBLES, troubles_of
 from trainer.plugins.plainml import PlainML

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import pytest
+
 from tests.framework.samples import runtime, train_job
 from trainer.framework.extraction import extract
 from trainer.plugins.plainml import PlainML
 
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
 
-def test_one_process_per_node() -> None:
-    """Without a framework there is nobody to start several processes."""
+PROCESSES = "spec.trainer.numProcPerNode"
+
+
+@pytest.mark.parametrize(
+    ("policy", "fields"),
+    [
+        pytest.param(None, [PROCESSES], id="no-policy"),
+        pytest.param({"numNodes": 2}, [PROCESSES], id="no-source"),
+        *(pytest.param({source: {}}, [], id=source) for source in ("torch", "mpi", "jax", "xgboost", "tensorflow")),
+    ],
+)
+def test_one_process_per_node(policy: Object | None, fields: list[str]) -> None:
+    """Without a framework nobody starts several processes; runtimes of a framework are left to its plugin."""
     job = train_job(trainer={"numProcPerNode": 2})
-    errors = list(PlainML().validate(extract(job, runtime()), None, job))
-    assert [error.field for error in errors] == ["spec.trainer.numProcPerNode"]
+    errors = list(PlainML().validate(extract(job, runtime(policy=policy)), None, job))
+    assert [error.field for error in errors] == fields

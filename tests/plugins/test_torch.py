@@ -9,6 +9,7 @@ import pytest
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.errors import BuildError
 from trainer.framework.extraction import extract
+from trainer.framework.review import AdmissionWarning
 from trainer.framework.trainer_step import apply_trainer_env
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.processes import processes_per_node
@@ -45,6 +46,24 @@ def test_variables_without_trainer_settings() -> None:
         {"name": "PET_MASTER_PORT", "value": "29400"},
     ]
     assert main.ports == [{"containerPort": 29400, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "is_alone"),
+    [
+        pytest.param({}, {"torch": {"numProcPerNode": 5}}, True, id="runtime-says-nothing-of-nodes"),
+        pytest.param({}, {"numNodes": 1, "torch": {"numProcPerNode": 5}}, True, id="admission-has-filled-in-one"),
+        pytest.param({"trainer": {"numNodes": 1}}, {"numNodes": 2, "torch": {}}, True, id="TrainJob-wants-one"),
+        pytest.param({"trainer": {"numNodes": 2}}, {"torch": {}}, False, id="TrainJob-wants-two"),
+        pytest.param({}, {"numNodes": 2, "torch": {}}, False, id="runtime-wants-two"),
+        pytest.param({}, {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}}, False, id="one-at-first"),
+        pytest.param({}, {"torch": {"elasticPolicy": {"maxNodes": 1}}}, False, id="elastic-between-one-and-one"),
+    ],
+)
+def test_standalone(spec: Any, policy: Any, is_alone: bool) -> None:
+    """A single node that stays alone meets itself, whether or not the runtime says that there is one."""
+    values = env_of({"env": enforced(spec, policy=policy).main_container.env})
+    assert values.get("PET_STANDALONE") == ("1" if is_alone else None)
 
 
 def test_order_of_variables() -> None:
@@ -168,23 +187,61 @@ def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: st
         ),
         pytest.param({"trainer": {"env": [{"name": "PET_NNODES", "value": "1"}]}}, {}, [], id="other-runtime"),
         pytest.param(
-            {},
-            {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}},
+            {"trainer": {"env": [{"name": "PET_STANDALONE", "value": "1"}]}},
+            {"torch": {}},
+            ["spec.trainer.env: Forbidden: must not set PET_STANDALONE, which the torch plugin sets; remove it"],
+            id="reserved-standalone",
+        ),
+        pytest.param(
+            {"trainer": {"env": [{"name": "PET_MAX_RESTARTS", "value": "1"}]}}, {"torch": {}}, [], id="free-if-fixed"
+        ),
+        pytest.param(
+            {
+                "trainer": {
+                    "env": [
+                        {"name": name, "value": "x"} for name in ("PET_RDZV_ID", "PET_MASTER_ADDR", "PET_RDZV_CONF")
+                    ]
+                }
+            },
+            {"torch": {"elasticPolicy": {"maxRestarts": 1}}},
             [
                 (
-                    "ClusterTrainingRuntime/blueprint spec.mlPolicy.torch.elasticPolicy: "
-                    "Forbidden: elastic training is not supported yet; remove it and set spec.mlPolicy.numNodes"
+                    "spec.trainer.env: Forbidden: must not set PET_MASTER_ADDR, PET_RDZV_ID, "
+                    "which the torch plugin sets; remove it"
                 )
             ],
-            id="elastic",
+            id="reserved-elastic",
         ),
     ],
 )
 def test_validation(spec: Any, policy: Any, errors: list[str]) -> None:
-    """Reserved variables and elastic policies are refused, only in torch runtimes."""
+    """Reserved variables are refused, only in torch runtimes; elastic trainings have some more of them."""
     job = train_job(**spec)
     found = Torch().validate(extract(job, runtime(policy=policy)), None, job)
     assert [str(error) for error in found] == errors
+
+
+@pytest.mark.parametrize(
+    ("spec", "warnings"),
+    [
+        pytest.param(resources(limits={"nvidia.com/gpu": 2}), [], id="one-for-each"),
+        pytest.param(
+            {"trainer": {"numProcPerNode": 1, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}}}},
+            [
+                (
+                    "spec.trainer.numProcPerNode: starts 1 processes on a node with 2 GPUs; "
+                    "gpu or auto starts one for each GPU"
+                )
+            ],
+            id="idle",
+        ),
+    ],
+)
+def test_idle_gpus(spec: Any, warnings: list[str]) -> None:
+    """Who asks for more GPUs than processes is told."""
+    job = train_job(**spec)
+    found = Torch().validate(extract(job, runtime(policy={"torch": {}})), None, job)
+    assert [str(finding) for finding in found if isinstance(finding, AdmissionWarning)] == warnings
 
 
 def test_other_runtimes_are_left_alone() -> None:

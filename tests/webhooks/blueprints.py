@@ -93,7 +93,7 @@ RUNTIMES = {
         blueprint(name="torch", policy={"numNodes": 2, "torch": {"numProcPerNode": "auto"}}),
         blueprint(name="jax", policy={"jax": {}}),
         blueprint(name="mpi", policy={"mpi": {}}),
-        blueprint(name="gang", podGroupPolicy={"coscheduling": {}}),
+        blueprint(name="gang", podGroupPolicy={"volcano": {}}),
         blueprint(name="elastic", policy={"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}}),
         blueprint(_initializer(), replicated_job(), name="fine-tuning"),
         blueprint(

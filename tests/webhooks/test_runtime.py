@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.framework.static_reader import StaticReader
 from tests.webhooks.blueprints import STEP, blueprint, container, job, replicated_job
 from tests.webhooks.requests import admit
 from trainer.cli.manifests import runtimes
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.manager import built_in_plugins
+from trainer.plugins.jobset import JobSetPlugin
+from trainer.plugins.volcano import POD_GROUPS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -45,16 +51,11 @@ async def test_accepted(obj: Object) -> None:
     ("obj", "warning"),
     [
         pytest.param(
-            blueprint(policy={"mpi": {}}),
-            "spec.mlPolicy.mpi: no plugin of the controller manager serves it; "
-            "TrainJobs that use this runtime are refused",
-            id="no-plugin-for-mpi",
-        ),
-        pytest.param(
             blueprint(podGroupPolicy={"coscheduling": {}}, kind="TrainingRuntime"),
-            "spec.podGroupPolicy.coscheduling: no plugin of the controller manager serves it; "
-            "TrainJobs that use this runtime are refused",
-            id="no-plugin-for-gangs",
+            "spec.template.spec.replicatedJobs[node].template.spec.template.spec.schedulerName: is absent, so the "
+            "default scheduler decides about each pod alone, unless it has the coscheduling plugin; name the scheduler "
+            "that has it, be it default-scheduler",
+            id="gang-without-a-scheduler",
         ),
         pytest.param(
             DEPRECATED,
@@ -86,6 +87,31 @@ async def test_accepted_with_a_warning(obj: Object, warning: str) -> None:
     assert (response.allowed, response.warnings) == (True, (warning,))
 
 
+async def test_what_the_cluster_lacks_may_come_later() -> None:
+    """A runtime for gangs may be there before the scheduler is; whoever uses it is refused until then."""
+    plugins = Pipeline(built_in_plugins(StaticReader(unserved=[POD_GROUPS])))
+    gang = blueprint(replicated_job("node", pod={"schedulerName": "volcano"}), podGroupPolicy={"volcano": {}})
+
+    response = await admit(gang, plugins=plugins)
+
+    lack = "spec.podGroupPolicy.volcano: the cluster does not have podgroups.scheduling.volcano.sh; install Volcano"
+    until = "TrainJobs that use this runtime are refused until then"
+    assert (response.allowed, response.warnings) == (True, (f"{lack} with its CRD; {until}",))
+    assert not (await admit(job(runtime="gang"), plugins=plugins)).allowed
+
+
+async def test_a_plugin_that_is_not_installed() -> None:
+    """A runtime may be there before the plugin that serves its policy."""
+    plugins = Pipeline(Registry([JobSetPlugin(StaticReader())]))
+
+    response = await admit(blueprint(policy={"jax": {}}), plugins=plugins)
+
+    warning = (
+        "spec.mlPolicy.jax: no plugin of the controller manager serves it; TrainJobs that use this runtime are refused"
+    )
+    assert (response.allowed, response.warnings) == (True, (warning,))
+
+
 @pytest.mark.parametrize("kind", ["ClusterTrainingRuntime", "TrainingRuntime"])
 async def test_metadata_changes_always(kind: str) -> None:
     """Labels and finalizers change even of a runtime that would be refused today; the spec of none does."""
@@ -106,6 +132,6 @@ async def test_a_default_is_no_change() -> None:
 
 async def test_what_a_train_job_of_it_meets() -> None:
     """A TrainJob is refused for the fault of its runtime with the path in the runtime."""
-    response = await admit(job(runtime="elastic"))
+    response = await admit(job(runtime="mpi"))
 
-    assert response.causes[0].field == "ClusterTrainingRuntime/elastic spec.mlPolicy.torch.elasticPolicy"
+    assert response.causes[0].field == "ClusterTrainingRuntime/mpi spec.template.spec.replicatedJobs"

@@ -111,7 +111,7 @@ def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
     trainer = train_job.spec.trainer
     processes = trainer.num_proc_per_node if trainer else None
     if processes not in {None, "auto", 1, "1"}:
-        rule = "must be 1 or absent: only torch and MPI runtimes start several processes on a node"
+        rule = "must be 1 or absent: only torch, MPI and JAX runtimes start several processes on a node"
         yield invalid("spec.trainer.numProcPerNode", processes, rule)
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.plugins.jax import Jax
+from trainer.plugins.coscheduling import Coscheduling
+from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.plugins.mpi.plugin import MPI
 from trainer.plugins.plainml import PlainML
+from trainer.plugins.tensorflow import TensorFlow
 from trainer.plugins.torch.plugin import Torch
+from trainer.plugins.volcano import Volcano
+from trainer.plugins.xgboost import XGBoost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,9 +20,14 @@ if TYPE_CHECKING:
     from trainer.framework.discovery import PluginFactory
 
 BUILT_IN: Mapping[str, PluginFactory] = {
+    "coscheduling": lambda context: Coscheduling(context.reader),
     "jax": lambda _: Jax(),
     "jobset": lambda context: JobSetPlugin(context.reader),
+    "mpi": lambda _: MPI(),
     "plainml": lambda _: PlainML(),
+    "tensorflow": lambda _: TensorFlow(),
     "torch": lambda _: Torch(),
+    "volcano": lambda context: Volcano(context.reader),
+    "xgboost": lambda _: XGBoost(),
 }
 """How the plugins of this package are made, by name."""

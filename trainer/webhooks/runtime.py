@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
@@ -31,12 +32,17 @@ _NAMES = "spec.template.spec.replicatedJobs"
 _INTERNAL = "InternalError"
 """Reason of an error that is not the author's: a plugin has raised."""
 
+_POLICY = re.compile(r"spec\.(mlPolicy|podGroupPolicy)\.[A-Za-z]+")
+"""Path of a policy as a whole: what forbids that is not its settings, but something that this cluster lacks."""
+
+_FORBIDDEN = "Forbidden: "
+
 
 def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Review:
     """Everything that keeps all TrainJobs from using a runtime, or that its author should know.
 
-    A policy that no plugin serves is only a warning: plugins are installed after runtimes as often as before. The
-    TrainJobs that use it are refused until then.
+    A policy that no plugin serves, or for which the cluster lacks a kind, is only a warning: plugins and schedulers are
+    installed after runtimes as often as before. The TrainJobs that use it are refused until then.
 
     Args:
         obj: the TrainingRuntime or ClusterTrainingRuntime with defaults, as it would be stored.
@@ -96,11 +102,15 @@ def _on_trial(runtime: Runtime, pipeline: Pipeline) -> Review:
     return Review.of([*_relative_errors(review.errors, prefix), *_relative_warnings(review.warnings, prefix)])
 
 
-def _relative_errors(errors: Iterable[FieldError], prefix: str) -> Iterator[FieldError]:
+def _relative_errors(errors: Iterable[FieldError], prefix: str) -> Iterator[FieldError | AdmissionWarning]:
     """What a TrainJob could mend, such as an image that is missing, is no error of the runtime."""
     for error in errors:
-        if error.reason == _INTERNAL or error.field.startswith(prefix):
-            yield FieldError(error.field.removeprefix(prefix), error.message, error.reason)
+        field = error.field.removeprefix(prefix)
+        if error.message.startswith(_FORBIDDEN) and _POLICY.fullmatch(field):
+            lack = error.message.removeprefix(_FORBIDDEN)
+            yield AdmissionWarning(field, f"{lack}; TrainJobs that use this runtime are refused until then")
+        elif error.reason == _INTERNAL or error.field.startswith(prefix):
+            yield FieldError(field, error.message, error.reason)
         elif error.field == "metadata.name":
             detail = error.message.partition(f'"{_TRIAL}": ')[2]
             yield forbidden(_NAMES, f"even the name of one letter, {_TRIAL}, {detail}")

@@ -117,7 +117,7 @@ class JobSetPlugin:
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The JobSet; while it runs it is left alone, and while it is suspended only a few fields may change."""
         jobset = build_jobset(info, train_job)
-        yield Component(JOBSETS, jobset, revise=partial(revise_jobset, jobset))
+        yield Component(JOBSETS, jobset, revise=partial(revise_jobset, jobset), runs_pods=True)
 
     def suspension(self, train_job: TrainJob) -> Iterator[Component]:
         """The JobSet as it exists, suspended or resumed."""

@@ -2,6 +2,16 @@
 
 `torchrun` takes each of its options from the environment variable `PET_<OPTION>`, so the runtime's command stays plain:
 `torchrun train.py` means `torchrun --nnodes=5 --nproc-per-node=2 ... train.py`.
+
+* **A fixed number of nodes** meets at the first node, each under the rank that is its index.
+* **One node** needs no meeting point: `PET_STANDALONE=1` lets it meet itself on a free port of its own, whatever the
+  other variables say, so it waits for no DNS record, and pods in the network of their host do not collide. The KEP
+  writes "when `numProcPerNode > 0` and `numNodes=0`", which is a runtime that speaks of processes but not of nodes.
+  Admission fills in `numNodes: 1` there, so that what was left out is no longer seen; what counts is the number of
+  nodes that the TrainJob ends up with. The value is 1 because torchrun reads the variables of flags as integers.
+* **An elastic number of nodes**: see `elastic`.
+
+`tune run` of torchtune starts torchrun itself: see `torchtune`.
 """
 
 from __future__ import annotations
@@ -9,27 +19,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.reserved_env import check_reserved_env
-from trainer.framework.resources import gpus_of
-from trainer.framework.review import AdmissionWarning
 from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
-from trainer.kube.field_errors import FieldError, forbidden
-from trainer.plugins.torch.processes import processes_per_node
+from trainer.plugins.torch import autoscaler, elastic, env_injection, torchtune
+from trainer.plugins.torch.processes import idle_gpus, processes_per_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
+    from trainer.framework.component import Component
+    from trainer.framework.extension_points import Watch
+    from trainer.framework.review import AdmissionWarning
     from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
 
-RESERVED = frozenset({"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"})
-"""Variables that only this plugin sets."""
+RESERVED = frozenset(
+    {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_STANDALONE"}
+)
+"""Variables that only this plugin sets; an elastic training has some more."""
 
 
 class Torch:
-    """Tells `torchrun` how many nodes and processes there are, which node this is, and where the first one listens."""
+    """Tells `torchrun` how many nodes and processes there are, which node this is, and where they meet."""
 
     name = "torch"
     ml_policy_sources = frozenset({"torch"})
+
+    def watches(self) -> Iterator[Watch]:
+        """The autoscalers of elastic trainings."""
+        yield autoscaler.WATCH
 
     def validate(
         self,
@@ -37,40 +56,50 @@ class Torch:
         old: TrainJob | None,  # noqa: ARG002
         new: TrainJob,
     ) -> Iterator[FieldError | AdmissionWarning]:
-        """Refuse reserved variables, and elastic training, which is not supported yet; warn of GPUs that would idle."""
+        """Refuse reserved variables, sizes that are out of bounds and unknown containers; warn of what would idle."""
         policy = info.ml_policy.torch
         if policy is None:
             return
-        if policy.elastic_policy is not None:
-            rule = "elastic training is not supported yet; remove it and set spec.mlPolicy.numNodes"
-            yield forbidden(f"{info.runtime} spec.mlPolicy.torch.elasticPolicy", rule)
-        yield from check_reserved_env(info, new, RESERVED, self.name)
-        yield from _idle_gpus(info, new)
+        is_elastic = policy.elastic_policy is not None
+        yield from check_reserved_env(info, new, RESERVED | elastic.RESERVED if is_elastic else RESERVED, self.name)
+        yield from idle_gpus(info, new)
+        yield from elastic.validate(info, new)
+        yield from autoscaler.validate(info, new)
+        yield from env_injection.validate(info)
+        yield from torchtune.validate(info, new)
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `PET_*` variables of the training container, whether or not the TrainJob changes the trainer."""
-        if info.ml_policy.torch is None:
+        policy = info.ml_policy.torch
+        if policy is None:
             return
-        container = info.main_container
-        container.set_env(
-            [
-                {"name": "PET_NNODES", "value": str(info.trainer.count)},
-                {"name": "PET_NPROC_PER_NODE", "value": processes_per_node(info, train_job)},
-                {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
-                {"name": "PET_MASTER_ADDR", "value": info.head_address()},
-                {"name": "PET_MASTER_PORT", "value": str(RENDEZVOUS_PORT)},
-            ]
-        )
-        container.expose(RENDEZVOUS_PORT)
+        if policy.elastic_policy is None:
+            nodes, rendezvous = str(info.trainer.count), _static_rendezvous(info)
+        else:
+            bounds = elastic.stretch(info, train_job, policy.elastic_policy)
+            nodes = f"{bounds.least}:{bounds.most}"
+            rendezvous = elastic.rendezvous(info, train_job, policy.elastic_policy)
+        variables: list[Object] = [
+            {"name": "PET_NNODES", "value": nodes},
+            {"name": "PET_NPROC_PER_NODE", "value": processes_per_node(info, train_job)},
+            *rendezvous,
+        ]
+        env_injection.tell(info.main_container, variables)
+        info.main_container.expose(RENDEZVOUS_PORT)
+        for container in env_injection.targets(info):
+            env_injection.tell(container, variables)
+        torchtune.complete(info, train_job)
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+        """The HorizontalPodAutoscaler of an elastic training that has metrics."""
+        yield from autoscaler.build(info, train_job)
 
 
-def _idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
-    """GPUs are asked for, and not as many processes."""
-    gpus, processes = gpus_of(info.main_container), processes_per_node(info, train_job)
-    if not gpus or processes in {"auto", "gpu", str(gpus)}:
-        return
-    trainer = train_job.spec.trainer
-    is_own = trainer is not None and (trainer.num_proc_per_node is not None or trainer.resources_per_node is not None)
-    path = "spec.trainer.numProcPerNode" if is_own else f"{info.runtime} spec.mlPolicy.torch.numProcPerNode"
-    text = f"starts {processes} processes on a node with {gpus} GPUs; gpu or auto starts one for each GPU"
-    yield AdmissionWarning(path, text)
+def _static_rendezvous(info: RuntimeInfo) -> list[Object]:
+    is_alone = info.trainer.count == 1
+    return [
+        {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
+        {"name": "PET_MASTER_ADDR", "value": info.head_address()},
+        {"name": "PET_MASTER_PORT", "value": str(RENDEZVOUS_PORT)},
+        *([{"name": "PET_STANDALONE", "value": "1"}] if is_alone else []),
+    ]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.resources import cpus_of, gpus_of
+from trainer.framework.review import AdmissionWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trainer.api.trainjob import TrainJob
     from trainer.framework.runtime_info import RuntimeInfo
 
@@ -15,7 +18,7 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     """What to tell `torchrun` about processes: the TrainJob's wish, else the runtime's, else `auto`.
 
     `torchrun` counts the CPUs of the whole machine, so `auto` without GPUs and `cpu` become the CPUs that the
-    container has; `auto` becomes 1 when that is not known.
+    container has; `auto` becomes 1 when that is not known. GPUs it counts right, for a container sees its own alone.
     """
     trainer = train_job.spec.trainer
     wish = trainer.num_proc_per_node if trainer else None
@@ -29,3 +32,15 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     if wish == "cpu":
         return str(cpus_of(container) or wish)
     return str(wish)
+
+
+def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
+    """Warn when GPUs are asked for, and not as many processes."""
+    gpus, processes = gpus_of(info.main_container), processes_per_node(info, train_job)
+    if not gpus or processes in {"auto", "gpu", str(gpus)}:
+        return
+    trainer = train_job.spec.trainer
+    is_own = trainer is not None and (trainer.num_proc_per_node is not None or trainer.resources_per_node is not None)
+    path = "spec.trainer.numProcPerNode" if is_own else f"{info.runtime} spec.mlPolicy.torch.numProcPerNode"
+    text = f"starts {processes} processes on a node with {gpus} GPUs; gpu or auto starts one for each GPU"
+    yield AdmissionWarning(path, text)

@@ -1,0 +1,32 @@
+"""The kinds of gang schedulers; on the dev cluster nobody acts on them, and every pod is scheduled at once."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.cluster import Cluster
+
+COSCHEDULING = "podgroups.scheduling.x-k8s.io"
+VOLCANO = "podgroups.scheduling.volcano.sh"
+
+_FILES = {COSCHEDULING: "scheduler_plugins.yaml", VOLCANO: "volcano.yaml"}
+_DIRECTORY = Path(__file__).parent / "crds"
+
+
+@contextmanager
+def installed(cluster: Cluster, *kinds: str) -> Iterator[None]:
+    """Have these kinds; those that the cluster did not have go again."""
+    lacking = [kind for kind in kinds if cluster.get("crd", kind) is None]
+    try:
+        for kind in lacking:
+            cluster.kubectl("apply", "-f", str(_DIRECTORY / _FILES[kind]))
+            cluster.kubectl("wait", "--for=condition=Established", f"crd/{kind}", "--timeout=30s")
+        yield
+    finally:
+        if lacking:
+            cluster.kubectl("delete", "crd", *lacking, "--ignore-not-found", "--timeout=60s")

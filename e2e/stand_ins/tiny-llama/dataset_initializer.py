@@ -1,0 +1,14 @@
+"""Stands in for the image dataset-initializer: leaves a few rows in the form of the data set Alpaca."""
+
+import os
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+rows = [{"instruction": f"Say the number {n}.", "input": "", "output": str(n)} for n in range(16)]
+data = Path("/workspace/dataset/data")
+data.mkdir()
+parquet.write_table(pa.Table.from_pylist(rows), data / "train-00000-of-00001.parquet")
+sys.stdout.write(f"fetched {os.environ['STORAGE_URI']}\n")

@@ -1,0 +1,174 @@
+"""MPI with the runtimes of config/runtimes: real mpirun, real sshd, one pod for each node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from e2e.cluster import IMAGE
+from e2e.debian_packages import needs
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from e2e.cluster import Cluster
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+OPEN_MPI = needs("openmpi-bin", "openssh-server")
+MPICH = needs("mpich", "openssh-server")
+
+ALLREDUCE_IN_C = """
+import ctypes, os
+mpi = ctypes.CDLL("libmpich.so.12")
+world, integer, plus = 0x44000000, 0x4C000405, 0x58000003
+assert mpi.MPI_Init(None, None) == 0
+rank, size, total = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+mpi.MPI_Comm_rank(world, ctypes.byref(rank))
+mpi.MPI_Comm_size(world, ctypes.byref(size))
+own = ctypes.c_int(10 ** rank.value)
+assert mpi.MPI_Allreduce(ctypes.byref(own), ctypes.byref(total), 1, integer, plus, world) == 0
+print(f"rank {rank.value} of {size.value} on {os.uname().nodename}: {total.value}\\n", end="", flush=True)
+mpi.MPI_Finalize()
+"""
+"""An Allreduce with handles as in MPICH's mpi.h: Debian has mpi4py for Open MPI only."""
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(autouse=True)
+def pod_network(cluster: Cluster) -> None:
+    """Several sshd on one port, and names that ssh resolves, take networks of their own."""
+    if cluster.is_local and not cluster.pod_network.startswith("netns"):
+        pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
+
+
+@OPEN_MPI
+def test_allreduce(cluster: Cluster) -> None:
+    """mpirun starts the processes of the example over SSH on both nodes, and they reduce over the network."""
+    cluster.kubectl("apply", "-f", str(EXAMPLES / "mpi-allreduce" / "trainjob.yaml"))
+    complete(cluster, "mpi-allreduce")
+
+    lines = log_of_launcher(cluster, "mpi-allreduce")
+    assert ranks(lines) == [
+        "rank 0 of 4 on mpi-allreduce-node-0-0",
+        "rank 1 of 4 on mpi-allreduce-node-0-0",
+        "rank 2 of 4 on mpi-allreduce-node-0-1",
+        "rank 3 of 4 on mpi-allreduce-node-0-1",
+    ]
+    assert "all 4 processes found y = 3.00 x + -1.00" in lines
+    assert not [line for line in lines if "known hosts" in line], "ssh must not mix its words into the log"
+
+
+@OPEN_MPI
+def test_key_and_hostfile(cluster: Cluster) -> None:
+    """The key is the TrainJob's own, stays the same when it is resumed, and goes with it."""
+    cluster.apply(train_job("keys", "mpi-openmpi", ["mpirun", "true"], suspend=True))
+    cluster.wait_for_state("keys", "Suspended")
+    secret, hostfile = cluster.get("secret", "keys-mpi-ssh-auth"), cluster.get("configmap", "keys-mpi-hostfile")
+    assert secret is not None
+    assert hostfile is not None
+    assert secret["type"] == "kubernetes.io/ssh-auth"
+    assert hostfile["data"]["hostfile"] == "keys-node-0-0.keys slots=1\nkeys-node-0-1.keys slots=1\n"
+
+    cluster.kubectl("patch", "trainjob", "keys", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    complete(cluster, "keys")
+
+    assert cluster.get("secret", "keys-mpi-ssh-auth") == secret
+    cluster.kubectl("delete", "trainjob", "keys")
+    until(lambda: not cluster.get("secret", "keys-mpi-ssh-auth"), "the key is gone")
+    until(lambda: not cluster.get("configmap", "keys-mpi-hostfile"), "the hostfile is gone")
+
+
+@OPEN_MPI
+@pytest.mark.parametrize(
+    ("nodes", "hosts"),
+    [
+        pytest.param(1, ["alone-launcher-0-0"], id="launcher-alone"),
+        pytest.param(2, ["alone-launcher-0-0", "alone-node-0-0"], id="launcher-and-a-node"),
+    ],
+)
+def test_launcher_as_node(cluster: Cluster, nodes: int, hosts: list[str]) -> None:
+    """A launcher that is a node trains as well, with as many other nodes as it takes, if any."""
+    script = "import os; print('on', os.uname().nodename)"
+    command = ["mpirun", "-x", "PATH", "python", "-c", script]
+    cluster.apply(train_job("alone", "deepspeed-distributed", command, nodes=nodes))
+    complete(cluster, "alone")
+
+    assert sorted(log_of_launcher(cluster, "alone")) == [f"on {host}" for host in hosts]
+
+
+@OPEN_MPI
+def test_failure_of_a_process(cluster: Cluster) -> None:
+    """When a process fails on a node, so does the TrainJob, and its condition has the last words of mpirun."""
+    script = "import os; assert os.environ['OMPI_COMM_WORLD_RANK'] != '1', 'no data on ' + os.uname().nodename"
+    cluster.apply(train_job("broken", "mpi-openmpi", ["mpirun", "-x", "PATH", "python", "-c", script]))
+    assert cluster.wait_for_state("broken", "Complete", "Failed", timeout=90) == "Failed"
+
+    job = cluster.get("trainjob", "broken")
+    assert job is not None
+    (failed,) = [each for each in job["status"]["conditions"] if each["type"] == "Failed"]
+    assert "launcher" in failed["message"]
+    assert "AssertionError: no data on broken-node-0-1" in log_of_launcher(cluster, "broken")
+
+
+@MPICH
+def test_mpich(cluster: Cluster) -> None:
+    """Hydra starts the processes of MPICH by the same hostfile and key."""
+    command = ["mpiexec.hydra", "python", "-c", ALLREDUCE_IN_C]
+    cluster.apply(train_job("hydra", "mpi-mpich", command, numProcPerNode=2))
+    complete(cluster, "hydra")
+
+    assert ranks(log_of_launcher(cluster, "hydra")) == [
+        "rank 0 of 4 on hydra-node-0-0: 1111",
+        "rank 1 of 4 on hydra-node-0-0: 1111",
+        "rank 2 of 4 on hydra-node-0-1: 1111",
+        "rank 3 of 4 on hydra-node-0-1: 1111",
+    ]
+
+
+@OPEN_MPI
+def test_mlx(cluster: Cluster) -> None:
+    """MLX averages gradients over MPI: the example learns to read digits on a launcher and a node."""
+    cluster.kubectl("apply", "-f", str(EXAMPLES / "mlx-digits" / "trainjob.yaml"))
+    complete(cluster, "mlx-digits")
+
+    lines = log_of_launcher(cluster, "mlx-digits")
+    assert ranks(lines) == [
+        "rank 0 of 2 on mlx-digits-launcher-0-0",
+        "rank 1 of 2 on mlx-digits-node-0-0",
+    ]
+    assert float(lines[-1].removeprefix("test accuracy: ").removesuffix(" %")) > 90
+
+
+def train_job(
+    name: str, runtime: str, command: list[str], *, nodes: int = 2, suspend: bool = False, **trainer: Any
+) -> dict[str, Any]:
+    """A TrainJob whose launcher runs a command."""
+    return {
+        "apiVersion": "trainer.kubeflow.org/v2alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": name},
+        "spec": {
+            "runtimeRef": {"name": runtime},
+            "suspend": suspend,
+            "trainer": {"image": IMAGE, "numNodes": nodes, "command": command} | trainer,
+        },
+    }
+
+
+def complete(cluster: Cluster, name: str) -> None:
+    """Wait until a TrainJob has ended; it must be Complete."""
+    if cluster.wait_for_state(name, "Complete", "Failed", timeout=120) == "Failed":
+        raise AssertionError(cluster.kubectl("describe", "trainjob,pod").stdout)
+
+
+def log_of_launcher(cluster: Cluster, name: str) -> list[str]:
+    """What the launcher has written, itself and for its processes."""
+    return cluster.kubectl("logs", f"job/{name}-launcher-0").stdout.splitlines()
+
+
+def ranks(lines: list[str]) -> list[str]:
+    """The lines by which processes introduce themselves, which come in any order."""
+    return sorted(line for line in lines if line.startswith("rank "))

@@ -1,0 +1,159 @@
+"""The real torchtune fine-tunes a tiny Llama 2 with the shipped runtimes, in the recipe that the torch plugin chooses.
+
+Runtimes and TrainJobs are those of a user but for what has no place on a laptop: the initializers make up a model with
+random weights and a few rows of data instead of fetching them, claims are bound to volumes here, since the dev cluster
+has no volumeClaimPolicies, and arguments of the TrainJob shrink the model and let it train on CPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from e2e.kep_examples import advertise_gpus
+from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES, VARIANTS
+
+if TYPE_CHECKING:
+    from e2e.cluster import Cluster
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(find_spec("torchtune") is None, reason="torchtune is not installed: make e2e installs it"),
+]
+
+CONFIG = Path(__file__).parents[1] / "config" / "runtimes"
+STAND_INS = Path(__file__).parent / "stand_ins" / "tiny-llama"
+DIRECTORY = "/stand-ins"
+PATIENCE = 180.0
+
+TINY = [
+    *("model.vocab_size=300", "model.num_layers=2", "model.num_heads=2", "model.num_kv_heads=2"),
+    *("model.embed_dim=32", "model.intermediate_dim=64", "model.max_seq_len=256"),
+    *("device=cpu", "dtype=fp32", "batch_size=2", "gradient_accumulation_steps=1"),
+]
+"""Shrinks the model to that of the stand-in; its 16 rows of data make 8 batches."""
+ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/dataset/.cache", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture
+def tuning(cluster: Cluster) -> Cluster:
+    """A namespace with the scripts of the stand-ins, on a node with GPUs, or so it says."""
+    if not cluster.is_local:
+        pytest.skip("the stand-ins need an image with torchtune")
+    if not cluster.pod_network.startswith("netns"):
+        pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
+    advertise_gpus(cluster)
+    data = {path.name: path.read_text() for path in sorted(STAND_INS.glob("*.py"))}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stand-ins"}, "data": data})
+    return cluster
+
+
+def test_table_is_that_of_torchtune() -> None:
+    """What the plugin chooses from is what torchtune has, but for DoRA, and it knows which recipes take no torchrun."""
+    spec = find_spec("torchtune")
+    assert spec is not None
+    (package,) = spec.submodule_search_locations or []
+    recipes = runpy.run_path(str(Path(package) / "_recipe_registry.py"))["_ALL_RECIPES"]
+    configs = {(recipe.name, config.name) for recipe in recipes for config in recipe.configs}
+    names = {variant.recipe for variant in VARIANTS}
+
+    assert {(variant.recipe, variant.config_of(model)) for variant in VARIANTS for model in variant.models} == {
+        (recipe, config) for recipe, config in configs if recipe in names and not re.search("_q?dora", config)
+    }
+    assert {recipe.name for recipe in recipes if not recipe.supports_distributed} == SINGLE_DEVICE_RECIPES
+
+
+def test_lora_on_one_device(tuning: Cluster) -> None:
+    """Initializers, LoRA on one device, export: the arguments reach the recipe, and the exporter finds its adapters."""
+    run(
+        tuning,
+        "torch-tune-llama-7b-export",
+        {"args": ["model=torchtune.models.llama2.lora_llama2", "model.lora_rank=4", *TINY], **gpus(1)},
+        modelConfig={"output": {"storageUri": "s3://trained-model"}},
+    )
+
+    log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
+    assert "Running LoRAFinetuneRecipeSingleDevice with resolved config" in log
+    assert "checkpoint_dir: /workspace/pre-trained-model" in log
+    assert "Running with torchrun" not in log
+    assert steps(log) == 8
+    exported = json.loads(tuning.kubectl("logs", "job/tune-finalizer-0").stdout)
+    assert exported == {"to": "s3://trained-model", "rank": 4, "files": ["adapter_model.safetensors"]}
+
+
+def test_all_weights_on_two_devices(tuning: Cluster) -> None:
+    """The TrainJob's own `tune run` trains all weights in two processes, on the runtime's model and data."""
+    run(
+        tuning,
+        "torch-tune-llama-7b",
+        {
+            "command": ["tune", "run"],
+            "args": ["model=torchtune.models.llama2.llama2", "optimizer.fused=False", *TINY],
+            "numProcPerNode": 2,
+            **gpus(2),
+        },
+        environment={"PYTHONPATH": DIRECTORY},
+    )
+
+    log = tuning.kubectl("logs", "job/tune-node-0", "-c", "trainer").stdout
+    assert "Running with torchrun" in log
+    assert "Running FullFinetuneRecipeDistributed with resolved config" in log
+    assert "_component_: torchtune.datasets.alpaca_dataset" in log
+    assert "The full model checkpoint, including all weights and configurations, has been saved successfully." in log
+    assert steps(log) == 4, "each of two processes takes half of the batches"
+
+
+def steps(log: str) -> int:
+    """How many steps the only epoch had, by the progress bar."""
+    return max(int(step) for step in re.findall(r"1\|(\d+)\|Loss: \d", log))
+
+
+def gpus(number: int) -> dict[str, Any]:
+    return {"resourcesPerNode": {"limits": {"nvidia.com/gpu": number}}}
+
+
+def run(
+    cluster: Cluster, name: str, trainer: dict[str, Any], environment: dict[str, str] | None = None, **spec: Any
+) -> None:
+    """Apply the runtime and a TrainJob called tune, which has to complete."""
+    variables = [{"name": key, "value": value} for key, value in (ENVIRONMENT | (environment or {})).items()]
+    job = {
+        "apiVersion": "trainer.kubeflow.org/v2alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "tune"},
+        "spec": {
+            "runtimeRef": {"kind": "TrainingRuntime", "name": name},
+            "trainer": trainer | {"env": variables},
+            **spec,
+        },
+    }
+    cluster.apply(*with_stand_ins(name))
+    cluster.apply(job)
+    if cluster.wait_for_state("tune", "Complete", "Failed", timeout=PATIENCE) == "Failed":
+        logs = cluster.kubectl("logs", "job/tune-node-0", "--all-containers", check=False).stdout
+        raise AssertionError(logs + cluster.kubectl("describe", "trainjob,pod").stdout)
+
+
+def with_stand_ins(name: str) -> list[dict[str, Any]]:
+    """A shipped runtime in the namespace of the test, with the claims that JobSet would have made for it."""
+    runtime = yaml.safe_load((CONFIG / f"{name.replace('-', '_')}.yaml").read_text())
+    runtime["kind"] = "TrainingRuntime"
+    template = runtime["spec"]["template"]["spec"]
+    claims = [claim for policy in template.pop("volumeClaimPolicies") for claim in policy["templates"]]
+    for job in template["replicatedJobs"]:
+        pod = job["template"]["spec"]["template"]["spec"]
+        pod["volumes"] = [{"name": "stand-ins", "configMap": {"name": "stand-ins"}}]
+        mounted = {mount["name"] for container in pod["containers"] for mount in container["volumeMounts"]}
+        pod["volumes"] += [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in sorted(mounted)]
+        for container in pod["containers"]:
+            container["volumeMounts"].append({"name": "stand-ins", "mountPath": DIRECTORY})
+            if "command" not in container:
+                container["command"] = ["python", f"{DIRECTORY}/{container['name'].replace('-', '_')}.py"]
+    return [runtime, *({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim} for claim in claims)]

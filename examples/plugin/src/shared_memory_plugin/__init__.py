@@ -1,0 +1,1 @@
+"""Shared memory for training containers: a plugin for the controller manager of TrainJobs."""

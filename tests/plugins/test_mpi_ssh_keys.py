@@ -1,0 +1,72 @@
+"""SSH keys: a pair of its own for each TrainJob, in files that ssh and sshd accept."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
+
+from tests.framework.samples import train_job
+from trainer.plugins.mpi.ssh_keys import key_mount, key_secret, key_volume, ssh_options
+
+
+def generated() -> dict[str, bytes]:
+    """A key pair as it is stored."""
+    component = key_secret(train_job())
+    assert component.generated is not None
+    return {name: base64.b64decode(value) for name, value in component.generated()["data"].items()}
+
+
+def test_secret() -> None:
+    """The Secret is immutable and of the type for SSH keys; what it holds is generated when it is created."""
+    assert key_secret(train_job()).object == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "demo-mpi-ssh-auth", "namespace": "default"},
+        "type": "kubernetes.io/ssh-auth",
+        "immutable": True,
+    }
+
+
+def test_key_pair() -> None:
+    """The private key is in the format of OpenSSH, without a passphrase, and the public key is that of it."""
+    pair = generated()
+    assert set(pair) == {"ssh-privatekey", "ssh-publickey"}
+    key = load_ssh_private_key(pair["ssh-privatekey"], password=None)
+    assert isinstance(key, Ed25519PrivateKey)
+    assert pair["ssh-privatekey"].endswith(b"-----END OPENSSH PRIVATE KEY-----\n")
+    assert pair["ssh-publickey"] == key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n"
+
+
+def test_every_pair_is_another() -> None:
+    """No two TrainJobs share a key."""
+    assert generated() != generated()
+
+
+def test_files() -> None:
+    """Only its owner can read the private key; the public key is the only one that may log in."""
+    volume = key_volume("demo")
+    assert volume["secret"]["secretName"] == "demo-mpi-ssh-auth"
+    files = {item["path"]: (item["key"], oct(item["mode"])) for item in volume["secret"]["items"]}
+    assert files == {
+        "id_rsa": ("ssh-privatekey", "0o600"),
+        "id_rsa.pub": ("ssh-publickey", "0o644"),
+        "authorized_keys": ("ssh-publickey", "0o644"),
+    }
+    assert key_mount("/keys") == {"name": volume["name"], "mountPath": "/keys", "readOnly": True}
+
+
+@pytest.mark.parametrize(
+    ("directory", "port", "ending"),
+    [
+        pytest.param("/root/.ssh", None, "-i /root/.ssh/id_rsa", id="port-of-the-image"),
+        pytest.param("/keys/", 2222, "-i /keys/id_rsa -p 2222", id="port-of-the-runtime"),
+    ],
+)
+def test_options(directory: str, port: int | None, ending: str) -> None:
+    """ssh asks nobody, and finds the key wherever it is mounted."""
+    options = ssh_options(directory, port)
+    assert options.startswith("-o BatchMode=yes ")
+    assert options.endswith(ending)

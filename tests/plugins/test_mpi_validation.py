@@ -1,0 +1,178 @@
+"""What an MPI runtime and its TrainJobs must be like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.framework.samples import replicated_job
+from tests.plugins.mpi_samples import findings, mpi_runtime
+from trainer.framework.errors import BuildError
+
+JOBS = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"
+PATH = "ClusterTrainingRuntime/blueprint spec.mlPolicy.mpi.SSHAuthMountPath"
+NODE, LAUNCHER = replicated_job("node"), replicated_job("launcher")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "errors"),
+    [
+        pytest.param([NODE, LAUNCHER], [], id="fine"),
+        pytest.param(
+            [NODE],
+            [f'{JOBS}: Invalid value: ["node"]: one must be called launcher: it runs the command of the TrainJob'],
+            id="no-launcher",
+        ),
+        pytest.param(
+            [NODE, replicated_job("launcher", replicas=2)],
+            [f"{JOBS}[launcher].replicas: Invalid value: 2: must be 1: one launcher starts all nodes"],
+            id="two-launchers",
+        ),
+        pytest.param(
+            [NODE, replicated_job("launcher", job={"parallelism": 3, "completions": 3})],
+            [f"{JOBS}[launcher].template.spec.parallelism: Invalid value: 3: must be 1: one launcher starts all nodes"],
+            id="launcher-of-three-pods",
+        ),
+    ],
+)
+def test_launcher(jobs: Any, errors: list[str]) -> None:
+    """A runtime needs one launcher of one pod."""
+    assert findings(mpi_runtime(*jobs)) == errors
+
+
+def test_nodes() -> None:
+    """A launcher alone has nothing to launch."""
+    with pytest.raises(BuildError, match=r"replicatedJobs: Invalid value: ..launcher..: none of them is the trainer"):
+        findings(mpi_runtime(LAUNCHER))
+
+
+def volume_at(path: str, name: str = "data") -> Any:
+    """A replicated Job that mounts a volume."""
+    container = {"name": "trainer", "image": "i", "volumeMounts": [{"name": name, "mountPath": path}]}
+    return replicated_job("launcher", container, pod={"volumes": [{"name": name, "emptyDir": {}}]})
+
+
+@pytest.mark.parametrize(
+    ("launcher", "directory", "errors"),
+    [
+        pytest.param(volume_at("/data"), "/root/.ssh", [], id="elsewhere"),
+        pytest.param(volume_at("/root"), "/root/.ssh", [], id="around-the-keys"),
+        pytest.param(
+            volume_at("/root/.ssh/"),
+            "/root/.ssh",
+            [
+                (
+                    f"{JOBS}[launcher].template.spec.template.spec.containers[trainer].volumeMounts: "
+                    'Invalid value: "/root/.ssh/": is where the mpi plugin mounts SSH keys or hostfile; '
+                    "mount the volume elsewhere"
+                )
+            ],
+            id="at-the-keys",
+        ),
+        pytest.param(
+            volume_at("/etc/mpi"),
+            "/root/.ssh",
+            [
+                (
+                    f"{JOBS}[launcher].template.spec.template.spec.containers[trainer].volumeMounts: "
+                    'Invalid value: "/etc/mpi": is where the mpi plugin mounts SSH keys or hostfile; '
+                    "mount the volume elsewhere"
+                )
+            ],
+            id="at-the-hostfile",
+        ),
+        pytest.param(
+            volume_at("/data", "mpi-hostfile"),
+            "/root/.ssh",
+            [
+                (
+                    f"{JOBS}[launcher].template.spec.template.spec.volumes: "
+                    'Invalid value: "mpi-hostfile": is the name of a volume of the mpi plugin; rename it'
+                )
+            ],
+            id="name-of-a-volume",
+        ),
+        pytest.param(
+            LAUNCHER,
+            "/etc/mpi",
+            [f'{PATH}: Invalid value: "/etc/mpi": must be another directory: /etc/mpi/hostfile is the hostfile'],
+            id="keys-at-the-hostfile",
+        ),
+        pytest.param(
+            LAUNCHER,
+            "/my keys",
+            [
+                (
+                    f'{PATH}: Invalid value: "/my keys": '
+                    "must not contain white space: it becomes part of the arguments of ssh"
+                )
+            ],
+            id="white-space",
+        ),
+    ],
+)
+def test_directories(launcher: Any, directory: str, errors: list[str]) -> None:
+    """Keys and hostfile do not hide what the runtime mounts."""
+    assert findings(mpi_runtime(NODE, launcher, SSHAuthMountPath=directory)) == errors
+
+
+def env(path: str, name: str) -> Any:
+    """Where a TrainJob sets a variable of the training."""
+    variables = [{"name": name, "value": "x"}]
+    if path == "spec.trainer.env":
+        return {"trainer": {"env": variables}}
+    override = {"targetJobs": [{"name": "launcher"}], "containers": [{"name": "trainer", "env": variables}]}
+    return {"podSpecOverrides": [override]}
+
+
+@pytest.mark.parametrize(
+    ("implementation", "path", "name", "refused"),
+    [
+        pytest.param("OpenMPI", "spec.trainer.env", "OMPI_MCA_plm_rsh_args", True, id="OpenMPI"),
+        pytest.param("OpenMPI", "spec.trainer.env", "PRTE_MCA_plm_ssh_args", True, id="OpenMPI-5"),
+        pytest.param("Intel", "spec.trainer.env", "I_MPI_PERHOST", True, id="Intel"),
+        pytest.param("MPICH", "spec.trainer.env", "HYDRA_HOST_FILE", True, id="MPICH"),
+        pytest.param(
+            "OpenMPI",
+            "spec.podSpecOverrides[0].containers[trainer].env",
+            "OMPI_MCA_orte_default_hostfile",
+            True,
+            id="override",
+        ),
+        pytest.param("OpenMPI", "spec.trainer.env", "OMPI_MCA_btl", False, id="not-reserved"),
+        pytest.param("OpenMPI", "spec.trainer.env", "OMPI_ALLOW_RUN_AS_ROOT", False, id="default"),
+        pytest.param("OpenMPI", "spec.trainer.env", "HYDRA_HOST_FILE", False, id="other-implementation"),
+    ],
+)
+def test_reserved_variables(implementation: str, path: str, name: str, refused: bool) -> None:
+    """Variables by which the launcher finds its nodes are refused, those of other implementations are not."""
+    error = f"{path}: Forbidden: must not set {name}, which the mpi plugin sets; remove it"
+    assert findings(mpi_runtime(mpiImplementation=implementation), **env(path, name)) == [error] * refused
+
+
+NEEDED = "is needed for a user other than root to read the SSH key"
+HARMFUL = "lets a group read the SSH key, which ssh refuses when it runs as root"
+
+
+@pytest.mark.parametrize(
+    ("pod", "container", "warning"),
+    [
+        pytest.param({}, {}, None, id="nothing-said"),
+        pytest.param({"runAsUser": 1000, "fsGroup": 1000}, {}, None, id="user-with-group"),
+        pytest.param({"fsGroup": 1000}, {"runAsUser": 1000}, None, id="user-of-the-container-with-group"),
+        pytest.param({"runAsUser": 0}, {}, None, id="root"),
+        pytest.param({"runAsUser": 1000}, {}, NEEDED, id="user-without-group"),
+        pytest.param({"runAsUser": 0}, {"runAsUser": 1000}, NEEDED, id="user-of-the-container-without-group"),
+        pytest.param({"runAsNonRoot": True}, {}, NEEDED, id="not-root-without-group"),
+        pytest.param({"runAsUser": 0, "fsGroup": 0}, {}, HARMFUL, id="root-with-group"),
+        pytest.param({"runAsUser": 1000, "fsGroup": 7}, {"runAsUser": 0}, HARMFUL, id="root-in-the-container"),
+    ],
+)
+def test_users_that_cannot_read_the_key(pod: Any, container: Any, warning: str | None) -> None:
+    """Whoever writes a runtime in which ssh would refuse the key is warned: admission may still add a group."""
+    node = replicated_job(
+        "node", {"name": "trainer", "image": "i", "securityContext": container}, pod={"securityContext": pod}
+    )
+    field = f"{JOBS}[node].template.spec.template.spec.securityContext.fsGroup"
+    assert findings(mpi_runtime(node, LAUNCHER)) == ([f"{field}: {warning}"] if warning else [])

@@ -1,0 +1,105 @@
+"""The HorizontalPodAutoscaler of an elastic torch training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import replicated_job, runtime, train_job
+from trainer.framework.extraction import extract
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
+from trainer.plugins.torch.autoscaler import LABEL
+from trainer.plugins.torch.plugin import Torch
+
+if TYPE_CHECKING:
+    from trainer.framework.component import Component
+
+METRICS = [
+    {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+]
+POLICY = {"minNodes": 5, "maxNodes": 10, "maxRestarts": 3}
+NODES = {"trainer": {"numNodes": 6}}
+
+
+def built(spec: Any, policy: Any) -> list[Component]:
+    """What the plugin builds."""
+    job = train_job(**spec)
+    info = extract(job, runtime(policy=policy))
+    Torch().enforce_ml_policy(info, job)
+    return list(Torch().build(info, job))
+
+
+def test_autoscaler() -> None:
+    """It scales the TrainJob between the bounds of the policy by its metrics, and goes when the training has ended."""
+    (component,) = built(NODES, {"torch": {"elasticPolicy": POLICY | {"metrics": METRICS}}})
+    assert component.object == {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "demo", "namespace": "default", "labels": {LABEL: "demo"}},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "trainer.kubeflow.org/v2alpha1", "kind": "TrainJob", "name": "demo"},
+            "minReplicas": 5,
+            "maxReplicas": 10,
+            "metrics": METRICS,
+        },
+    }
+    assert not component.lives_on
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy"),
+    [
+        pytest.param(NODES, {"torch": {"elasticPolicy": POLICY}}, id="no-metrics"),
+        pytest.param(NODES, {"torch": {"elasticPolicy": POLICY | {"metrics": []}}}, id="empty-metrics"),
+        pytest.param(
+            NODES | {"suspend": True}, {"torch": {"elasticPolicy": POLICY | {"metrics": METRICS}}}, id="suspended"
+        ),
+        pytest.param({}, {"numNodes": 2, "torch": {}}, id="fixed"),
+        pytest.param({}, {"jax": {}}, id="other-framework"),
+        pytest.param({}, {}, id="no-framework"),
+    ],
+)
+def test_no_autoscaler(spec: Any, policy: Any) -> None:
+    """Without metrics nobody scales; a TrainJob that is suspended has no nodes to measure."""
+    assert built(spec, policy) == []
+
+
+def test_a_runtime_without_a_trainer() -> None:
+    """A runtime of no framework may have nothing that trains; that is none of our business."""
+    job = train_job()
+    info = extract(job, runtime(replicated_job("loader")))
+    assert list(Torch().build(info, job)) == []
+
+
+def test_only_our_autoscalers_are_cached() -> None:
+    """The watch covers what is built and nothing else, and a change makes the TrainJob be looked at."""
+    (watch,) = Torch().watches()
+    assert watch.resource == HORIZONTAL_POD_AUTOSCALERS
+    assert watch.selection.label_selector == LABEL
+    assert watch.triggers
+
+
+@pytest.mark.parametrize(
+    ("spec", "metrics", "errors"),
+    [
+        pytest.param(NODES, METRICS, [], id="fine"),
+        pytest.param({}, [], [], id="no-metrics"),
+        pytest.param(
+            {},
+            METRICS,
+            [
+                (
+                    "spec.trainer.numNodes: Required value: say how many nodes it starts with; "
+                    "the metrics of the runtime's elasticPolicy change it from there"
+                )
+            ],
+            id="no-size",
+        ),
+    ],
+)
+def test_validation(spec: Any, metrics: Any, errors: list[str]) -> None:
+    """An autoscaler needs a number to start from."""
+    job = train_job(**spec)
+    info = extract(job, runtime(policy={"torch": {"elasticPolicy": POLICY | {"metrics": metrics}}}))
+    assert [str(error) for error in Torch().validate(info, None, job)] == errors

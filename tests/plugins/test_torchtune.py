@@ -1,0 +1,623 @@
+"""torchtune: which recipe, configuration and arguments `tune run` gets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import replicated_job, runtime, train_job
+from trainer.framework.errors import BuildError
+from trainer.framework.extraction import extract
+from trainer.plugins.torch import torchtune
+from trainer.plugins.torch.plugin import Torch
+from trainer.plugins.torch.torchtune_command import TuneRun, is_tune_run, parse
+from trainer.plugins.torch.torchtune_recipes import MODELS, Devices, Method, find_variant, model_named, model_of
+
+if TYPE_CHECKING:
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import Container, RuntimeInfo
+
+HEAD = "--rdzv_endpoint=demo-node-0-0.demo:29400"
+PATHS = ["output_dir=/out", "tokenizer.path=/model/tokenizer.model", "checkpointer.checkpoint_dir=/model"]
+FULL = ["tune", "run", "--rdzv_endpoint=localhost:29500", "full_finetune_distributed", "--config"]
+TUNE = {"command": ["tune", "run"]}
+LORA, QLORA, DORA = "model.lora_attn_modules=[q_proj,v_proj]", "model.quantize_base=True", "model.use_dora=True"
+BLUEPRINT = "ClusterTrainingRuntime/blueprint"
+COMMAND = f"{BLUEPRINT} spec.template.spec.replicatedJobs[node].template.spec.template.spec.containers[trainer].command"
+
+
+def llama(config: str = "llama3_2/1B_full") -> list[str]:
+    """The command of a runtime as Kubeflow Trainer ships it."""
+    return [*FULL, config, "dataset=torchtune.datasets.instruct_dataset", "dataset.source=parquet", *PATHS]
+
+
+def gpus(number: int) -> dict[str, Any]:
+    return {"limits": {"nvidia.com/gpu": number}}
+
+
+def extracted(
+    trainer: Any = None,
+    command: list[str] | None = None,
+    *,
+    args: list[str] | None = None,
+    policy: Any = None,
+    resources: Any = None,
+    spec: Any = None,
+) -> tuple[RuntimeInfo, TrainJob]:
+    """RuntimeInfo before the plugin; the runtime has two GPUs on one node."""
+    container = {
+        "name": "trainer",
+        "image": "runtime-image",
+        "command": llama() if command is None else command,
+        "args": args or [],
+        "resources": gpus(2) if resources is None else resources,
+    }
+    blueprint = runtime(replicated_job("node", container), policy={"torch": {}} | (policy or {}))
+    job = train_job(**({"trainer": trainer} if trainer is not None else {}), **(spec or {}))
+    return extract(job, blueprint), job
+
+
+def completed(*arguments: Any, **options: Any) -> Container:
+    """The training container after the plugin."""
+    info, job = extracted(*arguments, **options)
+    torchtune.complete(info, job)
+    return info.main_container
+
+
+def errors(*arguments: Any, **options: Any) -> list[str]:
+    info, job = extracted(*arguments, **options)
+    return [str(error) for error in torchtune.validate(info, job)]
+
+
+def choice(container: Container) -> tuple[str, str]:
+    """Recipe and configuration."""
+    position = container.command.index("--config")
+    return container.command[position - 1], container.command[position + 1]
+
+
+FULL_ONE, FULL_SEVERAL = "full_finetune_single_device", "full_finetune_distributed"
+LORA_ONE, LORA_SEVERAL = "lora_finetune_single_device", "lora_finetune_distributed"
+
+
+@pytest.mark.parametrize(
+    ("trainer", "config", "recipe", "suffix"),
+    [
+        pytest.param(
+            {"resourcesPerNode": gpus(1), "args": [QLORA, LORA]},
+            "llama3_2/1B_full", LORA_ONE, "_qlora_single_device", id="one-device-qlora",
+        ),
+        pytest.param(
+            {"resourcesPerNode": gpus(1), "args": [LORA]},
+            "llama3_2/1B_full", LORA_ONE, "_lora_single_device", id="one-device-lora",
+        ),
+        pytest.param(
+            {"resourcesPerNode": gpus(1)},
+            "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="one-device-full",
+        ),
+        pytest.param({"args": [QLORA, LORA]}, "llama2/7B_full", LORA_SEVERAL, "_qlora", id="several-devices-qlora"),
+        pytest.param({"args": [LORA]}, "llama3_2/1B_full", LORA_SEVERAL, "_lora", id="several-devices-lora"),
+        pytest.param({}, "llama3_2/1B_full", FULL_SEVERAL, "_full", id="several-devices-full"),
+        pytest.param({"numNodes": 2}, "llama3_3/70B_full", FULL_SEVERAL, "_full_multinode", id="several-nodes"),
+        pytest.param({"numProcPerNode": 1}, "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="one-process"),
+        pytest.param({"numProcPerNode": 2}, "llama3_2/1B_full", FULL_SEVERAL, "_full", id="two-processes"),
+        pytest.param(
+            {"numProcPerNode": "gpu", "resourcesPerNode": gpus(1)},
+            "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="process-for-each-gpu",
+        ),
+        pytest.param(
+            {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 0, "cpu": 4}}},
+            "llama3_2/1B_full", FULL_SEVERAL, "_full", id="processes-for-cpus",
+        ),
+        pytest.param(
+            {"resourcesPerNode": gpus(0)},
+            "llama3_2/1B_full", FULL_ONE, "_full_single_device", id="nothing-known-is-one-process",
+        ),
+        pytest.param(
+            {"resourcesPerNode": gpus(1)}, "llama2/7B_full", FULL_ONE, "_full_low_memory", id="low-memory-on-one-device"
+        ),
+        pytest.param({"args": [DORA]}, "llama3_2/1B_full", LORA_SEVERAL, "_lora", id="dora-alone"),
+        pytest.param({"args": [QLORA, DORA, LORA]}, "llama3_2/1B_full", LORA_SEVERAL, "_lora", id="dora-is-lora"),
+        pytest.param({"args": [f"{QLORA[:-4]}TRUE "]}, "llama2/7B_full", LORA_SEVERAL, "_qlora", id="any-case"),
+        pytest.param(
+            {"args": ["model.quantize_base=False"]}, "llama2/7B_full", FULL_SEVERAL, "_full", id="not-quantized"
+        ),
+        pytest.param({"args": ["model.lora_rank=4"]}, "llama2/7B_full", LORA_SEVERAL, "_lora", id="any-lora-setting"),
+        pytest.param({"args": ["epochs=3"]}, "llama2/7B_lora", LORA_SEVERAL, "_lora", id="runtime-with-lora"),
+        pytest.param(
+            {"args": [QLORA], "resourcesPerNode": gpus(1)},
+            "gemma/7B_lora_single_device", LORA_ONE, "_qlora_single_device", id="runtime-for-one-device",
+        ),
+        pytest.param(
+            {"args": ["model.quantize_base=False"]}, "llama2/7B_qlora", LORA_SEVERAL, "_lora", id="quantized-no-more"
+        ),
+        pytest.param(
+            {"args": [LORA], **TUNE}, "llama3_2/3B_full", LORA_SEVERAL, "_lora", id="own-command-with-lora"
+        ),
+        pytest.param(TUNE, "llama2/7B_lora", FULL_SEVERAL, "_full", id="own-command-forgets-the-method"),
+        pytest.param({"command": ["tune run"]}, "llama2/7B_full", FULL_SEVERAL, "_full", id="command-in-one-word"),
+        pytest.param(
+            {"command": ["/opt/conda/bin/tune", "run"]}, "llama2/7B_full", FULL_SEVERAL, "_full", id="command-with-path"
+        ),
+        pytest.param(
+            {"command": ["tune"], "args": ["run", LORA]}, "llama2/7B_full", LORA_SEVERAL, "_lora", id="run-in-args"
+        ),
+    ],
+)  # fmt: skip
+def test_recipe(trainer: Any, config: str, recipe: str, suffix: str) -> None:
+    """Recipe and configuration follow from the model of the runtime, the devices, and the method."""
+    kind = "lora" if "lora" in config else "full"
+    own = f"{kind}_finetune_{'single_device' if config.endswith('single_device') else 'distributed'}"
+
+    found = choice(completed(trainer, ["tune", "run", own, "--config", config, *PATHS]))
+
+    assert found == (recipe, (model_of(config) or "") + suffix)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "command", "args"),
+    [
+        pytest.param(
+            None,
+            [
+                *FULL,
+                "llama3_2/1B_full",
+                "dataset=torchtune.datasets.instruct_dataset",
+                "dataset.source=parquet",
+                *PATHS,
+            ],
+            [],
+            id="runtime-alone",
+        ),
+        pytest.param(
+            {"args": ["epochs=3", LORA]},
+            ["tune", "run", HEAD, LORA_SEVERAL, "--config", "llama3_2/1B_lora", *llama()[6:]],
+            ["epochs=3", LORA],
+            id="args-come-after-those-of-the-runtime",
+        ),
+        pytest.param(
+            {"resourcesPerNode": gpus(1)},
+            ["tune", "run", FULL_ONE, "--config", "llama3_2/1B_full_single_device", *llama()[6:]],
+            [],
+            id="one-device-has-no-rendezvous",
+        ),
+        pytest.param(
+            {**TUNE, "args": ["epochs=3"]},
+            ["tune", "run", HEAD, FULL_SEVERAL, "--config", "llama3_2/1B_full", *llama()[6:]],
+            ["epochs=3"],
+            id="own-command-keeps-paths-and-dataset",
+        ),
+        pytest.param(
+            {**TUNE, "args": ["dataset=torchtune.datasets.alpaca_dataset", "dataset.data_dir=/data"]},
+            ["tune", "run", HEAD, FULL_SEVERAL, "--config", "llama3_2/1B_full", *PATHS],
+            ["dataset=torchtune.datasets.alpaca_dataset", "dataset.data_dir=/data"],
+            id="own-command-with-another-dataset",
+        ),
+        pytest.param(
+            {**TUNE, "args": ["dataset.source=json"]},
+            [
+                *["tune", "run", HEAD, FULL_SEVERAL, "--config", "llama3_2/1B_full"],
+                *["dataset=torchtune.datasets.instruct_dataset", *PATHS],
+            ],
+            ["dataset.source=json"],
+            id="own-command-with-another-parameter",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", "--log_dir", "/logs", "my/recipe.py", "--config", "my.yaml", "epochs=2"]},
+            [
+                *["tune", "run", HEAD, "--log_dir", "/logs", "my/recipe.py", "--config", "my.yaml", "epochs=2"],
+                *llama()[6:],
+            ],
+            [],
+            id="own-recipe",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", "quantize", "--config", "quantization"], "resourcesPerNode": gpus(1)},
+            ["tune", "run", "quantize", "--config", "quantization", *llama()[6:]],
+            [],
+            id="own-recipe-for-one-device",
+        ),
+        pytest.param(
+            {"args": ["--config", "/workspace/mine.yaml", "epochs=2"]},
+            ["tune", "run", HEAD, FULL_SEVERAL, "--config", "/workspace/mine.yaml", *llama()[6:]],
+            ["epochs=2"],
+            id="own-configuration",
+        ),
+    ],
+)
+def test_completion(trainer: Any, command: list[str], args: list[str]) -> None:
+    """The command gets rendezvous, recipe, configuration and what the runtime manages; args stay what they are."""
+    container = completed(trainer)
+
+    # The runtime of Kubeflow Trainer meets at localhost; our first node takes its place.
+    assert container.command == [HEAD if word.startswith("--rdzv") else word for word in command]
+    assert container.args == args
+
+
+def test_words_in_args_of_the_runtime() -> None:
+    """A runtime may have recipe and overrides in its args, which those of a TrainJob replace, but for its paths."""
+    words = [FULL_SEVERAL, "--config", "llama2/7B_full", "epochs=1", *PATHS]
+
+    alone = completed(None, ["tune", "run"], args=words)
+    own = completed({"args": [LORA]}, ["tune", "run"], args=words)
+
+    assert alone.command == ["tune", "run", HEAD, FULL_SEVERAL, "--config", "llama2/7B_full"]
+    assert alone.args == ["epochs=1", *PATHS]
+    assert own.command == ["tune", "run", HEAD, LORA_SEVERAL, "--config", "llama2/7B_lora", *PATHS]
+    assert own.args == [LORA]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "config"),
+    [
+        pytest.param("qat_distributed", "llama2/7B_qat_full", id="another-recipe"),
+        pytest.param(LORA_SEVERAL, "llama3/8B_dora", id="another-configuration"),
+        pytest.param("recipes/mine.py", "configs/mine.yaml", id="files"),
+    ],
+)
+def test_recipes_outside_the_table(recipe: str, config: str) -> None:
+    """A runtime with a recipe that is not for us to choose keeps it."""
+    assert choice(completed({"args": ["epochs=2"]}, ["tune", "run", recipe, "--config", config])) == (recipe, config)
+
+
+@pytest.mark.parametrize(
+    "trainer",
+    [
+        pytest.param(None, id="runtime-alone"),
+        pytest.param({"args": [LORA]}, id="another-method"),
+        pytest.param({**TUNE, "args": ["dataset.source=json"]}, id="own-command"),
+        pytest.param({"resourcesPerNode": gpus(1)}, id="one-device"),
+    ],
+)
+def test_completing_twice(trainer: Any) -> None:
+    """The second time changes nothing, and the TrainJob is never changed."""
+    info, job = extracted(trainer)
+    before = job.to_object()
+
+    torchtune.complete(info, job)
+    once = (list(info.main_container.command), list(info.main_container.args))
+    torchtune.complete(info, job)
+
+    assert (info.main_container.command, info.main_container.args) == once
+    assert job.to_object() == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["torchrun", "train.py"], id="torchrun"),
+        pytest.param(["tune", "download"], id="another-subcommand"),
+        pytest.param(["bash", "-c", "tune run"], id="shell"),
+    ],
+)
+def test_other_commands(command: list[str]) -> None:
+    """What is not `tune run` is neither changed nor checked."""
+    info, job = extracted({"command": command, "args": ["--nnodes=2", "output_dir=/"]})
+
+    assert list(torchtune.validate(info, job)) == []
+    torchtune.complete(info, job)
+
+    assert (info.main_container.command, info.main_container.args) == (command, ["--nnodes=2", "output_dir=/"])
+
+
+def test_plugin_completes_and_refuses() -> None:
+    """The torch plugin is where this happens, beside the variables that torchrun reads."""
+    info, job = extracted({"args": ["output_dir=/"]})
+    found = [str(error) for error in Torch().validate(info, None, job)]
+    info, job = extracted({"args": [LORA]})
+    Torch().enforce_ml_policy(info, job)
+
+    assert found == errors({"args": ["output_dir=/"]})
+    assert choice(info.main_container) == (LORA_SEVERAL, "llama3_2/1B_lora")
+    assert "PET_NPROC_PER_NODE" in {variable["name"] for variable in info.main_container.env}
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        pytest.param("torchtune-llama3.2-1b", "llama3_2/1B", id="kubeflow"),
+        pytest.param("torchtune-qwen2.5-1.5b", "qwen2_5/1.5B", id="size-with-a-dot"),
+        pytest.param("torch-tune-gemma-7b", "gemma/7B", id="kep"),
+        pytest.param("torchtune-phi3-mini", "phi3/mini", id="size-in-lower-case"),
+        pytest.param("torch-tune-llama-7b", None, id="no-such-family"),
+        pytest.param("gemma-7b", None, id="two-parts"),
+        pytest.param("torchtune", None, id="one-part"),
+    ],
+)
+def test_model_of_a_name(name: str, model: str | None) -> None:
+    """The last two parts of a runtime's name say which model it trains."""
+    assert model_named(name) == model
+
+
+def test_name_counts_without_a_configuration() -> None:
+    """A runtime whose command says nothing about the model is known by its name; a configuration wins over the name."""
+    spec = {"runtimeRef": {"name": "torchtune-gemma2-9b"}}
+
+    assert choice(completed(None, ["tune", "run"], spec=spec)) == (FULL_SEVERAL, "gemma2/9B_full")
+    assert choice(completed(None, spec=spec)) == (FULL_SEVERAL, "llama3_2/1B_full")
+
+
+def test_models() -> None:
+    """Every model of the table can be told from its configurations, and has at least one variant."""
+    for model in MODELS:
+        found = [find_variant(model, method, devices) for method in Method for devices in Devices]
+        variants = [variant for variant in found if variant is not None]
+        assert variants
+        assert {model_of(variant.config_of(model)) for variant in variants} == {model}
+
+
+RULE = (
+    "must be key=value, or ~key, for the configuration of the recipe; to choose a recipe, "
+    "let spec.trainer.command be tune run <recipe> --config <config>"
+)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "config", "expected"),
+    [
+        pytest.param(None, "llama3_2/1B_full", [], id="fine"),
+        pytest.param(
+            {"numNodes": 2},
+            "llama3_2/1B_full",
+            [
+                (
+                    "spec.trainer.numNodes: Invalid value: 2: must be 1 for llama3_2/1B: "
+                    "torchtune trains only llama3_3/70B on several nodes"
+                )
+            ],
+            id="several-nodes",
+        ),
+        pytest.param(
+            {"numNodes": 2, "args": [LORA]},
+            "llama3_3/70B_full",
+            ["spec.trainer.numNodes: Invalid value: 2: must be 1: torchtune does not support LoRA on several nodes"],
+            id="several-nodes-lora",
+        ),
+        pytest.param(
+            {"numNodes": 2, "args": [QLORA]},
+            "llama3_3/70B_full",
+            ["spec.trainer.numNodes: Invalid value: 2: must be 1: torchtune does not support QLoRA on several nodes"],
+            id="several-nodes-qlora",
+        ),
+        pytest.param(
+            {"args": [QLORA]},
+            "qwen2_5/1.5B_full",
+            [
+                (
+                    'spec.runtimeRef.name: Invalid value: "blueprint": QLoRA is not supported for qwen2_5/1.5B: '
+                    "torchtune has full fine-tuning on one device, full fine-tuning on several devices, "
+                    "LoRA on one device, LoRA on several devices"
+                )
+            ],
+            id="no-qlora-at-all",
+        ),
+        pytest.param(
+            {"args": [QLORA]},
+            "llama3_2/1B_full",
+            [
+                (
+                    'spec.trainer.resourcesPerNode: Invalid value: {"limits":{"nvidia.com/gpu":2}}: '
+                    "must have 1 GPU for llama3_2/1B with QLoRA, which torchtune has for one device only"
+                )
+            ],
+            id="qlora-on-several-gpus",
+        ),
+        pytest.param(
+            {"args": [QLORA], "numProcPerNode": 2},
+            "llama3_2/3B_full",
+            [
+                (
+                    "spec.trainer.numProcPerNode: Invalid value: 2: must be 1, or auto on a node with 1 GPU, "
+                    "for llama3_2/3B with QLoRA, which torchtune has for one device only"
+                )
+            ],
+            id="qlora-with-several-processes",
+        ),
+        pytest.param(
+            {"resourcesPerNode": gpus(1)},
+            "gemma/7B_full",
+            [
+                (
+                    'spec.trainer.resourcesPerNode: Invalid value: {"limits":{"nvidia.com/gpu":1}}: must have 2 GPUs '
+                    "or more for gemma/7B with full fine-tuning, which torchtune has for several devices only"
+                )
+            ],
+            id="full-on-one-gpu",
+        ),
+        pytest.param(
+            {"numProcPerNode": 1},
+            "gemma/7B_full",
+            [
+                (
+                    "spec.trainer.numProcPerNode: Invalid value: 1: must be 2 or more "
+                    "for gemma/7B with full fine-tuning, which torchtune has for several devices only"
+                )
+            ],
+            id="full-with-one-process",
+        ),
+        pytest.param(
+            {"args": ["epochs=1", "output_dir=/tmp", "~tokenizer.merges_file"]},
+            "llama3_2/1B_full",
+            [
+                (
+                    'spec.trainer.args[1]: Invalid value: "output_dir=/tmp": must not set output_dir: '
+                    "the runtime manages it"
+                ),
+                (
+                    'spec.trainer.args[2]: Invalid value: "~tokenizer.merges_file": must not set '
+                    "tokenizer.merges_file: the runtime manages it"
+                ),
+            ],
+            id="immutable-in-args",
+        ),
+        pytest.param(
+            {"command": ["tune run tokenizer.path=/x checkpointer.checkpoint_dir=/y"]},
+            "llama3_2/1B_full",
+            [
+                (
+                    'spec.trainer.command: Invalid value: "tokenizer.path=/x": must not set tokenizer.path: '
+                    "the runtime manages it"
+                ),
+                (
+                    'spec.trainer.command: Invalid value: "checkpointer.checkpoint_dir=/y": '
+                    "must not set checkpointer.checkpoint_dir: the runtime manages it"
+                ),
+            ],
+            id="immutable-in-command",
+        ),
+        pytest.param(
+            {"args": ["--nproc_per_node=4"]},
+            "llama3_2/1B_full",
+            ["spec.trainer.args[0]: Forbidden: must not set --nproc-per-node, which the torch plugin sets; remove it"],
+            id="options-of-the-plugin",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", "--rdzv-endpoint", "x:1"]},
+            "llama3_2/1B_full",
+            ["spec.trainer.command: Forbidden: must not set --rdzv-endpoint, which the torch plugin sets; remove it"],
+            id="rendezvous-of-the-plugin",
+        ),
+        pytest.param(
+            {"args": ["--max-restarts=1", "epochs", "a=b=c", "batch_size=2"]},
+            "llama3_2/1B_full",
+            [
+                f'spec.trainer.args[0]: Invalid value: "--max-restarts=1": {RULE}',
+                f'spec.trainer.args[1]: Invalid value: "epochs": {RULE}',
+                f'spec.trainer.args[2]: Invalid value: "a=b=c": {RULE}',
+            ],
+            id="not-an-override",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", "mine.py"]},
+            "llama3_2/1B_full",
+            ["spec.trainer.command: Required value: names no configuration: write tune run mine.py --config <config>"],
+            id="recipe-without-configuration",
+        ),
+        pytest.param(
+            {**TUNE, "args": ["--config", "llama2/7B_full"]},
+            "llama3_2/1B_full",
+            [
+                (
+                    "spec.trainer.command: Required value: names --config llama2/7B_full and no recipe: "
+                    "write tune run <recipe> --config llama2/7B_full"
+                )
+            ],
+            id="configuration-without-recipe",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", LORA_ONE, "--config", "llama2/7B_lora_single_device"]},
+            "llama3_2/1B_full",
+            [
+                (
+                    f'spec.trainer.command: Invalid value: "{LORA_ONE}": trains on one device, and there are '
+                    "several devices: set numNodes and numProcPerNode to 1, or choose another recipe"
+                )
+            ],
+            id="own-recipe-for-one-device-on-several",
+        ),
+    ],
+)
+def test_refusals(trainer: Any, config: str, expected: list[str]) -> None:
+    """What torchtune does not have, and words that are not the TrainJob's to say, are refused where they are."""
+    assert errors(trainer, llama(config)) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(
+            {"policy": {"numNodes": 2}},
+            f"{BLUEPRINT} spec.mlPolicy.numNodes: Invalid value: 2: must be 1 for llama3_2/1B: "
+            "torchtune trains only llama3_3/70B on several nodes",
+            id="several-nodes",
+        ),
+        pytest.param(
+            {"command": llama("gemma/7B_full"), "policy": {"torch": {"numProcPerNode": 1}}},
+            f"{BLUEPRINT} spec.mlPolicy.torch.numProcPerNode: Invalid value: ",
+            id="one-process",
+        ),
+        pytest.param(
+            {"policy": {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 1}}}},
+            f"{BLUEPRINT} spec.mlPolicy.torch.elasticPolicy: Forbidden: the recipes of torchtune do not go on when the "
+            "number of nodes changes; set spec.mlPolicy.numNodes",
+            id="elastic",
+        ),
+        pytest.param(
+            {"command": [*llama(), "--verbose"]},
+            f'{COMMAND}: Invalid value: "--verbose": {RULE}',
+            id="not-an-override",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", FULL_ONE, "--config", "mine.yaml"]},
+            f'{COMMAND}: Invalid value: "{FULL_ONE}": trains on one device',
+            id="recipe-for-one-device",
+        ),
+        pytest.param(
+            {"command": ["tune", "run"]},
+            'spec.runtimeRef.name: Invalid value: "blueprint": must have a pretrained model that torchtune supports; '
+            f"its name, without a --config, is none of {', '.join(MODELS)}",
+            id="no-model",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", FULL_SEVERAL, "--config", "llama9/1B_full"], "spec": {"trainer": TUNE}},
+            'spec.runtimeRef.name: Invalid value: "blueprint": must have a pretrained model that torchtune supports; '
+            "its --config llama9/1B_full is none of code_llama2/7B, gemma/2B",
+            id="unknown-model",
+        ),
+        pytest.param(
+            {
+                "spec": {
+                    "podSpecOverrides": [
+                        {
+                            "targetJobs": [{"name": "node"}],
+                            "containers": [{"name": "trainer", "args": ["epochs=1", "output_dir=/tmp"]}],
+                        }
+                    ]
+                }
+            },
+            'spec.podSpecOverrides[0].containers[0].args[1]: Invalid value: "output_dir=/tmp": '
+            "must not set output_dir: the runtime manages it",
+            id="override-of-a-pod",
+        ),
+    ],
+)
+def test_refusals_of_runtimes(options: Any, expected: str) -> None:
+    """What comes from the runtime is refused there."""
+    (error,) = errors(**options)
+    assert error.startswith(expected)
+
+
+def test_building_what_is_refused() -> None:
+    """Completing a command raises what validation would have said."""
+    with pytest.raises(BuildError, match="must be 1 for llama3_2/1B"):
+        completed({"numNodes": 2})
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param([], TuneRun(), id="nothing"),
+        pytest.param(["a.b=1", "~c"], TuneRun(overrides=("a.b=1", "~c")), id="overrides"),
+        pytest.param(
+            ["--nnodes", "2", "--standalone", "--tee=3", "recipe", "--config", "c", "a=1"],
+            TuneRun((("--nnodes", "2"), ("--standalone",), ("--tee=3",)), "recipe", "c", ("a=1",)),
+            id="everything",
+        ),
+        pytest.param(["recipe", "--config=c"], TuneRun(recipe="recipe", config="c"), id="config-in-one-word"),
+        pytest.param(["r", "--config", "a", "--config", "b"], TuneRun(recipe="r", config="b"), id="last-config"),
+        pytest.param(
+            ["--rdzv_conf", "timeout=3", "r"],
+            TuneRun((("--rdzv_conf", "timeout=3"),), "r"),
+            id="value-like-an-override",
+        ),
+        pytest.param(["r", "-x", "y", "--config"], TuneRun(recipe="r", rest=("-x", "y", "--config")), id="rest"),
+    ],
+)
+def test_parse(words: list[str], expected: TuneRun) -> None:
+    """Options end at the recipe; what is no override after it is left over."""
+    assert parse(words) == expected
+
+
+def test_nothing_runs_without_a_command() -> None:
+    """Words in args alone are for whatever the image starts."""
+    assert not is_tune_run([], ["tune", "run"])

@@ -1,0 +1,222 @@
+"""XGBoost: what tracker and workers are told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from trainer.framework.errors import BuildError
+from trainer.framework.extraction import extract
+from trainer.framework.review import AdmissionWarning
+from trainer.framework.trainer_step import apply_trainer_env
+from trainer.plugins.xgboost import XGBoost
+
+if TYPE_CHECKING:
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+POLICY: Object = {"numNodes": 3, "xgboost": {}}
+
+
+def enforced(spec: Any = None, *, container: Object | None = None, policy: Any = None, **jobset: Any) -> RuntimeInfo:
+    """RuntimeInfo after the plugin."""
+    job = train_job(**(spec or {}))
+    blueprint = runtime(
+        replicated_job("Node", {"name": "trainer"} | (container or {})),
+        policy=POLICY if policy is None else policy,
+        jobset=jobset,
+    )
+    info = extract(job, blueprint)
+    XGBoost().enforce_ml_policy(info, job)
+    apply_trainer_env(info, job)
+    return info
+
+
+def found(spec: Any, container: Object | None = None, policy: Any = None) -> list[str]:
+    """What validation finds."""
+    job = train_job(**spec)
+    jobs = replicated_job("node", {"name": "trainer"} | (container or {}))
+    info = extract(job, runtime(jobs, policy=POLICY if policy is None else policy))
+    return [
+        f"warning: {finding}" if isinstance(finding, AdmissionWarning) else str(finding)
+        for finding in XGBoost().validate(info, None, job)
+    ]
+
+
+def gpus(number: int, processes: int | str | None = None) -> Any:
+    """`spec` with GPUs for each node."""
+    trainer: Object = {"resourcesPerNode": {"limits": {"cpu": 8, "nvidia.com/gpu": number}}}
+    return {"trainer": trainer | ({} if processes is None else {"numProcPerNode": processes})}
+
+
+def test_variables_without_trainer_settings() -> None:
+    """All variables are set even if the TrainJob changes nothing about the trainer."""
+    main = enforced().main_container
+    assert main.env == [
+        {"name": "DMLC_TRACKER_URI", "value": "demo-node-0-0.demo"},
+        {"name": "DMLC_TRACKER_PORT", "value": "29400"},
+        {"name": "DMLC_TASK_ID", "valueFrom": RANK},
+        {"name": "DMLC_NUM_WORKER", "value": "3"},
+        {"name": "DMLC_NUM_WORKER_PER_NODE", "value": "1"},
+    ]
+    assert main.ports == [{"containerPort": 29400, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "container", "workers", "per_node"),
+    [
+        pytest.param({}, {}, "3", "1", id="runtime"),
+        pytest.param({"trainer": {"numNodes": 5}}, {}, "5", "1", id="TrainJob"),
+        pytest.param({"trainer": {"resourcesPerNode": {"limits": {"cpu": 8}}}}, {}, "3", "1", id="cpus"),
+        pytest.param(gpus(4), {}, "12", "4", id="one-per-gpu"),
+        pytest.param({}, {"resources": {"limits": {"amd.com/gpu": 2}}}, "6", "2", id="gpus-of-the-runtime"),
+        pytest.param(gpus(0), {}, "3", "1", id="no-gpus"),
+        pytest.param(gpus(4, "auto"), {}, "12", "4", id="auto"),
+        pytest.param(gpus(4, "gpu"), {}, "12", "4", id="gpu"),
+        pytest.param(gpus(4, 2), {}, "6", "2", id="number"),
+        pytest.param(gpus(4, "2"), {}, "6", "2", id="number-as-string"),
+        pytest.param({"trainer": {"numNodes": 2, "numProcPerNode": 3}}, {}, "6", "3", id="number-without-gpus"),
+    ],
+)
+def test_number_of_workers(spec: Any, container: Any, workers: str, per_node: str) -> None:
+    """There is a worker for each GPU of every node, or one on every node, or as many as the TrainJob says."""
+    values = env_of({"env": enforced(spec, container=container).main_container.env})
+    assert (values["DMLC_NUM_WORKER"], values["DMLC_NUM_WORKER_PER_NODE"]) == (workers, per_node)
+
+
+def test_order_of_variables() -> None:
+    """Variables of the runtime give way to ours; those of the TrainJob come last and can refer to ours."""
+    env = [{"name": "DMLC_NUM_WORKER", "value": "wrong"}, {"name": "A", "value": "runtime"}]
+    spec = {"trainer": {"env": [{"name": "ID", "value": "worker-$(DMLC_TASK_ID)"}]}}
+    values = env_of({"env": enforced(spec, container={"env": env}).main_container.env})
+    assert list(values) == [
+        "DMLC_NUM_WORKER", "A", "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER_PER_NODE",
+        "ID",
+    ]  # fmt: skip
+    assert values["DMLC_NUM_WORKER"] == "3"
+
+
+def test_tracker_in_another_subdomain() -> None:
+    """The tracker is on the first pod of the trainer, in the subdomain of the JobSet."""
+    values = env_of({"env": enforced(network={"subdomain": "forest"}).main_container.env})
+    assert values["DMLC_TRACKER_URI"] == "demo-node-0-0.forest"
+
+
+def test_hostnames_are_needed() -> None:
+    """A runtime that turns DNS names off cannot train with XGBoost."""
+    with pytest.raises(BuildError, match=r"network.enableDNSHostnames: Invalid value: false: must not be false"):
+        enforced(network={"enableDNSHostnames": False})
+
+
+def test_other_runtimes_are_left_alone() -> None:
+    """Without `mlPolicy.xgboost` nothing changes."""
+    info = enforced(policy={"jax": {}})
+    assert (info.main_container.env, info.main_container.ports) == ([], [])
+
+
+def variable(name: str) -> Object:
+    return {"name": name, "value": "x"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "findings"),
+    [
+        pytest.param({}, [], id="fine"),
+        pytest.param({"trainer": {"env": [variable("DMLC_INTERFACE")]}}, [], id="not-reserved"),
+        pytest.param(
+            {"trainer": {"env": [variable("DMLC_TASK_ID"), variable("DMLC_NUM_WORKER")]}},
+            [
+                (
+                    "spec.trainer.env: Forbidden: must not set DMLC_NUM_WORKER, DMLC_TASK_ID, "
+                    "which the xgboost plugin sets; remove it"
+                )
+            ],
+            id="reserved",
+        ),
+        pytest.param(
+            {
+                "podSpecOverrides": [
+                    {
+                        "targetJobs": [{"name": "node"}],
+                        "containers": [{"name": "trainer", "env": [variable("DMLC_TRACKER_URI")]}],
+                    }
+                ]
+            },
+            [
+                (
+                    "spec.podSpecOverrides[0].containers[trainer].env: Forbidden: must not set DMLC_TRACKER_URI, "
+                    "which the xgboost plugin sets; remove it"
+                )
+            ],
+            id="reserved-in-override",
+        ),
+        pytest.param({"trainer": {"numProcPerNode": 3}}, [], id="workers-without-gpus"),
+        pytest.param(gpus(1), [], id="one-gpu"),
+        pytest.param(gpus(2, 2), [], id="all-gpus"),
+        pytest.param(gpus(2, "gpu"), [], id="all-gpus-by-name"),
+        pytest.param(
+            {"trainer": {"numProcPerNode": "cpu"}},
+            [
+                (
+                    'spec.trainer.numProcPerNode: Invalid value: "cpu": must be a number, gpu or auto: '
+                    "one XGBoost worker uses all CPUs of a node"
+                )
+            ],
+            id="cpu",
+        ),
+        pytest.param(
+            {"trainer": {"numProcPerNode": "gpu"}},
+            [
+                (
+                    'spec.trainer.numProcPerNode: Invalid value: "gpu": must not be gpu without GPUs; '
+                    "add them to spec.trainer.resourcesPerNode"
+                )
+            ],
+            id="gpu-without-gpus",
+        ),
+        pytest.param(
+            gpus(2, 3),
+            [
+                (
+                    "spec.trainer.numProcPerNode: Invalid value: 3: must be at most 2, the GPUs of a node: "
+                    "two XGBoost workers cannot use one"
+                )
+            ],
+            id="more-workers-than-gpus",
+        ),
+        pytest.param(
+            gpus(4, 1),
+            [
+                (
+                    "warning: spec.trainer.numProcPerNode: is 1 on a node with 4 GPUs, of which a worker uses one; "
+                    "auto means one for each GPU"
+                )
+            ],
+            id="idle-gpus",
+        ),
+        pytest.param(
+            gpus(4),
+            [
+                (
+                    "warning: spec.trainer.numProcPerNode: is one for each GPU: XGBoost waits until the training has "
+                    "started 4 workers on every node, as DMLC_NUM_WORKER_PER_NODE tells it; "
+                    "for a training that is one worker set it to 1"
+                )
+            ],
+            id="several-workers-that-nobody-asked-for",
+        ),
+    ],
+)
+def test_validation(spec: Any, findings: list[str]) -> None:
+    """Reserved variables and workers that cannot be are refused; idle GPUs and missing workers are warned of."""
+    assert found(spec) == findings
+
+
+def test_validation_of_other_runtimes() -> None:
+    """Without `mlPolicy.xgboost` nothing is refused."""
+    spec = gpus(2, 3)
+    spec["trainer"]["env"] = [variable("DMLC_TASK_ID")]
+    assert found(spec, policy={"torch": {}}) == []

@@ -1,0 +1,98 @@
+"""The runtimes that we ship."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from trainer.api.trainingruntime import ClusterTrainingRuntime
+from trainer.cli.documents import read_documents
+from trainer.cli.render import render_documents
+from trainer.plugins import BUILT_IN
+
+if TYPE_CHECKING:
+    from trainer.cli.render import Rendered
+    from trainer.kube.objects import Object
+
+FOLDER = Path(__file__).parents[1] / "config" / "runtimes"
+FILES = sorted(path.stem for path in FOLDER.glob("*.yaml") if path.stem != "kustomization")
+FRAMEWORK = "trainer.kubeflow.org/framework"
+
+SHIPPED = {
+    "deepspeed-distributed": ("deepspeed", "mpi"),
+    "jax-distributed": ("jax", "jax"),
+    "mlx-distributed": ("mlx", "mpi"),
+    "mpi-intel": ("mpi", "mpi"),
+    "mpi-mpich": ("mpi", "mpi"),
+    "mpi-openmpi": ("mpi", "mpi"),
+    "plain": ("plain", None),
+    "tensorflow-distributed": ("tensorflow", "tensorflow"),
+    "torch-distributed": ("torch", "torch"),
+    "torch-distributed-elastic": ("torch", "torch"),
+    "torch-single-node": ("torch", "torch"),
+    "torch-tune-gemma-7b": ("torchtune", "torch"),
+    "torch-tune-llama-7b": ("torchtune", "torch"),
+    "torch-tune-llama-7b-export": ("torchtune", "torch"),
+    "xgboost-distributed": ("xgboost", "xgboost"),
+}
+"""Each runtime with the framework that its label names, and the policy source that serves it."""
+
+
+@cache
+def manifest(stem: str) -> Object:
+    """The runtime of a file."""
+    (content,) = yaml.safe_load_all((FOLDER / f"{stem}.yaml").read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+def test_all_are_there() -> None:
+    """There is a file for each runtime, no other file, and kustomize applies all of them, in alphabetical order."""
+    listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
+    assert [stem.replace("_", "-") for stem in FILES] == sorted(SHIPPED)
+    assert listed == [f"{stem}.yaml" for stem in FILES]
+
+
+@pytest.mark.parametrize("stem", FILES)
+def test_name_and_label(stem: str) -> None:
+    """A runtime is named like its file, says what it is for, and is labelled with the framework that it serves."""
+    content = manifest(stem)
+    runtime = ClusterTrainingRuntime.from_object(content)
+    framework, source = SHIPPED[stem.replace("_", "-")]
+    policy = runtime.spec.ml_policy
+
+    assert content["metadata"]["name"] == stem.replace("_", "-")
+    assert content["metadata"]["labels"][FRAMEWORK] == framework
+    assert (FOLDER / f"{stem}.yaml").read_text().startswith("# ")
+    assert policy is not None
+    assert policy.source == source
+    assert source is None or source in BUILT_IN
+
+
+def rendered(stem: str, directory: Path) -> Rendered:
+    """What a TrainJob that only names the runtime becomes."""
+    job = {
+        "apiVersion": "trainer.kubeflow.org/v2alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "empty"},
+        "spec": {"runtimeRef": {"name": manifest(stem)["metadata"]["name"]}},
+    }
+    file = directory / "documents.yaml"
+    file.write_text(yaml.safe_dump_all([manifest(stem), job]))
+    (result,) = render_documents(read_documents(str(file)))
+    return result
+
+
+@pytest.mark.parametrize("stem", FILES)
+def test_an_empty_train_job_builds(stem: str, tmp_path: Path) -> None:
+    """Admission accepts the runtime and a TrainJob that sets nothing; it becomes one JobSet with the runtime's Jobs."""
+    result = rendered(stem, tmp_path)
+
+    (jobset,) = (component.object for component in result.components if component.resource.kind == "JobSet")
+    jobs = manifest(stem)["spec"]["template"]["spec"]["replicatedJobs"]
+    assert [job["name"] for job in jobset["spec"]["replicatedJobs"]] == [job["name"] for job in jobs]
+    assert jobset["metadata"]["name"] == "empty"

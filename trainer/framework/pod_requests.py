@@ -1,0 +1,113 @@
+"""What one pod requests of the node that it runs on, as the scheduler will see it.
+
+A pod template says less than the pods that are made of it: the API server fills in requests from limits, the admission
+plugin LimitRanger those that a LimitRange of the namespace has for containers, and the admission plugin RuntimeClass
+the overhead of the pod's runtime (Kubernetes documentation, "Resource Management for Pods and Containers", "Limit
+Ranges", "Pod Overhead", "Sidecar Containers").
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainer.api.container import HUGE_PAGES
+from trainer.kube.objects import name_of
+from trainer.kube.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trainer.kube.objects import Object
+
+Amounts: TypeAlias = dict[str, Quantity]
+"""Amounts of resources by name, such as `cpu` or `nvidia.com/gpu`."""
+
+_NOTHING = Quantity()
+
+
+def pod_requests(spec: Object, *, limit_ranges: Iterable[Object] = (), runtime_class: Object | None = None) -> Amounts:
+    """The effective requests of a pod, which are the sum over its containers or more.
+
+    Init containers run before the others, one after the other, so the largest counts; a sidecar (`restartPolicy:
+    Always`) keeps running and is added to everything that starts after it. Requests of the pod as a whole replace
+    those of its containers.
+
+    Args:
+        spec: of the pod template.
+        limit_ranges: those of the namespace. Defaults to none.
+        runtime_class: that of `runtimeClassName`; its overhead counts unless the template has one. Defaults to none.
+
+    Raises:
+        ValueError: an amount is not a quantity.
+    """
+    requests = _of_containers(spec, _container_defaults(limit_ranges)) | _of_the_whole_pod(spec)
+    return _sum(requests, _amounts(spec.get("overhead")) or _overhead_of(runtime_class))
+
+
+def _of_containers(spec: Object, defaults: Amounts) -> Amounts:
+    total: Amounts = {}
+    for container in spec.get("containers") or []:
+        total = _sum(total, _of_container(container, defaults))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.get("initContainers") or []:
+        requests = _of_container(container, defaults)
+        running = _sum(sidecars, requests)
+        peak = _largest(peak, running)
+        if container.get("restartPolicy") == "Always":
+            sidecars = running
+            total = _sum(total, requests)
+    return _largest(total, peak)
+
+
+def _of_container(container: Object, defaults: Amounts) -> Amounts:
+    """What is limited but not requested is requested as limited, before defaults of the namespace are looked at."""
+    resources = container.get("resources") or {}
+    return defaults | _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
+
+
+def _of_the_whole_pod(spec: Object) -> Amounts:
+    """`resources` of the pod, which can have the same defaults from limits; LimitRanger comes too late for these."""
+    resources = spec.get("resources") or {}
+    requests, limits = _amounts(resources.get("requests")), _amounts(resources.get("limits"))
+    if limits:
+        requests = limits | _of_containers(spec, {}) | requests
+    return {name: amount for name, amount in requests.items() if _is_of_pods(name)}
+
+
+def _is_of_pods(name: str) -> bool:
+    """Whether a pod as a whole can have it; all other resources belong to containers."""
+    return name in {"cpu", "memory"} or name.startswith(HUGE_PAGES)
+
+
+def _container_defaults(limit_ranges: Iterable[Object]) -> Amounts:
+    """Requests of containers that say nothing about a resource; the first LimitRange by name that has it decides.
+
+    In each the API server has put the maximum in place of a missing default limit, that in place of a missing default
+    request, and the minimum where there is still none.
+    """
+    defaults: Amounts = {}
+    for limit_range in sorted(limit_ranges, key=name_of, reverse=True):
+        for item in (limit_range.get("spec") or {}).get("limits") or []:
+            if item.get("type") == "Container":
+                for kind in ("min", "max", "default", "defaultRequest"):
+                    defaults |= _amounts(item.get(kind))
+    return defaults
+
+
+def _overhead_of(runtime_class: Object | None) -> Amounts:
+    return _amounts(((runtime_class or {}).get("overhead") or {}).get("podFixed"))
+
+
+def _amounts(resources: Object | None) -> Amounts:
+    return {name: Quantity.parse(amount) for name, amount in (resources or {}).items()}
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    return one | {name: one.get(name, _NOTHING) + amount for name, amount in other.items()}
+
+
+def _largest(one: Amounts, other: Amounts) -> Amounts:
+    return one | {
+        name: max(one.get(name, amount), amount, key=lambda each: each.amount) for name, amount in other.items()
+    }

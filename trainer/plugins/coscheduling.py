@@ -1,0 +1,74 @@
+"""Coscheduling: gang scheduling by the coscheduling plugin of the Kubernetes scheduler-plugins (KEP-2170).
+
+The pods of the nodes name their PodGroup in a label; the scheduler that `schedulerName` of the runtime names binds none
+of them before it has found a place for all, and gives up those that it has found after `scheduleTimeoutSeconds`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.framework.pod_groups import PodGroups, gang_field, gang_spec
+from trainer.framework.review import AdmissionWarning
+from trainer.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.component import Component
+    from trainer.framework.extension_points import Watch
+    from trainer.framework.reader import Reader
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.field_errors import FieldError
+
+POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
+
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+"""Label of the pods of a gang: the name of their PodGroup."""
+
+DEFAULT_TIMEOUT = 60
+"""Seconds that a `scheduleTimeoutSeconds` of 0 stands for."""
+
+
+class Coscheduling:
+    """Tells the nodes' pods which PodGroup they belong to, and builds it."""
+
+    name = "coscheduling"
+    pod_group_policy_sources = frozenset({"coscheduling"})
+
+    def __init__(self, reader: Reader) -> None:
+        self._pod_groups = PodGroups(POD_GROUPS, self.name, "Kubernetes scheduler-plugins", reader)
+
+    def watches(self) -> Iterator[Watch]:
+        """PodGroups, if the cluster has them, and what they are derived from."""
+        yield from self._pod_groups.watches()
+
+    def validate(
+        self,
+        info: RuntimeInfo,
+        old: TrainJob | None,  # noqa: ARG002
+        new: TrainJob,  # noqa: ARG002
+    ) -> Iterator[FieldError | AdmissionWarning]:
+        """Refuse gangs as long as the cluster has no PodGroups; warn of pods that do not say who schedules them."""
+        if info.pod_group_policy.coscheduling is None:
+            return
+        yield from self._pod_groups.check(info)
+        if not gang_spec(info).get("schedulerName"):
+            text = (
+                "is absent, so the default scheduler decides about each pod alone, unless it has the coscheduling "
+                "plugin; name the scheduler that has it, be it default-scheduler"
+            )
+            yield AdmissionWarning(gang_field(info, "schedulerName"), text)
+
+    def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
+        """Label the pods of the nodes."""
+        if info.pod_group_policy.coscheduling is not None:
+            info.gang.labels[POD_GROUP_LABEL] = info.job_name
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+        """The PodGroup."""
+        policy = info.pod_group_policy.coscheduling
+        if policy is not None:
+            timeout = policy.schedule_timeout_seconds or DEFAULT_TIMEOUT
+            yield from self._pod_groups.build(info, train_job, {"scheduleTimeoutSeconds": timeout})

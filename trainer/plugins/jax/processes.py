@@ -1,0 +1,68 @@
+"""How many JAX processes a node runs, and which of its GPUs each of them sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from trainer.framework.resources import gpus_of
+from trainer.kube.field_errors import FieldError, invalid, required
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import Container, RuntimeInfo
+
+_PATH = "spec.trainer.numProcPerNode"
+_TPU = "google.com/tpu"
+
+
+class Split(NamedTuple):
+    """The processes of a node."""
+
+    processes: int
+    devices: int
+    """GPUs of each process, when there are several processes; 0 when these are to run on the CPU."""
+
+
+def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
+    """What `numProcPerNode` asks for, of a TrainJob that `check_split` finds nothing wrong with.
+
+    Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
+    """
+    gpus = gpus_of(info.main_container)
+    wish = _wish(train_job)
+    processes = gpus if wish == "gpu" else 1 if wish in {None, "auto"} else int(wish)
+    return Split(processes, gpus // processes)
+
+
+def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse processes that could not share the devices of a node, and several of a command that nobody knows."""
+    wish, container = _wish(train_job), info.main_container
+    gpus = gpus_of(container)
+    if wish == "cpu":
+        rule = "must be a number, gpu or auto: one JAX process uses all CPUs of a node"
+        yield invalid(_PATH, wish, rule)
+    elif wish == "gpu" and not gpus:
+        rule = "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode"
+        yield invalid(_PATH, wish, rule)
+    else:
+        processes = split_of(info, train_job).processes
+        if processes > 1:
+            yield from _check_several(processes, gpus, container)
+
+
+def _check_several(processes: int, gpus: int, container: Container) -> Iterator[FieldError]:
+    if gpus % processes:
+        divisors = ", ".join(str(number) for number in range(1, gpus + 1) if gpus % number == 0)
+        yield invalid(_PATH, processes, f"must divide the {gpus} GPUs of a node: one of {divisors}")
+    if any(_TPU in amounts for amounts in container.resources.values() if isinstance(amounts, dict)):
+        yield invalid(_PATH, processes, "must be 1 or absent on nodes with TPUs, which one JAX process drives")
+    if not container.command:
+        rule = f"must be set to start {processes} processes on a node: that of the image is not known here"
+        yield required("spec.trainer.command", rule)
+
+
+def _wish(train_job: TrainJob) -> int | str | None:
+    trainer = train_job.spec.trainer
+    return trainer.num_proc_per_node if trainer else None

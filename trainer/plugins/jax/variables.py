@@ -1,0 +1,81 @@
+"""The environment variables of distributed JAX (KEP-2145), and the values that people may give them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trainer.framework.resources import gpus_of
+from trainer.framework.runtime_info import RENDEZVOUS_PORT
+from trainer.framework.trainer_step import trainer_env
+from trainer.kube.field_errors import FieldError, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+COORDINATOR_ADDRESS = "JAX_COORDINATOR_ADDRESS"
+"""Where process 0 listens, as `host:port`; read by `jax.distributed.initialize`, unless it is passed."""
+NUM_PROCESSES = "JAX_NUM_PROCESSES"
+"""Processes of all nodes; for the training to pass on."""
+PROCESS_ID = "JAX_PROCESS_ID"
+"""Which of them this is; for the training to pass on."""
+LOCAL_DEVICE_IDS = "JAX_LOCAL_DEVICE_IDS"
+"""GPUs that this process sees, as numbers with commas between them, absent for all; read by JAX itself."""
+INITIALIZATION_TIMEOUT = "JAX_INITIALIZATION_TIMEOUT"
+"""Seconds for which processes wait for each other; for the training to pass on."""
+COORDINATOR_BIND_ADDRESS = "JAX_COORDINATOR_BIND_ADDRESS"
+"""At which of its addresses process 0 listens, as `host:port`; read by JAX itself."""
+
+DEFAULTS = {INITIALIZATION_TIMEOUT: "300", COORDINATOR_BIND_ADDRESS: f"[::]:{RENDEZVOUS_PORT}"}
+"""Variables that runtimes and TrainJobs may set, and their values where these do not: five minutes, and all addresses
+of the pod, be they IPv4 or IPv6. Both are the defaults of JAX."""
+
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):(?P<port>[0-9]+)")
+
+
+def check_values(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse values with which JAX would end, or which would keep its processes from finding each other."""
+    for path, variable in _variables(info, train_job):
+        value = variable.get("value")
+        if value is None or "$(" in value:  # known only in the pod
+            continue
+        rule = _rule(variable["name"], value, gpus_of(info.main_container))
+        if rule:
+            yield invalid(f"{path}[{variable['name']}]", value, rule)
+
+
+def _rule(name: str, value: str, gpus: int) -> str:
+    """What the value of a variable must be and is not; "" if nothing is wrong."""
+    if name == INITIALIZATION_TIMEOUT and not (re.fullmatch("[0-9]+", value) and int(value)):
+        return "must be a whole number of seconds, at least 1"
+    if name == COORDINATOR_BIND_ADDRESS:
+        address = _ADDRESS.fullmatch(value)
+        if address is None or int(address["port"]) != RENDEZVOUS_PORT:
+            return f"must be host:{RENDEZVOUS_PORT}, the port at which the other processes expect the coordinator"
+    if name == LOCAL_DEVICE_IDS and not re.fullmatch("[0-9]+(,[0-9]+)*", value):
+        return "must be numbers of devices with commas between them, such as 0,1"
+    if name == LOCAL_DEVICE_IDS and gpus and max(map(int, value.split(","))) >= gpus:
+        return f"must be numbers below {gpus}, the GPUs of a node"
+    return ""
+
+
+def _variables(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, Object]]:
+    """The variables of the training container, each with the path of the list that it comes from."""
+    main = info.main_container
+    found: dict[str, tuple[str, Object]] = {}
+    template = f"spec.template.spec.replicatedJobs[{info.trainer.name}].template.spec.template.spec"
+    for variable in main.env:
+        found[variable["name"]] = f"{info.runtime} {template}.containers[{main.name}].env", variable
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        for container in override.containers or []:
+            for changed in (container.env or []) if container.name == main.name else []:
+                if found.get(changed.name, ("", None))[1] == changed.to_object():
+                    path = f"spec.podSpecOverrides[{index}].containers[{main.name}].env"
+                    found[changed.name] = path, changed.to_object()
+    for variable in trainer_env(train_job):
+        found[variable["name"]] = "spec.trainer.env", variable
+    yield from found.values()

@@ -1,0 +1,1 @@
+"""MPI: a launcher that starts the training on its nodes over SSH."""

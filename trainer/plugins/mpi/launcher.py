@@ -1,0 +1,46 @@
+"""The launcher among the replicated Jobs: it starts after its nodes, ends the training, and may be a node itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset import DependsOn, SuccessPolicy
+
+if TYPE_CHECKING:
+    from trainer.framework.runtime_info import PodSet, RuntimeInfo
+
+
+def count_as_node(info: RuntimeInfo) -> None:
+    """Take one from the other nodes; a single node has none.
+
+    There is then no Job for them at all: a Job without pods would be one more object that says nothing.
+    """
+    nodes = info.trainer
+    if nodes.count == 1:
+        nodes.replicas = 0
+    else:
+        nodes.count -= 1
+
+
+def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
+    """Let the launcher wait until its nodes are ready, unless the runtime says what it waits for.
+
+    JobSet wants it behind them for that.
+    """
+    job, nodes = info.job_of(launcher), info.trainer
+    if job.depends_on:
+        return
+    job.depends_on = [DependsOn(name=nodes.name, status="Ready")]
+    jobs = info.template.replicated_jobs or []
+    if info.pod_sets.index(launcher) < info.pod_sets.index(nodes):
+        info.pod_sets.remove(launcher)
+        info.pod_sets.insert(info.pod_sets.index(nodes) + 1, launcher)
+        order = {pod_set.name: position for position, pod_set in enumerate(info.pod_sets)}
+        jobs.sort(key=lambda job: order[job.name])
+
+
+def end_with_launcher(info: RuntimeInfo) -> None:
+    """Do not wait for the nodes, whose sshd never ends, unless the runtime says what success is."""
+    if info.template.success_policy is None:
+        names = [pod_set.name for pod_set in info.pod_sets if pod_set is not info.trainer]
+        info.template.success_policy = SuccessPolicy(operator="All", target_replicated_jobs=names)

@@ -1,0 +1,77 @@
+"""What an MPI runtime and its TrainJobs must be like."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from trainer.framework.review import AdmissionWarning
+from trainer.framework.runtime_info import LAUNCHER
+from trainer.framework.template import pod_spec_of
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.plugins.mpi import hostfile, ssh_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.framework.runtime_info import PodSet, RuntimeInfo
+
+
+def check_launcher(info: RuntimeInfo) -> Iterator[FieldError]:
+    """There is a launcher, and it is one pod.
+
+    Raises:
+        BuildError: there are no nodes.
+    """
+    jobs = f"{info.runtime} spec.template.spec.replicatedJobs"
+    launcher, _ = info.launcher, info.trainer
+    if launcher is None:
+        names = [pod_set.name for pod_set in info.pod_sets]
+        yield invalid(jobs, names, f"one must be called {LAUNCHER}: it runs the command of the TrainJob")
+        return
+    for field, value in (("replicas", launcher.replicas), ("template.spec.parallelism", launcher.count)):
+        if value != 1:
+            yield invalid(f"{jobs}[{LAUNCHER}].{field}", value, "must be 1: one launcher starts all nodes")
+
+
+def check_directories(info: RuntimeInfo, directory: str, launcher: PodSet) -> Iterator[FieldError]:
+    """Keys and hostfile are in nobody's way, and ssh can be told where the keys are."""
+    field = f"{info.runtime} spec.mlPolicy.mpi.SSHAuthMountPath"
+    if re.search(r"\s", directory):
+        yield invalid(field, directory, "must not contain white space: it becomes part of the arguments of ssh")
+    if posixpath.normpath(directory) == hostfile.DIRECTORY:
+        yield invalid(field, directory, f"must be another directory: {hostfile.PATH} is the hostfile")
+    jobs = f"{info.runtime} spec.template.spec.replicatedJobs"
+    for pod_set, names, directories in (
+        (info.trainer, {ssh_keys.VOLUME}, {directory}),
+        (launcher, {ssh_keys.VOLUME, hostfile.VOLUME}, {directory, hostfile.DIRECTORY}),
+    ):
+        pods = f"{jobs}[{pod_set.name}].template.spec.template.spec"
+        for volume in pod_set.volumes:
+            if volume.get("name") in names:
+                yield invalid(f"{pods}.volumes", volume["name"], "is the name of a volume of the mpi plugin; rename it")
+        taken = {posixpath.normpath(each) for each in directories}
+        container = pod_set.main_container
+        for mount in container.volume_mounts:
+            if posixpath.normpath(mount["mountPath"]) in taken:
+                path = f"{pods}.containers[{container.name}].volumeMounts"
+                rule = "is where the mpi plugin mounts SSH keys or hostfile; mount the volume elsewhere"
+                yield invalid(path, mount["mountPath"], rule)
+
+
+def warn_of_unreadable_keys(info: RuntimeInfo, launcher: PodSet) -> Iterator[AdmissionWarning]:
+    """The user of a container can read the private key, and no more than that; admission may still add a fsGroup."""
+    for pod_set in (info.trainer, launcher):
+        pod = pod_spec_of(info.job_of(pod_set))
+        containers = {container["name"]: container for container in pod.get("containers") or []}
+        context = pod.get("securityContext") or {}
+        own = containers[pod_set.main_container.name].get("securityContext") or {}
+        user = own.get("runAsUser", context.get("runAsUser"))
+        is_other = bool(user) or (user is None and bool(own.get("runAsNonRoot", context.get("runAsNonRoot"))))
+        jobs = f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
+        field = f"{jobs}.template.spec.template.spec.securityContext.fsGroup"
+        if is_other and context.get("fsGroup") is None:
+            yield AdmissionWarning(field, "is needed for a user other than root to read the SSH key")
+        if user == 0 and context.get("fsGroup") is not None:
+            yield AdmissionWarning(field, "lets a group read the SSH key, which ssh refuses when it runs as root")

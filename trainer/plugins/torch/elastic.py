@@ -1,0 +1,120 @@
+"""Elastic PyTorch: nodes come and go while the training runs (KEP-2170, "TorchElasticPolicy").
+
+* **Meeting**: the agents, one `torchrun` on every node, meet at the c10d store on the first node. Ranks are dealt out
+  anew in every round, so none is given. A node that comes or goes ends the round: all workers are started again with
+  another `WORLD_SIZE`, and go on from their last checkpoint.
+* **Patience**: agents look for the first node as long as `read_timeout` lasts and wait for `minNodes` as long as
+  `join_timeout`, since pods start minutes apart when images are pulled or machines are added. `last_call_timeout` is
+  for how long the others wait once there are enough, which every change of the size costs; who comes later starts
+  another round. `PET_RDZV_CONF` of a runtime or TrainJob takes the place of all of this.
+* **A store of their own for workers**: torchrun lets them share the store of the agents, of which nodes that join in a
+  later round are never told (seen with PyTorch 2.13; pytorch/pytorch#135712 is about restarts): they wait in vain.
+  `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1` gives the workers of every round a new one. It may be overridden as well.
+* **Failure**: an agent whose worker fails starts its workers again, `maxRestarts` times; `torchrun` does so never by
+  itself. Workers that lose a node fail as well, so that it takes a restart to survive a smaller size; a larger one
+  costs none. An agent that is killed is a failed pod, which the Job replaces within its `backoffLimit`. With the first
+  node the store is gone: the agents of all others fail, too, and when that is more than the Job endures JobSet starts
+  everything again, likewise `maxRestarts` times.
+* **Success**: the training is complete when the first node is. It has rank 0, since names decide about ranks, and takes
+  part in every round. Any node would not do, although it did for a PyTorchJob: an agent whose workers are done waits
+  for the others no longer than five minutes, and rank 0 may take longer to write what was learned. Nor would all: a
+  node that comes when the others have done their work only finds the door closed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset import FailurePolicy
+from trainer.framework.review import AdmissionWarning
+from trainer.framework.runtime_info import RENDEZVOUS_PORT, NodeRange
+from trainer.kube.field_errors import FieldError, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainingruntime import TorchElasticPolicy
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT", "PET_MAX_RESTARTS"})
+"""Variables that only an elastic training must not set; `PET_RDZV_CONF` is not among them."""
+
+RENDEZVOUS_CONFIGURATION = "join_timeout=1800,last_call_timeout=15,read_timeout=600"
+"""Seconds. torchrun has 600, 30 and 60, the last of which is less than it may take to pull an image."""
+
+
+def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
+    """Refuse a number of nodes out of bounds, and two words about restarts; warn of a training that survives nothing.
+
+    Args:
+        info: the runtime; does nothing if it is not elastic.
+        train_job: may say how many nodes it starts with.
+    """
+    policy = info.ml_policy.torch and info.ml_policy.torch.elastic_policy
+    if not policy:
+        return
+    field = f"{info.runtime} spec.mlPolicy.torch.elasticPolicy"
+    nodes, bounds = _nodes(train_job), node_range(policy, train_job)
+    if nodes is not None and not bounds.least <= nodes <= bounds.most:
+        yield invalid("spec.trainer.numNodes", nodes, f"must be between {bounds.least} and {bounds.most}: {field}")
+    present = info.template.failure_policy and info.template.failure_policy.max_restarts
+    if policy.max_restarts is None:
+        text = "is not set, so torchrun never restarts workers: losing a node, or scaling down, makes all nodes fail"
+        yield AdmissionWarning(f"{field}.maxRestarts", text)
+    elif present not in {None, policy.max_restarts}:
+        rule = f"must be left out or {policy.max_restarts}, as spec.mlPolicy.torch.elasticPolicy.maxRestarts says"
+        yield invalid(f"{info.runtime} spec.template.spec.failurePolicy.maxRestarts", present, rule)
+
+
+def node_range(policy: TorchElasticPolicy, train_job: TrainJob) -> NodeRange:
+    """Between which numbers of nodes the training may have: each bound defaults to the other, both to its size."""
+    size = _nodes(train_job) or 1
+    least = policy.min_nodes or policy.max_nodes or size
+    return NodeRange(least, policy.max_nodes or least)
+
+
+def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> NodeRange:
+    """Let the nodes come and go: how many there are now, how often all start again, and whose success it takes.
+
+    Args:
+        info: the runtime; of its failurePolicy and successPolicy all stays that the elastic policy does not speak of.
+        train_job: may say how many nodes there are; the fewest otherwise.
+        policy: the bounds.
+
+    Returns:
+        The bounds, as they are in `info` now.
+    """
+    nodes = info.trainer
+    nodes.elastic = bounds = node_range(policy, train_job)
+    nodes.count = _nodes(train_job) or bounds.least
+    job = info.job_of(nodes).template.spec
+    if job.success_policy is None:
+        job.success_policy = {"rules": [{"succeededIndexes": "0"}]}
+    if policy.max_restarts is not None:
+        present = info.template.failure_policy or FailurePolicy()
+        info.template.failure_policy = present.model_copy(update={"max_restarts": policy.max_restarts})
+    return bounds
+
+
+def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> list[Object]:
+    """The variables that let the nodes meet.
+
+    The id is that of the TrainJob: pods that linger of a deleted one of the same name are turned away. It may stay when
+    JobSet starts everything again, since the store that knows it goes with the first node.
+    """
+    variables = {
+        "PET_RDZV_BACKEND": "c10d",
+        "PET_RDZV_ID": train_job.metadata.uid or train_job.metadata.name,
+        "PET_RDZV_ENDPOINT": f"{info.head_address()}:{RENDEZVOUS_PORT}",
+        "PET_RDZV_CONF": RENDEZVOUS_CONFIGURATION,
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+    }
+    if policy.max_restarts is not None:
+        variables["PET_MAX_RESTARTS"] = str(policy.max_restarts)
+    return [{"name": name, "value": value} for name, value in variables.items()]
+
+
+def _nodes(train_job: TrainJob) -> int | None:
+    return train_job.spec.trainer.num_nodes if train_job.spec.trainer else None

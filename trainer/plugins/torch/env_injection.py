@@ -1,0 +1,73 @@
+"""Which containers learn what torchrun is told: the one that trains, and others that the runtime names.
+
+`envInjection` is for init containers that check the network, or for evaluators beside the nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.framework.runtime_info import Ancestor
+from trainer.kube.field_errors import FieldError, forbidden
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trainer.framework.runtime_info import Container, RuntimeInfo
+    from trainer.kube.objects import Object
+
+_ADVICE = frozenset({"PET_RDZV_CONF", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"})
+"""Variables that a container keeps if it has them."""
+
+
+def tell(container: Container, variables: Sequence[Object]) -> None:
+    """Set the variables of a container, except for advice that it has already from elsewhere."""
+    known = _ADVICE & {variable["name"] for variable in container.env}
+    container.set_env(variable for variable in variables if variable["name"] not in known)
+
+
+def targets(info: RuntimeInfo) -> Iterator[Container]:
+    """The containers that the runtime names; there are none of a name that `validate` refuses."""
+    for _, job_name, container_name in _named(info):
+        if found := _find(info, job_name, container_name):
+            yield found
+
+
+def validate(info: RuntimeInfo) -> Iterator[FieldError]:
+    """Refuse names of Jobs and containers that the runtime does not have, and of that which trains."""
+    jobs = {pod_set.name: pod_set for pod_set in info.pod_sets}
+    for field, job_name, container_name in _named(info):
+        job = jobs.get(job_name)
+        if job is None:
+            rule = f"the runtime has no such replicated Job; it has {', '.join(jobs)}"
+            yield _not_found(f"{field}.jobName", job_name, rule)
+        elif job.ancestor == Ancestor.TRAINER and container_name == job.main_container.name:
+            rule = f"must not name {container_name}, which trains and has the variables anyway"
+            yield forbidden(f"{field}.containerNames", rule)
+        elif _find(info, job_name, container_name) is None:
+            present = [container.name for container in (*job.init_containers, *job.containers)]
+            rule = f"replicated Job {job_name} has no such container; it has {', '.join(present)}"
+            yield _not_found(f"{field}.containerNames", container_name, rule)
+
+
+def _named(info: RuntimeInfo) -> Iterator[tuple[str, str, str]]:
+    """Path of the target, replicated Job and container of everything that the runtime names."""
+    injection = info.ml_policy.torch and info.ml_policy.torch.env_injection
+    for index, target in enumerate(injection.targets if injection else ()):
+        field = f"{info.runtime} spec.mlPolicy.torch.envInjection.targets[{index}]"
+        for name in target.container_names:
+            yield field, target.job_name.lower(), name
+
+
+def _find(info: RuntimeInfo, job_name: str, container_name: str) -> Container | None:
+    containers = (
+        container
+        for pod_set in info.pod_sets
+        if pod_set.name == job_name
+        for container in (*pod_set.containers, *pod_set.init_containers)
+    )
+    return next((container for container in containers if container.name == container_name), None)
+
+
+def _not_found(field: str, name: str, detail: str) -> FieldError:
+    return FieldError(field, f'Not found: "{name}": {detail}', "FieldValueNotFound")

@@ -1,0 +1,176 @@
+"""torchtune: `tune run` fine-tunes a large language model with a recipe and a configuration that fit the TrainJob.
+
+The runtime says which model: `tune run lora_finetune_distributed --config llama2/7B_lora tokenizer.path=... ...`. The
+TrainJob says how: with `args`, which are added to the overrides of the runtime, or with a command `tune run` of its
+own, of which only the runtime's model remains, and what it says of tokenizer, checkpointer and dataset. From that
+follow
+
+* the method: QLoRA with `model.quantize_base=True` (not with `model.use_dora=True`), LoRA with `model.lora_...=`, else
+  that of the runtime's recipe if its command is kept, else all weights are trained;
+* the devices: one process is one device, so they are the nodes and the processes of a node;
+* recipe and configuration, by model, method and devices: see `torchtune_recipes`;
+* `--rdzv_endpoint`, the first node, but for recipes for one device: without an option `tune run` leaves torchrun out.
+
+A recipe and configuration that the TrainJob names itself, or that the runtime names and the table does not have, stay
+as they are. The facts are those of Kubeflow Trainer 2.3, where the model comes from the name of the runtime.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.framework.errors import BuildError
+from trainer.framework.runtime_info import RENDEZVOUS_PORT
+from trainer.framework.template import pod_spec_of, split_command
+from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.plugins.torch.torchtune_choice import Choice, choose
+from trainer.plugins.torch.torchtune_command import TuneRun, is_override, is_tune_run, key_of, option_of, parse
+from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+
+IMMUTABLE = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file")
+"""Overrides that belong to the runtime: they say where its volumes are mounted."""
+
+MANAGED = frozenset({"checkpointer", "dataset", "tokenizer"})
+"""Components whose parameters go with what the initializers of the runtime fetch."""
+
+OWN_OPTIONS = frozenset(
+    {
+        "--nnodes",
+        "--nproc-per-node",
+        "--node-rank",
+        "--master-addr",
+        "--master-port",
+        "--rdzv-backend",
+        "--rdzv-endpoint",
+        "--rdzv-id",
+        "--standalone",
+    }
+)
+"""Options of torchrun that the variables `PET_*` stand for; those of a runtime give way."""
+
+_OVERRIDE_RULE = (
+    "must be key=value, or ~key, for the configuration of the recipe; to choose a recipe, "
+    "let spec.trainer.command be tune run <recipe> --config <config>"
+)
+
+
+def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse what torchtune would fail with: a choice that it does not have, and words that it does not understand.
+
+    Args:
+        info: the runtime with the settings of the TrainJob; nothing happens unless its command is `tune run`.
+        train_job: whose it is.
+    """
+    container = info.main_container
+    if not is_tune_run(container.command, container.args):
+        return
+    if info.ml_policy.torch is not None and info.ml_policy.torch.elastic_policy is not None:
+        rule = "the recipes of torchtune do not go on when the number of nodes changes; set spec.mlPolicy.numNodes"
+        yield forbidden(f"{info.runtime} spec.mlPolicy.torch.elasticPolicy", rule)
+    given = parse([*container.command, *container.args][2:])
+    yield from _check_words(info, train_job, given)
+    try:
+        choose(info, train_job, given, _blueprint(info), _command_path(info, train_job))
+    except BuildError as error:
+        yield from error.errors
+
+
+def complete(info: RuntimeInfo, train_job: TrainJob) -> None:
+    """Complete the command of the training container; once or several times gives the same.
+
+    Args:
+        info: the runtime with the settings of the TrainJob; nothing happens unless its command is `tune run`.
+        train_job: whose it is.
+
+    Raises:
+        BuildError: torchtune has nothing that fits.
+    """
+    container = info.main_container
+    if not is_tune_run(container.command, container.args):
+        return
+    words, blueprint = [*container.command, *container.args], _blueprint(info)
+    given, own = parse(words[2:]), parse(container.command[2:])
+    choice = choose(info, train_job, given, blueprint, _command_path(info, train_job))
+    present = {key_of(override) for override in given.overrides}
+    container.command = [
+        *words[:2],
+        *_options(info, given, choice),
+        choice.recipe,
+        "--config",
+        choice.config,
+        *own.overrides,
+        *(override for override in blueprint.overrides if _stays(key_of(override), present)),
+    ]
+    container.args = list(given.overrides[len(own.overrides) :])
+
+
+def _stays(key: str, present: set[str]) -> bool:
+    """Whether an override of the runtime is added to those of a command that the TrainJob brings.
+
+    The parameters of a component that the TrainJob exchanges are none of the new one.
+    """
+    component = key.partition(".")[0]
+    return key not in present and (key in IMMUTABLE or (component in MANAGED and component not in present))
+
+
+def _options(info: RuntimeInfo, given: TuneRun, choice: Choice) -> Iterator[str]:
+    if choice.recipe in SINGLE_DEVICE_RECIPES:
+        return
+    yield f"--rdzv_endpoint={info.head_address()}:{RENDEZVOUS_PORT}"
+    for option in given.options:
+        if option_of(option[0]) not in OWN_OPTIONS:
+            yield from option
+
+
+def _blueprint(info: RuntimeInfo) -> TuneRun:
+    """What the runtime itself runs, whatever the TrainJob has put in its place; empty if that is not torchtune."""
+    containers = pod_spec_of(info.job_of(info.trainer))["containers"]
+    main = next(container for container in containers if container["name"] == info.main_container.name)
+    command, args = main.get("command") or [], main.get("args") or []
+    return parse([*command, *args][2:]) if is_tune_run(command, args) else TuneRun()
+
+
+def _check_words(info: RuntimeInfo, train_job: TrainJob, given: TuneRun) -> Iterator[FieldError]:
+    """Words of a TrainJob that are not its own to say, and words that torchtune does not understand."""
+    rest = list(given.rest)
+    for path, words in _own_words(info, train_job):
+        for index, word in enumerate(words):
+            field = f"{path}[{index}]" if path.endswith("args") else path
+            if key_of(word) in IMMUTABLE and is_override(word):
+                yield invalid(field, word, f"must not set {key_of(word)}: the runtime manages it")
+            elif option_of(word) in OWN_OPTIONS:
+                yield forbidden(field, f"must not set {option_of(word)}, which the torch plugin sets; remove it")
+            elif word in rest:
+                yield invalid(field, word, _OVERRIDE_RULE)
+            if word in rest:
+                rest.remove(word)
+    for word in rest:
+        if option_of(word) not in OWN_OPTIONS:
+            yield invalid(_command_path(info, train_job), word, _OVERRIDE_RULE)
+
+
+def _own_words(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, list[str]]]:
+    """Where a TrainJob sets words of the training container, from strong to weak, and which."""
+    trainer = train_job.spec.trainer
+    if trainer is not None:
+        yield "spec.trainer.command", split_command(trainer.command or [], "spec.trainer.command")
+        yield "spec.trainer.args", list(trainer.args or [])
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        for position, container in enumerate(override.containers or []):
+            if container.name == info.main_container.name:
+                path = f"spec.podSpecOverrides[{index}].containers[{position}]"
+                yield f"{path}.command", split_command(container.command or [], f"{path}.command")
+                yield f"{path}.args", list(container.args or [])
+
+
+def _command_path(info: RuntimeInfo, train_job: TrainJob) -> str:
+    """Where the words after `tune run` come from."""
+    own = next((path for path, words in _own_words(info, train_job) if words), None)
+    pod = f"{info.runtime} spec.template.spec.replicatedJobs[{info.trainer.name}].template.spec.template.spec"
+    return own or f"{pod}.containers[{info.main_container.name}].command"

@@ -1,0 +1,161 @@
+"""Which recipe and configuration `tune run` gets: those that somebody names, else what fits model and devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from trainer.framework.errors import BuildError
+from trainer.framework.resources import gpus_of
+from trainer.kube.field_errors import FieldError, invalid, required
+from trainer.plugins.torch.processes import processes_per_node
+from trainer.plugins.torch.torchtune_recipes import (
+    MODELS,
+    SINGLE_DEVICE_RECIPES,
+    Devices,
+    Method,
+    find_variant,
+    model_named,
+    model_of,
+    variant_of,
+    variants_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.plugins.torch.torchtune_command import TuneRun
+
+
+class Choice(NamedTuple):
+    """What `tune run` is told to do."""
+
+    recipe: str
+    config: str
+
+
+def choose(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, blueprint: TuneRun, path: str) -> Choice:
+    """Choose recipe and configuration.
+
+    Args:
+        info: how many devices there are.
+        train_job: whose training it is.
+        given: what the command of the container says.
+        blueprint: what that of the runtime says; empty if it does not run torchtune.
+        path: of the command, for messages.
+
+    Raises:
+        BuildError: torchtune has nothing that fits.
+    """
+    stated, known = (given.recipe, given.config), (blueprint.recipe, blueprint.config)
+    if stated != (None, None) and not (stated == known and variant_of(*known)):
+        return _stated(info, train_job, given, path)
+    model = _model(train_job, blueprint)
+    method, devices = _method(given), _devices(info, train_job)
+    variant = find_variant(model, method, devices)
+    if variant is None:
+        raise BuildError(*_refusals(info, train_job, model, method))
+    return Choice(variant.recipe, variant.config_of(model))
+
+
+def _stated(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, path: str) -> Choice:
+    """A recipe and a configuration that are not for us to choose; they have to be there, and to fit the devices."""
+    if given.recipe is None:
+        rule = f"names --config {given.config} and no recipe: write tune run <recipe> --config {given.config}"
+        raise BuildError(required(path, rule))
+    if given.config is None:
+        raise BuildError(required(path, f"names no configuration: write tune run {given.recipe} --config <config>"))
+    devices = _devices(info, train_job)
+    if given.recipe in SINGLE_DEVICE_RECIPES and devices is not Devices.ONE:
+        remedy = "set numNodes and numProcPerNode to 1, or choose another recipe"
+        rule = f"trains on one device, and there are {devices}: {remedy}"
+        raise BuildError(invalid(path, given.recipe, rule))
+    return Choice(given.recipe, given.config)
+
+
+def _model(train_job: TrainJob, blueprint: TuneRun) -> str:
+    """The model of the runtime: that of its configuration, else that of its name.
+
+    Raises:
+        BuildError: torchtune has no such model.
+    """
+    name = train_job.spec.runtime_ref.name
+    model = model_of(blueprint.config) if blueprint.config is not None else None
+    model = model or model_named(name)
+    if model is not None:
+        return model
+    source = f"its --config {blueprint.config}" if blueprint.config is not None else "its name, without a --config,"
+    rule = f"must have a pretrained model that torchtune supports; {source} is none of {', '.join(MODELS)}"
+    raise BuildError(invalid("spec.runtimeRef.name", name, rule))
+
+
+def _method(given: TuneRun) -> Method:
+    variant = variant_of(given.recipe, given.config)
+    method = variant.method if variant else Method.FULL
+    settings = given.settings
+    is_dora = _is_true(settings.get("model.use_dora", ""))
+    if _is_true(settings.get("model.quantize_base", str(method is Method.QLORA))) and not is_dora:
+        return Method.QLORA
+    # DoRA, quantized or not, is an override of the configuration for LoRA.
+    is_lora = is_dora or any(key.startswith("model.lora_") for key in settings)
+    return Method.LORA if is_lora or method is not Method.FULL else Method.FULL
+
+
+def _is_true(value: str) -> bool:
+    return value.strip().casefold() == "true"
+
+
+def _devices(info: RuntimeInfo, train_job: TrainJob) -> Devices:
+    if info.trainer.count > 1:
+        return Devices.NODES
+    processes = processes_per_node(info, train_job)
+    is_one = processes == "1" or (processes in {"auto", "gpu"} and gpus_of(info.main_container) == 1)
+    return Devices.ONE if is_one else Devices.SEVERAL
+
+
+def _refusals(info: RuntimeInfo, train_job: TrainJob, model: str, method: Method) -> Iterator[FieldError]:
+    """Why there is no variant, where it can be changed."""
+    devices, variants = _devices(info, train_job), variants_of(model)
+    if devices is Devices.NODES:
+        yield invalid(_nodes_path(info, train_job), info.trainer.count, _nodes_rule(model, method))
+        return
+    elsewhere = [variant for variant in variants if variant.method is method and variant.devices is not Devices.NODES]
+    if not elsewhere:
+        present = ", ".join(f"{variant.method} on {variant.devices}" for variant in variants)
+        rule = f"{method} is not supported for {model}: torchtune has {present}"
+        yield invalid("spec.runtimeRef.name", train_job.spec.runtime_ref.name, rule)
+    elif devices is Devices.SEVERAL:
+        reason = f"for {model} with {method}, which torchtune has for one device only"
+        yield _misfit(
+            info, train_job, f"must be 1, or auto on a node with 1 GPU, {reason}", f"must have 1 GPU {reason}"
+        )
+    else:
+        reason = f"for {model} with {method}, which torchtune has for several devices only"
+        yield _misfit(info, train_job, f"must be 2 or more {reason}", f"must have 2 GPUs or more {reason}")
+
+
+def _nodes_rule(model: str, method: Method) -> str:
+    if method is not Method.FULL:
+        return f"must be 1: torchtune does not support {method} on several nodes"
+    able = [other for other in MODELS if find_variant(other, Method.FULL, Devices.NODES)]
+    return f"must be 1 for {model}: torchtune trains only {', '.join(able)} on several nodes"
+
+
+def _nodes_path(info: RuntimeInfo, train_job: TrainJob) -> str:
+    trainer = train_job.spec.trainer
+    is_own = trainer is not None and trainer.num_nodes is not None
+    return "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"
+
+
+def _misfit(info: RuntimeInfo, train_job: TrainJob, of_processes: str, of_gpus: str) -> FieldError:
+    """The wrong number of devices, where it comes from: a number of processes that somebody asks for, or the GPUs."""
+    trainer, policy = train_job.spec.trainer, info.ml_policy.torch
+    own = trainer.num_proc_per_node if trainer else None
+    wish = own if own is not None else policy and policy.num_proc_per_node
+    if wish not in {None, "auto", "gpu"}:
+        path = (
+            "spec.trainer.numProcPerNode" if own is not None else f"{info.runtime} spec.mlPolicy.torch.numProcPerNode"
+        )
+        return invalid(path, wish, of_processes)
+    return invalid("spec.trainer.resourcesPerNode", info.main_container.resources, of_gpus)

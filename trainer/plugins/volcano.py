@@ -1,0 +1,92 @@
+"""Volcano: gang scheduling, queues and network topology by the Volcano scheduler (KEP-2437).
+
+The pods of the nodes name their PodGroup in an annotation; `schedulerName` of the runtime must be that of Volcano,
+which is `volcano` unless it was installed under another name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.framework.pod_groups import PodGroups, gang_field, gang_spec
+from trainer.framework.review import AdmissionWarning
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.resource import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.component import Component
+    from trainer.framework.extension_points import Watch
+    from trainer.framework.reader import Reader
+    from trainer.framework.runtime_info import RuntimeInfo
+
+POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+
+GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
+"""Annotation of the pods of a gang: the name of their PodGroup."""
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+"""Annotation of the JobSet, of the runtime or the TrainJob: the Volcano queue that the PodGroup waits in."""
+
+_OTHER_SCHEDULERS = (None, "", "default-scheduler")
+"""What never is Volcano's name."""
+
+
+class Volcano:
+    """Tells the nodes' pods which PodGroup they belong to, and builds it."""
+
+    name = "volcano"
+    pod_group_policy_sources = frozenset({"volcano"})
+
+    def __init__(self, reader: Reader) -> None:
+        self._pod_groups = PodGroups(POD_GROUPS, self.name, "Volcano", reader)
+
+    def watches(self) -> Iterator[Watch]:
+        """PodGroups, if the cluster has them, and what they are derived from."""
+        yield from self._pod_groups.watches()
+
+    def validate(
+        self,
+        info: RuntimeInfo,
+        old: TrainJob | None,  # noqa: ARG002
+        new: TrainJob,  # noqa: ARG002
+    ) -> Iterator[FieldError | AdmissionWarning]:
+        """Refuse gangs as long as the cluster has no PodGroups, and empty queue names; warn of other schedulers."""
+        if info.pod_group_policy.volcano is None:
+            return
+        yield from self._pod_groups.check(info)
+        if _queue(info) == "":
+            is_own = QUEUE_ANNOTATION in info.train_job_annotations
+            path = "spec.annotations" if is_own else f"{info.runtime} spec.template.metadata.annotations"
+            yield invalid(f"{path}[{QUEUE_ANNOTATION}]", "", "must name a queue of Volcano; remove it for the default")
+        scheduler = gang_spec(info).get("schedulerName")
+        if scheduler in _OTHER_SCHEDULERS:
+            text = (
+                f"is {scheduler or 'absent'}, so the default scheduler decides about each pod alone; set it to volcano"
+            )
+            yield AdmissionWarning(gang_field(info, "schedulerName"), text)
+
+    def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
+        """Annotate the pods of the nodes."""
+        if info.pod_group_policy.volcano is not None:
+            info.gang.annotations[GROUP_NAME_ANNOTATION] = info.job_name
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+        """The PodGroup, with queue, priority and network topology."""
+        policy = info.pod_group_policy.volcano
+        if policy is None:
+            return
+        topology = policy.network_topology
+        spec = {
+            "queue": _queue(info),
+            "priorityClassName": gang_spec(info).get("priorityClassName"),
+            "networkTopology": topology.to_object() if topology is not None else None,
+        }
+        yield from self._pod_groups.build(info, train_job, {name: value for name, value in spec.items() if value})
+
+
+def _queue(info: RuntimeInfo) -> str | None:
+    """What TrainJob or runtime say; None leaves it to Volcano, whose queue is called default."""
+    return (info.annotations | info.train_job_annotations).get(QUEUE_ANNOTATION)

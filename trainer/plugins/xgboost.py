@@ -1,0 +1,111 @@
+"""XGBoost: distributed gradient boosting, whose workers meet at a tracker on the first node.
+
+XGBoost reads none of the variables by itself. The training of the first node starts the tracker, and every worker
+passes on where that is, see `examples/xgboost-digits`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.framework.reserved_env import check_reserved_env
+from trainer.framework.resources import gpus_of
+from trainer.framework.review import AdmissionWarning
+from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
+from trainer.kube.field_errors import FieldError, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+
+TRACKER_HOST = "DMLC_TRACKER_URI"
+"""Where the tracker listens: DNS name of the first node."""
+TRACKER_PORT = "DMLC_TRACKER_PORT"
+"""Port of the tracker."""
+TASK_ID = "DMLC_TASK_ID"
+"""Which node this is, from 0."""
+WORKERS = "DMLC_NUM_WORKER"
+"""Workers of all nodes: the tracker waits for as many."""
+WORKERS_PER_NODE = "DMLC_NUM_WORKER_PER_NODE"
+"""Workers that the training must start on this node, one of which may be itself. Not known outside this project."""
+
+RESERVED = frozenset({TRACKER_HOST, TRACKER_PORT, TASK_ID, WORKERS, WORKERS_PER_NODE})
+"""Variables that only this plugin sets."""
+
+_PROCESSES = "spec.trainer.numProcPerNode"
+
+
+class XGBoost:
+    """Tells the training where the tracker is, which node this is, and how many workers there are.
+
+    One worker uses all CPUs of a node and one GPU, so there is one for each GPU, or one without GPUs. A node runs the
+    command once: with several workers it is the training that starts them.
+    """
+
+    name = "xgboost"
+    ml_policy_sources = frozenset({"xgboost"})
+
+    def validate(
+        self,
+        info: RuntimeInfo,
+        old: TrainJob | None,  # noqa: ARG002
+        new: TrainJob,
+    ) -> Iterator[FieldError | AdmissionWarning]:
+        """Refuse reserved variables and workers without a GPU of their own; warn of what would wait or idle."""
+        if info.ml_policy.xgboost is None:
+            return
+        yield from check_reserved_env(info, new, RESERVED, self.name)
+        yield from _check_workers(info, new)
+
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """Set the `DMLC_*` variables of the training container."""
+        if info.ml_policy.xgboost is None:
+            return
+        container, workers = info.main_container, _workers_per_node(info, train_job)
+        container.set_env(
+            [
+                {"name": TRACKER_HOST, "value": info.head_address()},
+                {"name": TRACKER_PORT, "value": str(RENDEZVOUS_PORT)},
+                {"name": TASK_ID, "valueFrom": NODE_RANK},
+                {"name": WORKERS, "value": str(info.trainer.count * workers)},
+                {"name": WORKERS_PER_NODE, "value": str(workers)},
+            ]
+        )
+        container.expose(RENDEZVOUS_PORT)
+
+
+def _workers_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
+    """The number that the TrainJob names; else one for each GPU, or one."""
+    wish = _wish(train_job)
+    return max(gpus_of(info.main_container), 1) if isinstance(wish, str) else wish
+
+
+def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
+    wish, gpus, workers = _wish(train_job), gpus_of(info.main_container), _workers_per_node(info, train_job)
+    if wish == "cpu":
+        yield invalid(_PROCESSES, wish, "must be a number, gpu or auto: one XGBoost worker uses all CPUs of a node")
+    elif wish == "gpu" and not gpus:
+        yield invalid(_PROCESSES, wish, "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode")
+    elif gpus and workers > gpus:
+        rule = f"must be at most {gpus}, the GPUs of a node: two XGBoost workers cannot use one"
+        yield invalid(_PROCESSES, workers, rule)
+    elif workers < gpus:
+        text = f"is {workers} on a node with {gpus} GPUs, of which a worker uses one; auto means one for each GPU"
+        yield AdmissionWarning(_PROCESSES, text)
+    elif wish == "auto" and workers > 1:
+        text = (
+            f"is one for each GPU: XGBoost waits until the training has started {workers} workers on every node, "
+            f"as {WORKERS_PER_NODE} tells it; for a training that is one worker set it to 1"
+        )
+        yield AdmissionWarning(_PROCESSES, text)
+
+
+def _wish(train_job: TrainJob) -> int | str:
+    """What `numProcPerNode` says: a number, or auto, gpu or cpu."""
+    trainer = train_job.spec.trainer
+    wish = trainer.num_proc_per_node if trainer else None
+    if wish is None:
+        return "auto"
+    return int(wish) if str(wish).isdigit() else wish
