@@ -1,7 +1,7 @@
 """Recognise handwritten digits with PyTorch on nodes that come and go while it trains.
 
 torchrun starts all processes anew whenever the number of nodes changes or one of them fails. So rank 0 writes a
-checkpoint after every epoch, and every start begins with the last one: rank 0 reads it and the others get it from it.
+checkpoint after every epoch. Every start begins with the last one, which rank 0 reads and sends to the others.
 """
 
 import os

@@ -1,0 +1,253 @@
+"""Elastic PyTorch with the real torchrun: nodes come, go and die while a training runs.
+
+JobSet leaves its feature gate ElasticJobSet off, so this needs a dev cluster of its own where it is on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+import yaml
+
+from e2e.cluster import train_job
+from e2e.conftest import CONFIG, running_cluster
+from e2e.processes import with_argument
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.cluster import Cluster
+
+pytestmark = [
+    pytest.mark.timeout(240),
+    pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="looks for the processes of a dev cluster of its own"),
+]
+
+PATIENCE = 90.0
+"""Seconds for one step: new processes import PyTorch, on as many cores as there are."""
+
+RENDEZVOUS = "join_timeout=120,last_call_timeout=2,read_timeout=60,keep_alive_interval=1,keep_alive_max_attempt=3"
+"""As we advise, but in a hurry: a node that is gone is missed after 3 seconds instead of 15."""
+
+TRAIN = """
+import os, sys, time
+from pathlib import Path
+import torch
+import torch.distributed as dist
+
+marker, *goal = sys.argv[1:]
+sizes = Path("/state/sizes")
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+if rank == 0:
+    with sizes.open("a") as file:
+        file.write(f"{world}\\n")
+print(f"rank {rank} of {world}\\n", end="", flush=True)
+# The training has reached its goal when it has had these sizes one after the other, and made some steps in the last.
+for step in range(1_000_000):
+    seen = iter(sizes.read_text().split() if rank == 0 else [])
+    done = torch.tensor([float(rank == 0 and step >= 20 and all(size in seen for size in goal))])
+    dist.all_reduce(done)
+    if done.item():
+        break
+    time.sleep(0.05)
+print(f"rank {rank} is done\\n", end="", flush=True)
+dist.barrier()
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+class TrainingProcess(NamedTuple):
+    """A process of a pod."""
+
+    pid: int
+    node: str
+    """Index of the pod."""
+    is_worker: bool
+    """Whether it trains, rather than being the torchrun that started it."""
+
+
+@pytest.fixture(scope="module")
+def elastic_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A dev cluster whose JobSet lets Jobs be resized."""
+    with running_cluster(tmp_path_factory.mktemp("elastic"), "--feature-gates", "ElasticJobSet=true") as cluster:
+        if not cluster.pod_network.startswith("netns"):
+            pytest.skip(f"pods share one network on this machine ({cluster.pod_network})")
+        yield cluster
+
+
+@pytest.fixture
+def cluster(elastic_cluster: Cluster) -> Iterator[Cluster]:
+    """An empty namespace with the script, a volume, and the elastic runtime that we ship for one to three nodes."""
+    own = replace(elastic_cluster, namespace=f"elastic-{uuid.uuid4().hex[:8]}")
+    elastic_cluster.kubectl("create", "namespace", own.namespace)
+    runtime = yaml.safe_load((CONFIG / "runtimes" / "torch_distributed_elastic.yaml").read_text())
+    runtime["kind"], runtime["metadata"]["name"] = "TrainingRuntime", "elastic"
+    # As a slow machine may need more restarts than things happen here.
+    runtime["spec"]["mlPolicy"]["torch"]["elasticPolicy"] |= {"maxNodes": 3, "maxRestarts": 20}
+    own.apply(
+        runtime,
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "script"}, "data": {"train.py": TRAIN}},
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "state"},
+            "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Mi"}}},
+        },
+    )
+    yield own
+    elastic_cluster.kubectl("delete", "namespace", own.namespace, "--timeout=60s")
+
+
+def start(cluster: Cluster, *, nodes: int, goal: list[int]) -> str:
+    """Start a training that is over when it has had these sizes; returns what marks its processes."""
+    marker = uuid.uuid4().hex
+    job = train_job("demo", "", nodes=nodes, runtime="elastic")
+    job["spec"]["runtimeRef"]["kind"] = "TrainingRuntime"
+    job["spec"]["trainer"] |= {
+        "command": ["torchrun", "train.py", marker, *map(str, goal)],
+        "env": [{"name": "PET_RDZV_CONF", "value": RENDEZVOUS}],
+    }
+    mounts = {"script": "/workspace", "state": "/state"}
+    job["spec"]["podSpecOverrides"] = [
+        {
+            "targetJobs": [{"name": "node"}],
+            "containers": [
+                {"name": "trainer", "volumeMounts": [{"name": name, "mountPath": at} for name, at in mounts.items()]}
+            ],
+            "volumes": [
+                {"name": "script", "configMap": {"name": "script"}},
+                {"name": "state", "persistentVolumeClaim": {"claimName": "state"}},
+            ],
+        }
+    ]
+    cluster.apply(job)
+    return marker
+
+
+def starts(cluster: Cluster) -> list[str]:
+    """What the worker of the first node has said since its pod is there, one line for each of its starts."""
+    selector = "batch.kubernetes.io/job-completion-index=0"
+    text = cluster.kubectl("logs", "-l", selector, "--tail=-1", check=False).stdout
+    return [line for line in text.splitlines() if line.startswith("rank 0 of")]
+
+
+def wait_for_start(cluster: Cluster, size: int, *, after: int = 0) -> None:
+    """Wait until the training has been started with this number of nodes, more often than it had been."""
+
+    def started() -> bool:
+        return f"rank 0 of {size}" in starts(cluster)[after:]
+
+    until(started, f"{size} nodes train; so far: {starts(cluster)}", timeout=PATIENCE)
+
+
+def processes_of(marker: str) -> list[TrainingProcess]:
+    """The processes of a training."""
+    found = []
+    for pid in with_argument(marker):
+        variables = dict(
+            entry.partition("=")[::2] for entry in Path(f"/proc/{pid}/environ").read_text().split("\0") if entry
+        )
+        found.append(TrainingProcess(pid, variables["JOB_COMPLETION_INDEX"], is_worker="LOCAL_RANK" in variables))
+    return found
+
+
+def pid_of(marker: str, *, node: str, is_worker: bool) -> int:
+    """The only process of this kind on a node."""
+    (found,) = [each for each in processes_of(marker) if (each.node, each.is_worker) == (node, is_worker)]
+    return found.pid
+
+
+def scale(cluster: Cluster, nodes: int) -> None:
+    cluster.kubectl("scale", "trainjob/demo", f"--replicas={nodes}")
+
+
+def complete(cluster: Cluster) -> None:
+    if cluster.wait_for_state("demo", "Complete", "Failed", timeout=PATIENCE) == "Failed":
+        raise AssertionError(cluster.kubectl("describe", "trainjob,pod").stdout)
+
+
+def test_scaling(cluster: Cluster) -> None:
+    """A training goes from one node to three and down to two, and completes as if nothing had happened."""
+    start(cluster, nodes=1, goal=[1, 3, 2])
+    wait_for_start(cluster, 1)
+
+    scale(cluster, 3)
+    wait_for_start(cluster, 3)
+    shown: dict[str, Any] = (cluster.get("trainjob", "demo") or {})["status"]["scale"]
+    assert (shown["nodes"], shown["minNodes"], shown["maxNodes"]) == (3, 1, 3)
+
+    refused = cluster.kubectl("scale", "trainjob/demo", "--replicas=4", check=False)
+    assert "must be between minNodes and maxNodes" in refused.stderr
+
+    scale(cluster, 2)
+    wait_for_start(cluster, 2, after=len(starts(cluster)))
+    complete(cluster)
+    (jobset,) = cluster.list("jobset")
+    assert jobset["status"].get("restarts", 0) == 0
+
+
+def test_processes_that_are_killed(cluster: Cluster) -> None:
+    """A worker is started again where it was; a node whose torchrun is killed is replaced, and joins the other."""
+    marker = start(cluster, nodes=2, goal=[2, 3])
+    wait_for_start(cluster, 2)
+    pods = {pod["metadata"]["uid"] for pod in cluster.list("pod")}
+
+    before = len(starts(cluster))
+    os.kill(pid_of(marker, node="1", is_worker=True), signal.SIGKILL)
+    wait_for_start(cluster, 2, after=before)
+    assert {pod["metadata"]["uid"] for pod in cluster.list("pod")} == pods
+
+    before = len(starts(cluster))
+    os.kill(pid_of(marker, node="1", is_worker=False), signal.SIGKILL)
+    wait_for_start(cluster, 2, after=before)
+    assert len({pod["metadata"]["uid"] for pod in cluster.list("pod")} - pods) == 1
+
+    scale(cluster, 3)
+    complete(cluster)
+    (jobset,) = cluster.list("jobset")
+    assert jobset["status"].get("restarts", 0) == 0
+
+
+def test_autoscaler(cluster: Cluster) -> None:
+    """The autoscaler of a training is there while it is not suspended, comes back when deleted, and ends with it."""
+    runtime = yaml.safe_load((CONFIG / "runtimes" / "torch_distributed_elastic.yaml").read_text())
+    runtime["metadata"]["name"] = f"autoscaled-{cluster.namespace}"
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    runtime["spec"]["mlPolicy"]["torch"]["elasticPolicy"]["metrics"] = [{"type": "Resource", "resource": cpu}]
+    sleep = "import time; time.sleep(60)"
+    cluster.apply(runtime, train_job("demo", sleep, nodes=2, runtime=runtime["metadata"]["name"], suspend=True))
+    try:
+        cluster.wait_for_state("demo", "Suspended")
+        assert cluster.list("hpa") == []
+
+        cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+        first = until(lambda: cluster.get("hpa", "demo"), "there is an autoscaler")
+        assert (first["spec"]["minReplicas"], first["spec"]["maxReplicas"]) == (1, 4)
+        assert first["spec"]["scaleTargetRef"]["kind"] == "TrainJob"
+
+        def another() -> bool:
+            return uid_of_autoscaler(cluster) not in {None, first["metadata"]["uid"]}
+
+        cluster.kubectl("delete", "hpa", "demo")
+        until(another, "there is another autoscaler")
+
+        cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":true}}')
+        until(lambda: uid_of_autoscaler(cluster) is None, "the autoscaler is gone")
+    finally:
+        cluster.kubectl("delete", "trainjob", "demo", "--ignore-not-found")
+        cluster.kubectl("delete", "clustertrainingruntime", runtime["metadata"]["name"], "--ignore-not-found")
+
+
+def uid_of_autoscaler(cluster: Cluster) -> str | None:
+    found = cluster.get("hpa", "demo")
+    return found["metadata"]["uid"] if found else None
