@@ -17,8 +17,8 @@ demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
 	@exec $(BIN)/trainer demo examples/$(EXAMPLE)/trainjob.yaml
 
 example-exists:
-	@test -f examples/$(EXAMPLE)/trainjob.yaml || \
-	  { echo "error: EXAMPLE=$(EXAMPLE): there is no such example; choose one of:" $$(cd examples && ls */trainjob.yaml | xargs dirname) >&2; exit 2; }
+	@test -f examples/$(EXAMPLE)/train.py || \
+	  { echo "error: EXAMPLE=$(EXAMPLE): there is no example of this name that runs on this machine; choose one of:" $$(cd examples && ls */train.py | xargs dirname) >&2; exit 2; }
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n 2 tests

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from e2e.cluster import train_job
 from e2e.conftest import CONFIG, running_cluster
 from e2e.processes import with_argument
 from e2e.waiting import until
+from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +36,20 @@ pytestmark = [
 PATIENCE = 90.0
 """Seconds for one step: new processes import PyTorch, on as many cores as there are."""
 
-RENDEZVOUS = "join_timeout=120,last_call_timeout=2,read_timeout=60,keep_alive_interval=1,keep_alive_max_attempt=3"
+HURRY = "join_timeout=120,last_call_timeout=4,read_timeout=60,keep_alive_interval=1,keep_alive_max_attempt=3"
+RENDEZVOUS = f"{RENDEZVOUS_CONFIGURATION},{HURRY}"
 """As we advise, but in a hurry: a node that is gone is missed after 3 seconds instead of 15."""
+
+FIRST_NODE = """
+import sys
+from torch.distributed.elastic.rendezvous import c10d_rendezvous_backend as c10d
+from torch.distributed.elastic.rendezvous.api import RendezvousParameters
+from torch.distributed.elastic.rendezvous.utils import _parse_rendezvous_config as parse
+
+c10d._matches_machine_hostname = lambda host: False
+c10d.create_backend(RendezvousParameters("c10d", "127.0.0.1:0", "id", 1, 1, **parse(sys.argv[1] + ",read_timeout=2")))
+print("keeps the store")
+"""
 
 TRAIN = """
 import os, sys, time
@@ -174,6 +189,13 @@ def scale(cluster: Cluster, nodes: int) -> None:
 def complete(cluster: Cluster) -> None:
     if cluster.wait_for_state("demo", "Complete", "Failed", timeout=PATIENCE) == "Failed":
         raise AssertionError(cluster.kubectl("describe", "trainjob,pod").stdout)
+
+
+def test_a_first_node_that_does_not_know_its_name() -> None:
+    """The first node keeps the store of all even while DNS does not tell whose name is in the endpoint."""
+    command = [sys.executable, "-c", FIRST_NODE, RENDEZVOUS_CONFIGURATION]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.stdout == "keeps the store\n", result.stderr
 
 
 def test_scaling(cluster: Cluster) -> None:

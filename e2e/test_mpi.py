@@ -128,6 +128,34 @@ def test_mpich(cluster: Cluster) -> None:
     ]
 
 
+@MPICH
+@pytest.mark.parametrize(
+    ("nodes", "ranks_on"),
+    [
+        pytest.param(1, ["launcher-0-0"], id="launcher-alone"),
+        pytest.param(2, ["launcher-0-0", "node-0-0"], id="launcher-and-a-node"),
+    ],
+)
+def test_mpich_launcher_as_node(cluster: Cluster, nodes: int, ranks_on: list[str]) -> None:
+    """Hydra starts processes beside itself without SSH, for the launcher has no sshd."""
+    blueprint = cluster.get("clustertrainingruntime", "mpi-mpich")
+    assert blueprint is not None
+    spec = blueprint["spec"]
+    spec["mlPolicy"]["mpi"]["runLauncherAsNode"] = True
+    api_version = blueprint["apiVersion"]
+    own = {"apiVersion": api_version, "kind": "TrainingRuntime", "metadata": {"name": "mine"}, "spec": spec}
+    cluster.apply(own)
+    job = train_job("both", "mine", ["mpiexec.hydra", "python", "-c", ALLREDUCE_IN_C], nodes=nodes)
+    job["spec"]["runtimeRef"]["kind"] = "TrainingRuntime"
+    cluster.apply(job)
+    complete(cluster, "both")
+
+    total = int("1" * nodes)
+    assert ranks(log_of_launcher(cluster, "both")) == [
+        f"rank {rank} of {nodes} on both-{host}: {total}" for rank, host in enumerate(ranks_on)
+    ]
+
+
 @OPEN_MPI
 def test_mlx(cluster: Cluster) -> None:
     """MLX averages gradients over MPI: the example learns to read digits on a launcher and a node."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from trainer.cli.app import app
@@ -68,6 +69,18 @@ def test_what_the_page_shows() -> None:
         assert (program, result.exit_code) == ("trainer", 0), result.stderr
         printed = iter(result.stdout.splitlines())
         assert [line for line in shown if line not in printed] == []
+
+
+@pytest.mark.usefixtures("installed")
+def test_all_that_trains_gets_shared_memory() -> None:
+    """Also the launcher of MPI, which may be the first node."""
+    result = CliRunner().invoke(app, ["render", "-f", "examples/deepspeed-digits/trainjob.yaml"])
+    [jobset] = [document for document in yaml.safe_load_all(result.stdout) if document["kind"] == "JobSet"]
+    pods = {job["name"]: job["template"]["spec"]["template"]["spec"] for job in jobset["spec"]["replicatedJobs"]}
+    mounted = {name: [mount["name"] for mount in pod["containers"][0]["volumeMounts"]] for name, pod in pods.items()}
+    volumes = {name: [volume["name"] for volume in pod["volumes"]] for name, pod in pods.items()}
+    assert pods.keys() == {"node", "launcher"}
+    assert [name for name in pods if "shared-memory" in mounted[name] and "shared-memory" in volumes[name]] == [*pods]
 
 
 @pytest.mark.usefixtures("installed")

@@ -247,6 +247,16 @@ def test_bounds_of_an_elastic_training(nodes: int) -> None:
     assert admitted(changed(fresh, trainer={"numNodes": nodes}), fresh) == []
 
 
+@pytest.mark.parametrize("end", ["Complete", "Failed"])
+def test_an_elastic_training_that_has_ended(end: str) -> None:
+    """Nodes that nobody will see are refused."""
+    old = elastic(trainer={"numNodes": 2})
+    old["status"]["conditions"].append(old["status"]["conditions"][0] | {"type": end})
+    assert admitted(changed(old, trainer={"numNodes": 3}), old) == [
+        f"spec.trainer: Forbidden: {rules.CREATED_IMMUTABLE}"
+    ]
+
+
 @pytest.mark.parametrize(
     "trainer",
     [

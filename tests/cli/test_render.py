@@ -68,6 +68,19 @@ def test_shipped_runtime(tmp_path: Path) -> None:
     assert jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 2
 
 
+@pytest.mark.parametrize("options", [pytest.param("", id="plain"), pytest.param("--explain", id="explain")])
+def test_what_is_generated_is_not_printed(tmp_path: Path, options: str) -> None:
+    """A Secret is told of, and shown without what it is for."""
+    result = render(tmp_path, JOB.replace("torch-distributed", "mpi-openmpi"), options=options)
+
+    told = "note: the manager generates the content of Secret demo-mpi-ssh-auth when it creates it; it is not printed\n"
+    assert result.exit_code == 0
+    assert told in result.stderr
+    (secret,) = [obj for obj in yaml.safe_load_all(result.stdout) if obj["kind"] == "Secret"]
+    assert secret.keys() == {"apiVersion", "kind", "metadata", "type", "immutable"}
+    assert "PRIVATE KEY" not in result.output
+
+
 def test_runtime_of_the_files(tmp_path: Path) -> None:
     """A runtime in a file of its own, of the namespace asked for, is what its TrainJob builds on."""
     job = f"{JOB[: JOB.index('  trainer:')]}".replace(

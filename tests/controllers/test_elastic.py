@@ -80,6 +80,9 @@ async def test_scaling(cluster: Cluster) -> None:
         assert cluster.train_job["status"]["scale"] == scale | {"nodes": 3}
         await cluster.change(cluster.train_job, trainer={"numNodes": 2})
         assert sizes(cluster.jobset) == (2, 2)
+        cluster.client.requests.clear()
+        await cluster.look_again()
+        assert cluster.client.requests == []
         await cluster.run_jobset("Completed", succeeded=1)
         assert cluster.train_job["status"]["scale"] == scale | {"nodes": 2}
 
@@ -98,6 +101,10 @@ async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
         )
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", told)
         assert cluster.events[-1] == ("Warning", "JobsCreationSucceeded", told)
+
+        cluster.client.requests.clear()
+        await cluster.look_again()
+        assert cluster.client.requests == [], "the cluster has just been asked"
 
         gate(cluster, is_on=True)
         await cluster.clock.advance(301)

@@ -1,7 +1,8 @@
 """Kueue needs nothing special: it suspends TrainJobs, reads the sizes of their pod sets, and resumes them elsewhere.
 
-When it admits a workload it writes, in one update, a pod spec override for each pod set, with what its resource flavors
-and admission checks ask for, and `suspend: false`; when it evicts the workload, it takes all of that back in another.
+When it admits a workload it writes a pod spec override for each pod set, with what its resource flavors and admission
+checks ask for, and then `suspend: false`. When it evicts the workload it suspends the TrainJob, waits until no pod is
+active, and takes back what it wrote. Every change is held against the rules of admission.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import pytest
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.webhooks.mutability import forbidden_changes
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from trainer.kube.objects import Object
 
 OWN_TOLERATION = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -62,16 +66,29 @@ def pods(jobset: Object) -> dict[str, Object]:
     return {job["name"]: job["template"]["spec"]["template"] for job in jobset["spec"]["replicatedJobs"]}
 
 
+async def change(cluster: Cluster, **spec: object) -> None:
+    """An update of the TrainJob, which admission must let through."""
+    before = cluster.train_job
+    assert list(forbidden_changes(before, before | {"spec": before["spec"] | spec})) == []
+    await cluster.change(before, **spec)
+
+
+def with_assignment(cluster: Cluster) -> list[Object]:
+    """The overrides of the user, and after them what Kueue sets."""
+    return [*cluster.train_job["spec"]["podSpecOverrides"], NODES, LOADER]
+
+
 async def admit(cluster: Cluster) -> None:
-    """What Kueue does when there is quota, after the overrides of the user."""
-    own = cluster.train_job["spec"]["podSpecOverrides"]
-    await cluster.change(cluster.train_job, suspend=False, podSpecOverrides=[*own, NODES, LOADER])
+    """What Kueue does when there is quota."""
+    await change(cluster, podSpecOverrides=with_assignment(cluster))
+    await change(cluster, suspend=False)
 
 
 async def evict(cluster: Cluster) -> None:
-    """What Kueue does when somebody else needs the quota."""
-    own = cluster.train_job["spec"]["podSpecOverrides"][:1]
-    await cluster.change(cluster.train_job, suspend=True, podSpecOverrides=own)
+    """What Kueue does when somebody else needs the quota, while the JobSet controller stops the pods."""
+    await change(cluster, suspend=True)
+    await cluster.run_jobset(suspended=1)
+    await change(cluster, podSpecOverrides=cluster.train_job["spec"]["podSpecOverrides"][:1])
 
 
 async def test_suspended_jobset_shows_the_sizes(cluster: Cluster) -> None:
@@ -89,14 +106,24 @@ async def test_suspended_jobset_shows_the_sizes(cluster: Cluster) -> None:
         assert cluster.condition("Suspended") == ("True", "Suspended", "TrainJob is suspended")
 
 
-async def test_admission_reaches_the_jobset_in_one_go(cluster: Cluster) -> None:
-    """All that Kueue sets is in the one request that resumes the JobSet, merged with what was there."""
+async def admit_at_once(cluster: Cluster) -> None:
+    """What a queueing system may do as well: all in one update."""
+    await change(cluster, suspend=False, podSpecOverrides=with_assignment(cluster))
+
+
+@pytest.mark.parametrize(
+    ("admission", "writes"), [pytest.param(admit, 2, id="kueue"), pytest.param(admit_at_once, 1, id="at-once")]
+)
+async def test_admission_reaches_the_jobset(
+    cluster: Cluster, admission: Callable[[Cluster], Awaitable[None]], writes: int
+) -> None:
+    """All that Kueue sets is in the JobSet when it is resumed, merged with what was there; an update is one request."""
     async with cluster.managed():
         await cluster.put(suspended())
         cluster.forget_requests()
-        await admit(cluster)
+        await admission(cluster)
 
-        assert [request.resource.kind for request in cluster.writes].count("JobSet") == 1
+        assert [request.resource.kind for request in cluster.writes].count("JobSet") == writes
         assert not cluster.jobset["spec"]["suspend"]
         node, loader = pods(cluster.jobset)["node"], pods(cluster.jobset)["loader"]
         assert node["metadata"] == {
@@ -113,7 +140,7 @@ async def test_admission_reaches_the_jobset_in_one_go(cluster: Cluster) -> None:
         assert cluster.condition("Suspended") == ("False", "Resumed", "TrainJob is resumed")
 
 
-async def test_eviction_restores_the_jobset_in_one_go(cluster: Cluster) -> None:
+async def test_eviction_restores_the_jobset(cluster: Cluster) -> None:
     """The JobSet is as before the admission, and may be admitted to other nodes again."""
     async with cluster.managed():
         await cluster.put(suspended())
@@ -124,12 +151,25 @@ async def test_eviction_restores_the_jobset_in_one_go(cluster: Cluster) -> None:
         cluster.forget_requests()
         await evict(cluster)
 
-        assert [request.resource.kind for request in cluster.writes].count("JobSet") == 1
+        assert [request.resource.kind for request in cluster.writes].count("JobSet") == 2
         assert cluster.jobset["spec"] == before
         assert cluster.condition("Suspended") == ("True", "Suspended", "TrainJob is suspended")
-        await cluster.run_jobset(suspended=1)
         await admit(cluster)
         assert cluster.jobset["spec"] == admitted
+
+
+async def test_what_kueue_set_stays_while_pods_are_active(cluster: Cluster) -> None:
+    """It is what they run with: admission says what to wait for."""
+    async with cluster.managed():
+        await cluster.put(suspended())
+        await admit(cluster)
+        await cluster.run_jobset(ready=3, active=1)
+        await change(cluster, suspend=True)
+        present = cluster.train_job
+        restored = present["spec"] | {"podSpecOverrides": present["spec"]["podSpecOverrides"][:1]}
+        [refusal] = forbidden_changes(present, present | {"spec": restored})
+        assert refusal.field == "spec.podSpecOverrides"
+        assert "cannot be changed while pods of node are active" in str(refusal)
 
 
 async def test_what_kueue_sets_survives_a_restart(cluster: Cluster) -> None:

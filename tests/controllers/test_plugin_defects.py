@@ -209,6 +209,19 @@ async def test_a_watch_that_is_none(cluster: Cluster) -> None:
             pass
 
 
+async def test_an_object_that_its_watch_does_not_show(cluster: Cluster) -> None:
+    """It would be made again and again, and never be deleted: nothing is created, and the plugin is named."""
+    watch = Watch(SECRETS, Selection(label_selector="acme.com/ours"))
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "demo-x", "namespace": "default"}}
+    members: dict[str, Any] = {"watches": lambda _: [watch], "build": lambda *_: [Component(SECRETS, secret)]}
+    async with cluster.managed(plugins(**members)):
+        await cluster.put(train_job_object())
+        problem = "LookupError: Secret default/demo-x lacks the labels or fields that the watches of its kind select"
+        message = f"Failed to build Jobs: Internal error: plugin acme failed in build: {problem}"
+        assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
+        assert cluster.client.objects(SECRETS) == []
+
+
 async def test_an_index_that_is_taken(cluster: Cluster) -> None:
     """Two plugins would answer each other's questions; the manager says which."""
     selection = Selection(label_selector="jobset.sigs.k8s.io/jobset-name")

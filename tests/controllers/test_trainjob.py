@@ -296,19 +296,24 @@ async def test_without_runtime_snapshot_and_jobset_nothing_is_created(cluster: C
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("error", "told"),
     [
-        pytest.param(InvalidError(422, "spec.x: Invalid value"), id="invalid"),
-        pytest.param(ForbiddenError(403, "quota exceeded"), id="forbidden"),
-        pytest.param(NotFoundError(404, "no matches for kind JobSet"), id="no-jobset-crd"),
+        pytest.param(InvalidError(422, "spec.x: Invalid value"), "spec.x: Invalid value", id="invalid"),
+        pytest.param(ForbiddenError(403, "quota exceeded"), "quota exceeded", id="forbidden"),
+        pytest.param(
+            NotFoundError(404, "404 page not found"),
+            "jobsets.jobset.x-k8s.io: Forbidden: the API server does not serve them; "
+            "install the CRD jobsets.jobset.x-k8s.io",
+            id="no-jobset-crd",
+        ),
     ],
 )
-async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError) -> None:
+async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError, told: str) -> None:
     """The answer of the API server is told to the user, and it is tried again."""
     async with cluster.managed():
         cluster.client.fail_next(error, verb="apply", resource=JOBSETS)
         await cluster.put(train_job_object())
-        message = f"Failed to create Jobs: {error}"
+        message = f"Failed to create Jobs: {told}"
         assert cluster.condition("Created") == ("False", "JobsCreationFailed", message)
         assert cluster.events == [("Warning", "JobsCreationFailed", message)]
         await cluster.clock.advance(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ from trainer.framework.component import Component, Revision
 from trainer.framework.deployer import APPLIED_HASH, Deployer, Shortfall
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.reader import CacheReader
-from trainer.kube.errors import ApiError, ConflictError, ForbiddenError, InvalidError
-from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
+from trainer.kube.errors import AlreadyExistsError, ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.objects import Object, annotations_of, controller_of, controller_reference, uid_of
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS, SECRETS
-from trainer.kube.testing import FakeClient
+from trainer.kube.testing import FakeClient, ManualClock
 
 OWNER = train_job_object()
 TOO_LATE = Shortfall(too_late=("ConfigMap data.a",))
@@ -28,7 +29,8 @@ class Cluster:
     def __init__(self) -> None:
         self.client = FakeClient()
         self.reader = StaticReader()
-        self.deployer = Deployer(self.client, self.reader)
+        self.clock = ManualClock()
+        self.deployer = Deployer(self.client, self.reader, self.clock)
 
     async def deploy(self, *components: Component) -> Shortfall:
         """Deploy, then let the cache see it."""
@@ -172,7 +174,7 @@ async def test_what_plugins_do_wrong_has_their_name(cluster: Cluster) -> None:
 
     unwatched = replace(component(), resource=SECRETS, plugin="acme")
     with pytest.raises(PluginError, match="plugin acme failed in build: LookupError: secrets are not cached"):
-        Deployer(cluster.client, CacheReader()).missing([unwatched])
+        Deployer(cluster.client, CacheReader(), ManualClock()).missing([unwatched])
     await cluster.deploy(component(a="1"))
     with pytest.raises(PluginError, match="plugin acme failed in revise: LookupError: ConfigMap"):
         await cluster.deploy(replace(component(a="2", revise=revise), plugin="acme"))
@@ -241,16 +243,79 @@ async def test_what_a_cluster_declines(cluster: Cluster, error: ApiError) -> Non
     """A change that not every cluster allows gives way to a smaller one, and the answer is told with the remedy."""
 
     def revise(existing: Object) -> Revision:
-        smaller = Revision(existing | {"data": {"a": "1", "b": "2"}}, refused=("data.c",))
-        return Revision(existing | {"data": {"a": "9"}}, fallback=smaller, remedy="turn it on")
+        present = component().object | {"data": existing["data"]}
+        smaller = Revision(present | {"data": {"a": "1", "b": "2"}}, refused=("data.c",))
+        return Revision(present | {"data": {"a": "9"}}, fallback=smaller, remedy="turn it on")
 
     await cluster.deploy(component(a="1"))
     cluster.client.fail_next(error, verb="apply")
     shortfall = await cluster.deploy(component(a="9", revise=revise))
     assert shortfall == Shortfall(("ConfigMap data.c",), (f"ConfigMap: {error} (turn it on)",))
     assert cluster.stored["data"] == {"a": "1", "b": "2"}
+    cluster.client.requests.clear()
+    assert await cluster.deploy(component(a="9", revise=revise)) == shortfall, "it has just been asked"
+    assert cluster.client.requests == []
+    await cluster.clock.advance(301)
     assert await cluster.deploy(component(a="9", revise=revise)) == Shortfall(), "the cluster may allow it later"
     assert cluster.stored["data"]["a"] == "9"
+
+
+async def test_another_change_is_asked_for_at_once(cluster: Cluster) -> None:
+    """What was declined says nothing about a change to something else."""
+
+    def revise(wanted: str, existing: Object) -> Revision:
+        return Revision(existing | {"data": {"a": wanted}}, fallback=Revision(existing), remedy="turn it on")
+
+    await cluster.deploy(component(a="1"))
+    cluster.client.fail_next(InvalidError(422, "is immutable"), verb="apply")
+    await cluster.deploy(component(a="1", revise=partial(revise, "8")))
+    assert await cluster.deploy(component(a="1", revise=partial(revise, "9"))) == Shortfall()
+    assert cluster.stored["data"]["a"] == "9"
+
+
+@pytest.mark.parametrize(
+    ("revision", "problem"),
+    [
+        pytest.param({"data": {}}, "TypeError: gave dict instead of Revision", id="no-revision"),
+        pytest.param(Revision({}), "must have the same apiVersion, kind, namespace and name, not", id="nothing"),
+        pytest.param(Revision(component().object | {"kind": "Secret"}), "not v1 Secret", id="another-kind"),
+        pytest.param(
+            Revision(component().object | {"metadata": {"name": "x", "namespace": "default"}}),
+            "not v1 ConfigMap default/x",
+            id="another-object",
+        ),
+        pytest.param(Revision(component().object | {"data": {1, 2}}), "TypeError: .*not JSON", id="not-json"),
+        pytest.param(
+            Revision(component().object, fallback=Revision({"data": {}})),
+            "must have the same apiVersion",
+            id="fallback",
+        ),
+    ],
+)
+async def test_a_revision_that_is_none(cluster: Cluster, revision: object, problem: str) -> None:
+    """It is a defect of the plugin, and not sent."""
+    await cluster.deploy(component(a="1"))
+    cluster.client.requests.clear()
+    wrong = replace(component(a="2", revise=lambda _: revision), plugin="acme")
+    with pytest.raises(PluginError, match=f"plugin acme failed in revise: .*{problem}"):
+        await cluster.deploy(wrong)
+    assert cluster.client.requests == []
+
+
+@pytest.mark.parametrize(
+    ("rest", "problem"),
+    [
+        pytest.param(None, "TypeError: gave NoneType instead of dict", id="nothing"),
+        pytest.param({"data": {"key": b"x"}}, "TypeError: .*not JSON", id="bytes"),
+        pytest.param({"kind": "x", "metadata": {}}, "ValueError: generated gives kind, metadata", id="twice"),
+    ],
+)
+async def test_what_cannot_be_generated(cluster: Cluster, rest: Any, problem: str) -> None:
+    """It is a defect of the plugin, and nothing is created."""
+    wrong = replace(keys(cluster, []), generated=lambda: rest, plugin="acme")
+    with pytest.raises(PluginError, match=f"plugin acme failed in build: .*{problem}"):
+        await cluster.deploy(component(a="1"), wrong)
+    assert cluster.client.requests == []
 
 
 def keys(cluster: Cluster, made: list[int]) -> Component:
@@ -304,6 +369,27 @@ async def test_a_generated_object_of_somebody_else(cluster: Cluster) -> None:
     assert cluster.client.objects(CONFIG_MAPS) == []
 
 
+async def test_a_generated_object_that_is_just_going_away(cluster: Cluster) -> None:
+    """It is no proof that there is one: nothing else is made before this TrainJob has its own."""
+    cluster.client.fail_next(AlreadyExistsError(409, "keys exist"), verb="create")
+    with pytest.raises(ConflictError, match="Secret default/demo-keys is being deleted"):
+        await cluster.deploy(component(a="1"), keys(cluster, []))
+    assert cluster.client.objects(CONFIG_MAPS) == []
+
+    await cluster.deploy(component(a="1"), keys(cluster, []))
+    assert len(cluster.client.objects(SECRETS)) == len(cluster.client.objects(CONFIG_MAPS)) == 1
+
+
+async def test_a_generated_object_that_is_being_deleted(cluster: Cluster) -> None:
+    """What will be gone in a moment is of no use to the pods."""
+    ours = keys(cluster, []).object
+    metadata = ours["metadata"] | {"finalizers": ["a/b"], "ownerReferences": [controller_reference(OWNER)]}
+    cluster.client.add(ours | {"metadata": metadata | {"deletionTimestamp": "2030-01-01T00:00:00Z"}})
+    with pytest.raises(ConflictError, match="is being deleted"):
+        await cluster.deploy(component(a="1"), keys(cluster, []))
+    assert cluster.client.objects(CONFIG_MAPS) == []
+
+
 async def test_a_generator_that_raises_is_a_defect(cluster: Cluster) -> None:
     """It has the name of its plugin."""
 
@@ -329,6 +415,17 @@ async def test_a_kind_that_is_not_served(cluster: Cluster) -> None:
     cluster.reader.unserved.add(CONFIG_MAPS)
     with pytest.raises(BuildError, match="configmaps: Forbidden: the API server does not serve them; install the CRD"):
         cluster.deployer.missing([component(a="1")])
+
+
+async def test_a_kind_that_has_just_been_withdrawn(cluster: Cluster) -> None:
+    """What the cache does not know yet is told with the remedy; what else is not found stays as it is."""
+    cluster.client.fail_next(NotFoundError(404, "404 page not found"), verb="apply")
+    with pytest.raises(NotFoundError, match=r"configmaps: Forbidden: .*install the CRD configmaps"):
+        await cluster.deploy(component(a="1"))
+    gone = NotFoundError(404, 'namespaces "default" not found', status={"details": {"name": "default"}})
+    cluster.client.fail_next(gone, verb="apply")
+    with pytest.raises(NotFoundError, match='namespaces "default" not found'):
+        await cluster.deploy(component(a="1"))
 
 
 async def test_what_a_selective_cache_does_not_show(cluster: Cluster) -> None:

@@ -17,6 +17,7 @@ from trainer.kube.resource import JOBSETS, Resource
 if TYPE_CHECKING:
     from trainer.framework.component import Component
     from trainer.framework.extension_points import Watch
+    from trainer.kube.cache.store import IndexFunction
     from trainer.kube.objects import Object
 
 RESOURCE = Resource("scheduling.acme.com", "v1", "podgroups", "PodGroup")
@@ -217,6 +218,11 @@ def watch_of(kind: str, groups: PodGroups) -> Watch:
     return next(watch for watch in groups.watches() if watch.resource.kind == kind)
 
 
+def indexes() -> dict[str, IndexFunction]:
+    """All indexes that the watches ask for."""
+    return {name: index for watch in pod_groups().watches() for name, index in watch.indexes.items()}
+
+
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
@@ -228,15 +234,23 @@ def watch_of(kind: str, groups: PodGroups) -> Watch:
 )
 def test_triggers(changed: Object, expected: set[str]) -> None:
     """LimitRange and RuntimeClass have the suspended TrainJobs looked at that they matter to."""
-    indexes = watch_of("PodGroup", pod_groups()).indexes
-    watch = watch_of(changed["kind"], pod_groups(*CLUSTER, indexes=indexes))
+    watch = watch_of(changed["kind"], pod_groups(*CLUSTER, indexes=indexes()))
     assert watch.train_jobs is not None
     assert {key.name for key in watch.train_jobs(CachedObject.of(changed))} == expected
 
 
+def test_triggers_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs between two events: the JobSets of thousands of TrainJobs are not decoded for it."""
+    gangs = [each for number in range(1000) for each in (pod_group(f"g{number}"), jobset(f"g{number}", suspend=True))]
+    watch = watch_of("LimitRange", pod_groups(*gangs, indexes=indexes()))
+    monkeypatch.setattr(StaticReader, "get", lambda *_: pytest.fail("an object was decoded"))
+    assert watch.train_jobs is not None
+    assert len(list(watch.train_jobs(CachedObject.of(limit_range())))) == 1000
+
+
 def test_triggers_without_the_kind() -> None:
     """As long as there are no PodGroups, nothing depends on anything."""
-    groups = pod_groups(*CLUSTER, indexes=watch_of("PodGroup", pod_groups()).indexes, unserved=[RESOURCE])
+    groups = pod_groups(*CLUSTER, indexes=indexes(), unserved=[RESOURCE])
     train_jobs = watch_of("LimitRange", groups).train_jobs
     assert train_jobs is not None
     assert list(train_jobs(CachedObject.of(limit_range()))) == []

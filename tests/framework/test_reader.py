@@ -9,6 +9,7 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
 from trainer.kube.objects import Object, ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
+from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, ManualClock
 
 
@@ -87,3 +88,18 @@ def test_a_plugin_must_watch_what_it_reads() -> None:
     """Reading a resource that nobody watches is a mistake of the plugin, not an empty answer."""
     with pytest.raises(LookupError, match="secrets are not cached: a plugin that reads or builds them must watch them"):
         CacheReader().get(SECRETS, ObjectKey("ns", "a"))
+
+
+def test_what_is_selected() -> None:
+    """An object is read if any of the informers of its kind selects it."""
+    reader = CacheReader()
+    for label in ("a", "b"):
+        selection = Selection(namespace="ns", label_selector=label)
+        reader.attach(Informer(FakeClient(), CONFIG_MAPS, selection, clock=ManualClock()))
+
+    def selects(**labels: str) -> bool:
+        return reader.selects(CONFIG_MAPS, {"metadata": {"namespace": "ns", "name": "x", "labels": labels}})
+
+    assert not reader.holds_all(CONFIG_MAPS)
+    assert [selects(a="1"), selects(b="1"), selects(c="1"), selects()] == [True, True, False, False]
+    assert not reader.selects(SECRETS, {"metadata": {"name": "x"}})

@@ -95,6 +95,32 @@ def test_details() -> None:
     assert error.retry_after_seconds == 2
 
 
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        pytest.param('[{"name":"node","env":[{"name":"TOKEN","value":"se}]: cret \\" "}]}]', id="JSON"),
+        pytest.param('{"TOKEN":"secret"}', id="one object"),
+        pytest.param('[]v1alpha2.ReplicatedJob{v1alpha2.ReplicatedJob{Env:[]v1.EnvVar{{Value:"secret"}}}}', id="Go"),
+        pytest.param('&core.PodTemplateSpec{Labels:map[string]string{"a":"secret"}}', id="pointer"),
+    ],
+)
+def test_quoted_objects_are_not_shown(quoted: str) -> None:
+    """What a server quotes may hold secrets: text for people has field and rule; the message is as it was sent."""
+    begin = 'admission webhook "vjobset.kb.io" denied the request: '
+    message = f"{begin}[spec.a: Invalid value: {quoted}: field is immutable, spec.b: Invalid value: {quoted}: is bad]"
+    error = error_from_status(403, {"reason": "Forbidden", "message": message})
+    assert str(error) == f"{begin}[spec.a: Invalid value: field is immutable, spec.b: Invalid value: is bad]"
+    assert isinstance(error, ApiError)
+    assert error.message == message
+
+
+@pytest.mark.parametrize("value", ["-1", '"{}"', '"a: b"', '["a","b"]', "must be in body of type string"])
+def test_plain_values_are_shown(value: str) -> None:
+    """Numbers and strings tell what is wrong."""
+    message = f"spec.a: Invalid value: {value}: must be something else"
+    assert str(error_from_status(422, {"message": message})) == message
+
+
 def test_documented_set_is_complete() -> None:
     """The table in the module's documentation names each error, or its group."""
     grouped = {"KubeError", "ApiError"}

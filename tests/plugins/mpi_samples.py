@@ -28,17 +28,17 @@ def enforced(blueprint: ClusterTrainingRuntime, **spec: Any) -> RuntimeInfo:
     """RuntimeInfo after the plugin."""
     job = train_job(**spec)
     info = extract(job, blueprint)
-    MPI().enforce_ml_policy(info, job)
+    MPI(StaticReader()).enforce_ml_policy(info, job)
     return info
 
 
 def built(blueprint: ClusterTrainingRuntime, **spec: Any) -> dict[str, Object]:
     """All that a TrainJob becomes, by kind."""
-    pipeline = Pipeline(Registry([MPI(), JobSetPlugin(StaticReader())]))
+    pipeline = Pipeline(Registry([MPI(StaticReader()), JobSetPlugin(StaticReader())]))
     return {each.resource.kind: each.object for each in pipeline.build(train_job(**spec), blueprint)}
 
 
 def findings(blueprint: ClusterTrainingRuntime, **spec: Any) -> list[str]:
     """What the plugin says about a TrainJob."""
     job = train_job(**spec)
-    return [str(each) for each in MPI().validate(extract(job, blueprint), None, job)]
+    return [str(each) for each in MPI(StaticReader()).validate(extract(job, blueprint), None, job)]

@@ -27,7 +27,7 @@ GANG: Any = {"podGroupPolicy": {"coscheduling": {}}}
 def pipeline(reader: StaticReader | None = None) -> Pipeline:
     """The plugin with those that it needs to become a JobSet."""
     reader = reader or StaticReader()
-    return Pipeline(Registry([PlainML(), MPI(), Torch(), Coscheduling(reader), JobSetPlugin(reader)]))
+    return Pipeline(Registry([PlainML(), MPI(reader), Torch(), Coscheduling(reader), JobSetPlugin(reader)]))
 
 
 def scheduled(name: str | None = "scheduler-plugins", **resources: Any) -> Object:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import built, enforced, mpi_runtime
 from trainer.framework.extraction import extract
 from trainer.plugins.mpi.plugin import MPI
@@ -122,7 +123,7 @@ def started_after(blueprint: Any, **spec: Any) -> list[tuple[str, list[tuple[str
     return [(job["name"], [(d["name"], d["status"]) for d in job.get("dependsOn") or []]) for job in jobs]
 
 
-NODE, LAUNCHER = replicated_job("node"), replicated_job("launcher")
+NODE, LAUNCHER, OTHER = replicated_job("node"), replicated_job("launcher"), replicated_job("other")
 
 
 @pytest.mark.parametrize(
@@ -152,6 +153,12 @@ NODE, LAUNCHER = replicated_job("node"), replicated_job("launcher")
             {},
             [("other", []), ("node", []), ("launcher", [("node", "Ready")])],
             id="others-keep-their-places",
+        ),
+        pytest.param(
+            [OTHER, replicated_job("launcher", dependsOn=[{"name": "other", "status": "Complete"}]), NODE],
+            {},
+            [("other", []), ("node", []), ("launcher", [("other", "Complete"), ("node", "Ready")])],
+            id="besides-what-the-runtime-says",
         ),
     ],
 )
@@ -227,7 +234,7 @@ def test_other_runtimes_are_left_alone() -> None:
     job = train_job()
     info = extract(job, runtime(replicated_job("node"), replicated_job("launcher"), policy={"torch": {}}))
     before = repr(info)
-    plugin = MPI()
+    plugin = MPI(StaticReader())
     plugin.enforce_ml_policy(info, job)
     assert repr(info) == before
     assert [*plugin.validate(info, None, job), *plugin.build(info, job)] == []

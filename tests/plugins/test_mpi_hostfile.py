@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import replicated_job, train_job
+from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import built, enforced, mpi_runtime
 from trainer.framework.errors import BuildError
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.hostfile import hostfile_config_map
 from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
+from trainer.plugins.mpi.plugin import MPI
 
 if TYPE_CHECKING:
     from trainer.framework.component import Component
+    from trainer.kube.objects import Object
 
 
 @pytest.mark.parametrize(
@@ -39,6 +46,18 @@ if TYPE_CHECKING:
             2,
             ["demo-launcher-0-0.demo slots=1", "demo-node-0-0.demo slots=1"],
             id="launcher-comes-first",
+        ),
+        pytest.param(
+            {"mpiImplementation": "Intel", "runLauncherAsNode": True},
+            2,
+            ["demo-launcher-0-0:1", "demo-node-0-0.demo:1"],
+            id="Intel-knows-itself-by-its-host-name",
+        ),
+        pytest.param(
+            {"mpiImplementation": "MPICH", "runLauncherAsNode": True},
+            2,
+            ["demo-launcher-0-0:1", "demo-node-0-0.demo:1"],
+            id="MPICH-knows-itself-by-its-host-name",
         ),
         pytest.param({"runLauncherAsNode": True}, 1, ["demo-launcher-0-0.demo slots=1"], id="launcher-alone"),
     ],
@@ -77,39 +96,94 @@ def test_hosts_need_names() -> None:
         enforced(mpi_runtime(jobset={"network": {"enableDNSHostnames": False}}))
 
 
-def hostfile(nodes: int = 2, **spec: Any) -> Component:
-    """The component of a TrainJob."""
-    blueprint = mpi_runtime(nodes=nodes)
-    return hostfile_config_map(enforced(blueprint, **spec), train_job(**spec), IMPLEMENTATIONS["OpenMPI"], 1)
+def hostfile(nodes: int = 2, *objects: Object, **spec: Any) -> Component:
+    """The component of a TrainJob, in a cluster with these objects."""
+    job, blueprint = train_job(**spec), mpi_runtime(nodes=nodes)
+    info, implementation = enforced(blueprint, **spec), IMPLEMENTATIONS["OpenMPI"]
+    return hostfile_config_map(info, job, implementation, 1, StaticReader(*objects))
 
 
-@pytest.mark.parametrize("suspend", [pytest.param(True, id="suspended"), pytest.param(False, id="running")])
-def test_changes_of_a_hostfile_that_exists(suspend: bool) -> None:
-    """It follows a suspended TrainJob, and is left alone as soon as processes may go by it."""
-    component = hostfile(suspend=suspend)
-    assert component.revise is not None
-    revision = component.revise({"data": {"hostfile": "old"}})
-    assert (revision and revision.object) == (component.object if suspend else None)
+def jobset(*, suspend: bool) -> Object:
+    """The JobSet of the TrainJob."""
+    metadata = {"name": "demo", "namespace": "default"}
+    return {"kind": "JobSet", "metadata": metadata, "spec": {"suspend": True} if suspend else {}}
 
 
 @pytest.mark.parametrize(
-    ("nodes", "spec", "field"),
+    ("objects", "suspend", "follows"),
     [
-        pytest.param(2, {"trainer": {"numNodes": 50_000}}, "spec.trainer.numNodes", id="TrainJob"),
-        pytest.param(50_000, {}, "ClusterTrainingRuntime/blueprint spec.mlPolicy.numNodes", id="runtime"),
+        pytest.param([], True, True, id="suspended-before-there-is-a-jobset"),
+        pytest.param([], False, True, id="jobset-could-not-be-created"),
+        pytest.param([jobset(suspend=True)], True, True, id="suspended"),
+        pytest.param([jobset(suspend=True)], False, True, id="changed-and-resumed-in-one-go"),
+        pytest.param([jobset(suspend=False)], False, False, id="running"),
     ],
 )
-def test_too_many_nodes(nodes: int, spec: Any, field: str) -> None:
+def test_changes_of_a_hostfile_that_exists(objects: list[Object], suspend: bool, follows: bool) -> None:
+    """It follows the TrainJob until the JobSet runs, and is left alone as soon as processes may go by it."""
+    component = hostfile(2, *objects, suspend=suspend)
+    assert component.revise is not None
+    revision = component.revise({"data": {"hostfile": "old"}})
+    assert (revision and revision.object) == (component.object if follows else None)
+
+
+RULE = "must be at most 34183: a ConfigMap has no room for the hostfile of more nodes"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spec", "policy", "error"),
+    [
+        pytest.param(
+            2,
+            {"trainer": {"numNodes": 50_000}},
+            {},
+            f"spec.trainer.numNodes: Invalid value: 50000: {RULE}",
+            id="TrainJob",
+        ),
+        pytest.param(
+            50_000,
+            {},
+            {},
+            f"ClusterTrainingRuntime/blueprint spec.mlPolicy.numNodes: Invalid value: 50000: {RULE}",
+            id="runtime",
+        ),
+        pytest.param(
+            2,
+            {"trainer": {"numNodes": 50_000}},
+            {"runLauncherAsNode": True},
+            f"spec.trainer.numNodes: Invalid value: 50000: {RULE}",
+            id="with-the-launcher",
+        ),
+        pytest.param(
+            2,
+            {"trainer": {"numNodes": 100_000}},
+            {},
+            f"spec.trainer.numNodes: Invalid value: 100000: {RULE}",
+            id="as-many-as-a-job-can-have",
+        ),
+    ],
+)
+def test_too_many_nodes(nodes: int, spec: Any, policy: Any, error: str) -> None:
     """More nodes than a ConfigMap has room for are refused at their number."""
     with pytest.raises(BuildError) as caught:
-        hostfile(nodes, **spec)
-    (error,) = caught.value.errors
-    assert str(error) == (
-        f"{field}: Invalid value: 50000: a ConfigMap has no room for the hostfile of so many nodes (1048576 bytes); "
-        "it holds about 34069"
+        built(mpi_runtime(nodes=nodes, **policy), **spec)
+    assert [str(each) for each in caught.value.errors] == [error]
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 1000, 5000, 30_000])
+def test_many_nodes(nodes: int) -> None:
+    """Each node has its line, in the order of their indexes."""
+    lines = built(mpi_runtime(nodes=nodes))["ConfigMap"]["data"]["hostfile"].splitlines()
+    assert (len(lines), lines[-1]) == (nodes, f"demo-node-0-{nodes - 1}.demo slots=1")
+
+
+@pytest.mark.parametrize("subdomain", [pytest.param(None, id="default"), pytest.param("ring", id="custom")])
+def test_cluster_domain(subdomain: str | None) -> None:
+    """Hosts have their names in full where the domain of the cluster is known."""
+    blueprint = mpi_runtime(runLauncherAsNode=True, jobset={"network": {"subdomain": subdomain}} if subdomain else {})
+    pipeline = Pipeline(
+        Registry([MPI(StaticReader()), JobSetPlugin(StaticReader())]), cluster_domain="example.internal"
     )
-
-
-def test_many_nodes() -> None:
-    """A hostfile of 30,000 nodes fits."""
-    assert hostfile(30_000).object["data"]["hostfile"].endswith("demo-node-0-29999.demo slots=1\n")
+    (config_map,) = (c.object for c in pipeline.build(train_job(), blueprint) if c.resource == CONFIG_MAPS)
+    domain = f"{subdomain or 'demo'}.default.svc.example.internal"
+    assert config_map["data"]["hostfile"] == f"demo-launcher-0-0.{domain} slots=1\ndemo-node-0-0.{domain} slots=1\n"

@@ -47,6 +47,39 @@ def test_nodes() -> None:
         findings(mpi_runtime(LAUNCHER))
 
 
+@pytest.mark.parametrize(
+    ("jobs", "errors"),
+    [
+        pytest.param(
+            [NODE, replicated_job("launcher", dependsOn=[{"name": "node", "status": "Ready"}])], [], id="fine"
+        ),
+        pytest.param(
+            [NODE, replicated_job("launcher", dependsOn=[{"name": "node", "status": "Complete"}])],
+            [
+                (
+                    f'{JOBS}[launcher].dependsOn[0].status: Invalid value: "Complete": must be Ready: '
+                    "the nodes run until the launcher has ended"
+                )
+            ],
+            id="after-the-end-of-the-nodes",
+        ),
+        pytest.param(
+            [LAUNCHER, replicated_job("node", dependsOn=[{"name": "launcher", "status": "Ready"}])],
+            [
+                (
+                    f'{JOBS}[node].dependsOn[0].name: Invalid value: "launcher": must not be the launcher, '
+                    "which starts once the nodes are ready"
+                )
+            ],
+            id="nodes-after-the-launcher",
+        ),
+    ],
+)
+def test_order(jobs: Any, errors: list[str]) -> None:
+    """An order in which the launcher would wait for ever is refused."""
+    assert findings(mpi_runtime(*jobs)) == errors
+
+
 def volume_at(path: str, name: str = "data") -> Any:
     """A replicated Job that mounts a volume."""
     container = {"name": "trainer", "image": "i", "volumeMounts": [{"name": name, "mountPath": path}]}

@@ -66,6 +66,37 @@ def test_standalone(spec: Any, policy: Any, is_alone: bool) -> None:
     assert values.get("PET_STANDALONE") == ("1" if is_alone else None)
 
 
+@pytest.mark.parametrize(
+    ("trainer", "container"),
+    [
+        pytest.param({"command": ["torchrun", "--rdzv-endpoint=etcd:2379", "train.py"]}, {}, id="option"),
+        pytest.param({"command": ["torchrun"], "args": ["--rdzv_backend", "etcd-v2", "train.py"]}, {}, id="argument"),
+        pytest.param({"command": ["sh", "-c", "exec torchrun --nnodes=2 --master_addr=a x.py"]}, {}, id="in-a-script"),
+        pytest.param({}, {"command": ["torchrun", "--rdzv-endpoint", "etcd:2379", "train.py"]}, id="of-the-runtime"),
+        pytest.param({"env": [{"name": "PET_RDZV_ENDPOINT", "value": "etcd:2379"}]}, {}, id="variable"),
+        pytest.param({}, {"env": [{"name": "PET_RDZV_BACKEND", "value": "c10d"}]}, id="variable-of-the-runtime"),
+    ],
+)
+def test_a_meeting_point_of_its_own(trainer: Any, container: Any) -> None:
+    """A single node that says where it meets others is not made to meet itself, which torchrun would obey first."""
+    info = enforced({"trainer": trainer}, container=container, policy={"torch": {}})
+    assert "PET_STANDALONE" not in env_of({"env": info.main_container.env})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["torchrun", "--nnodes=1", "--nproc-per-node=2", "train.py"], id="its-size"),
+        pytest.param(["python", "-m", "torch.distributed.run", "train.py", "--rdzvous"], id="similar-word"),
+        pytest.param(["accelerate", "launch", "train.py"], id="another-launcher"),
+    ],
+)
+def test_commands_that_name_no_meeting_point(command: list[str]) -> None:
+    """Every other command of a single node lets torchrun meet itself."""
+    info = enforced({"trainer": {"command": command}}, policy={"torch": {}})
+    assert env_of({"env": info.main_container.env})["PET_STANDALONE"] == "1"
+
+
 def test_order_of_variables() -> None:
     """Runtime variables come first, then ours, then the TrainJob's, which can therefore refer to ours."""
     env = [

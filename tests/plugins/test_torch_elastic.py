@@ -68,6 +68,19 @@ def test_without_a_word_about_restarts() -> None:
     assert info.template.failure_policy is None
 
 
+def test_every_node_keeps_a_store() -> None:
+    """The first node keeps its store even if DNS does not know yet that it is the first."""
+    assert "is_host=true" in env(enforced())["PET_RDZV_CONF"].split(",")
+
+
+def test_no_restarts() -> None:
+    """None at all is a word about restarts: neither torchrun nor JobSet restarts anything."""
+    info = enforced(policy={"maxNodes": 2, "maxRestarts": 0})
+    assert env(info)["PET_MAX_RESTARTS"] == "0"
+    assert info.template.failure_policy is not None
+    assert info.template.failure_policy.to_object() == {"maxRestarts": 0}
+
+
 def test_id_of_a_job_that_is_not_stored() -> None:
     """Without a cluster there is no uid; the name stands in for it."""
     assert env(enforced(uid=None))["PET_RDZV_ID"] == "demo"
@@ -141,7 +154,7 @@ def test_failure_policy(jobset: Any, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("job", "rules"),
     [
-        pytest.param({}, [{"succeededIndexes": "0"}], id="first-node"),
+        pytest.param({}, [{"succeededCount": 1}], id="any-node"),
         pytest.param({"successPolicy": {"rules": [{"succeededCount": 2}]}}, [{"succeededCount": 2}], id="own"),
     ],
 )

@@ -357,6 +357,12 @@ RULE = (
     [
         pytest.param(None, "llama3_2/1B_full", [], id="fine"),
         pytest.param(
+            {"command": ["tune", "run", "--config"]},
+            "llama3_2/1B_full",
+            [f'spec.trainer.command: Invalid value: "--config": {RULE}'],
+            id="config-without-a-name",
+        ),
+        pytest.param(
             {"numNodes": 2},
             "llama3_2/1B_full",
             [
@@ -515,6 +521,23 @@ RULE = (
             ],
             id="own-recipe-for-one-device-on-several",
         ),
+        pytest.param(
+            {"command": ["tune", "run", "--log_dir", "/logs"], "numProcPerNode": 1},
+            "llama3_2/1B_full",
+            [
+                (
+                    "spec.trainer.command: Forbidden: must not set --log-dir, an option of torchrun: "
+                    f"{FULL_ONE} trains on one device, without it"
+                )
+            ],
+            id="option-of-torchrun-on-one-device",
+        ),
+        pytest.param(
+            {"command": ["tune", "run", "--log_dir", "/logs"], "numProcPerNode": 2},
+            "llama3_2/1B_full",
+            [],
+            id="option-of-torchrun-on-several-devices",
+        ),
     ],
 )
 def test_refusals(trainer: Any, config: str, expected: list[str]) -> None:
@@ -611,6 +634,7 @@ def test_building_what_is_refused() -> None:
             id="value-like-an-override",
         ),
         pytest.param(["r", "-x", "y", "--config"], TuneRun(recipe="r", rest=("-x", "y", "--config")), id="rest"),
+        pytest.param(["--config"], TuneRun(rest=("--config",)), id="config-without-a-name"),
     ],
 )
 def test_parse(words: list[str], expected: TuneRun) -> None:

@@ -10,6 +10,7 @@ from tests.framework.static_reader import StaticReader
 from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, override, trainer
 from tests.webhooks.requests import admit
+from trainer.api.rules import CREATED_IMMUTABLE
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.framework.review import AdmissionWarning
@@ -165,6 +166,49 @@ async def test_accepted_changes(old: Object, new: Object) -> None:
     response = await admit(new, old)
 
     assert (response.allowed, response.message) == (True, "")
+
+
+def elastic(nodes: int, *ends: str, **settings: Any) -> Object:
+    """An elastic TrainJob of one or two nodes that has been created."""
+    obj = stored(runtime="elastic", trainer={"numNodes": nodes} | settings)
+    scale = {"nodes": 1, "minNodes": 1, "maxNodes": 2, "selector": "a=b"}
+    conditions = [*CREATED["conditions"], *(CREATED["conditions"][0] | {"type": end} for end in ends)]
+    return obj | {"status": {"scale": scale, "conditions": conditions}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        pytest.param(elastic(1), elastic(2), "", id="grows"),
+        pytest.param(elastic(2), elastic(1), "", id="shrinks"),
+        pytest.param(
+            elastic(2),
+            elastic(5),
+            "spec.trainer.numNodes: Invalid value: 5: must be between 1 and 2 for this elastic training",
+            id="too-many",
+        ),
+        pytest.param(
+            elastic(1), elastic(2, args=["x"]), f"spec.trainer.args: Forbidden: {CREATED_IMMUTABLE}", id="args"
+        ),
+        pytest.param(
+            elastic(1, "Complete"),
+            elastic(2, "Complete"),
+            f"spec.trainer.numNodes: Forbidden: {CREATED_IMMUTABLE}",
+            id="has-ended",
+        ),
+        pytest.param(
+            stored(trainer={"numNodes": 2}),
+            stored(trainer={"numNodes": 3}),
+            f"spec.trainer.numNodes: Forbidden: {CREATED_IMMUTABLE}",
+            id="fixed",
+        ),
+    ],
+)
+async def test_numbers_of_nodes(old: Object, new: Object, message: str) -> None:
+    """Only an elastic training that has not ended may have other ones, between its bounds, and nothing else changes."""
+    response = await admit(new, old)
+
+    assert (response.allowed, response.message) == (not message, message)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ _CREATED: Final = (
     "has(oldSelf.status) && has(oldSelf.status.conditions)"
     " && oldSelf.status.conditions.exists(c, c.type == 'Created' && c.status == 'True')"
 )
+_FINISHED: Final = "oldSelf.status.conditions.exists(c, c.type in ['Complete', 'Failed'] && c.status == 'True')"
 _SUSPENDED: Final = (
     "((has(self.spec.suspend) && self.spec.suspend) || (has(oldSelf.spec.suspend) && oldSelf.spec.suspend))"
 )
@@ -106,7 +107,7 @@ def _fixed_once_created(name: str) -> Object:
 
 
 def _fixed_trainer() -> Object:
-    """An elastic training, which has `status.scale`, may change its number of nodes; nobody changes anything else."""
+    """An elastic training, which has `status.scale`, may change its number of nodes until it ends; nothing else may."""
     new, old = "self.spec.trainer", "oldSelf.spec.trainer"
     unchanged = _same("self.spec", "oldSelf.spec", "trainer")
     others = " && ".join(
@@ -114,7 +115,7 @@ def _fixed_trainer() -> Object:
         f" && (!has({new}.{member}) || {new}.{member} == {old}.{member})"
         for member in _FIXED_TRAINER_MEMBERS
     )
-    scaled = f"has(oldSelf.status.scale) && has({new}) && has({new}.numNodes) && {others}"
+    scaled = f"has(oldSelf.status.scale) && !{_FINISHED} && has({new}) && has({new}.numNodes) && {others}"
     return _forbidden(f"!({_CREATED}) || ({unchanged}) || ({scaled})", CREATED_IMMUTABLE, "trainer")
 
 

@@ -23,7 +23,7 @@ from trainer.cli.workspace import (
     Workspace,
 )
 from trainer.framework.errors import BuildError
-from trainer.kube.objects import key_of
+from trainer.kube.objects import key_of, name_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,6 +133,10 @@ def render(
             note(f"{result.subject} builds on {result.runtime} as it comes with trainer {trainer.__version__}")
         for warning in result.warnings:
             note(warning, kind="warning")
+        for component in result.components:
+            if component.generated is not None:
+                kind, name = component.resource.kind, name_of(component.object)
+                note(f"the manager generates the content of {kind} {name} when it creates it; it is not printed")
     output().file.write(join(result.to_yaml(explain=explain) for result in results))
 
 

@@ -94,6 +94,10 @@ class Workspace:
         """See `Reader.serves`: the cluster that the files are for is not known, and will have what they need."""
         return True
 
+    def selects(self, resource: Resource, obj: Object) -> bool:  # noqa: ARG002
+        """See `Reader.selects`: nothing is deployed from files."""
+        return True
+
     def holds_all(self, resource: Resource) -> bool:  # noqa: ARG002
         """See `Reader.holds_all`: nothing is deployed from files."""
         return True

@@ -10,6 +10,7 @@ import structlog
 
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.framework.declined import ASK_AGAIN
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.snapshot import make_snapshot
 from trainer.framework.status import Creation, is_finished
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
 
 _TRANSIENT = (ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
 """Answers that say nothing about the object: retried without telling the user."""
-
-_DECLINED = 300.0
-"""Seconds after which the cluster is asked again to allow what it has declined: its administrator may have acted."""
 
 log = structlog.get_logger(__name__)
 
@@ -103,12 +101,13 @@ class Creator:
         try:
             found = self._runtimes.find(train_job, is_built=is_built)
             components = self._pipeline.build(train_job, found.runtime)
+            missing = self._deployer.missing(components)
             workload = [component for component in components if component.runs_pods] or components
             return _Plan(
                 components,
                 None if found.is_snapshot else found,
-                is_missing=self._deployer.missing(components),
-                has_workload=not self._deployer.missing(workload),
+                is_missing=bool(missing),
+                has_workload=not any(each is component for each in missing for component in workload),
             )
         except BuildError as error:
             if not was_created or not self._deployer.has_deployed(obj):
@@ -135,7 +134,7 @@ class Creator:
             failure, note = error, f"; later changes are not applied: {error}"
         else:
             note += _note(shortfall)
-            look_again = _DECLINED if shortfall.declined else None
+            look_again = ASK_AGAIN if shortfall.declined else None
         message = f"Succeeded to create Jobs{note}"
         creation = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, message, is_whole=not note)
         return Attempt(creation, failure, look_again)

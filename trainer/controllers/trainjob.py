@@ -68,7 +68,7 @@ class TrainJobController:
         self._pipeline = pipeline
         self._train_jobs = train_jobs.lister
         self.runtimes = runtimes = Runtimes(manager, train_jobs, namespace)
-        self._deployer = Deployer(manager.client, reader)
+        self._deployer = Deployer(manager.client, reader, manager.clock)
         self._creator = Creator(manager.client, pipeline, runtimes, self._deployer)
         self._observer = Observer(pipeline, manager.client, manager.clock)
         self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
-from trainer.framework.component import Component
+from trainer.framework.component import Component, Revision
 from trainer.framework.errors import BuildError, PluginError
 from trainer.framework.extension_points import Impediment, Outcome, StatusCondition, Watch
 from trainer.framework.review import AdmissionWarning
@@ -21,9 +20,10 @@ from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import key_of, name_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
     from trainer.api.trainjob import TrainJob
+    from trainer.kube.objects import Object
 
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
 """As the Kubernetes API conventions have it."""
@@ -31,8 +31,7 @@ _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?")
 _T = TypeVar("_T")
 
 
-@contextmanager
-def contained(plugin: str, hook: str) -> Iterator[None]:
+def contained(plugin: str, hook: str) -> _Contained:
     """Name the plugin in whatever it raises; what it says about the TrainJob itself passes.
 
     Args:
@@ -43,15 +42,27 @@ def contained(plugin: str, hook: str) -> Iterator[None]:
         BuildError: the TrainJob or its runtime is wrong.
         PluginError: the plugin is.
     """
-    try:
-        yield
-    except BuildError as error:
-        if error.errors:
-            raise
-        raise PluginError(plugin, hook, error) from error
-    except (Exception, SystemExit) as error:
-        # SystemExit: a library that a plugin uses may end the program, and all TrainJobs with it.
-        raise PluginError(plugin, hook, error) from error
+    return _Contained(plugin, hook)
+
+
+class _Contained:
+    """A context manager; as a generator it would take longer than most hooks."""
+
+    __slots__ = ("_hook", "_plugin")
+
+    def __init__(self, plugin: str, hook: str) -> None:
+        self._plugin = plugin
+        self._hook = hook
+
+    def __enter__(self) -> None:
+        """Nothing to prepare."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, BuildError) and error.errors:
+            return
+        if isinstance(error, Exception | SystemExit):
+            # SystemExit: a library that a plugin uses may end the program, and all TrainJobs with it.
+            raise PluginError(self._plugin, self._hook, error) from error
 
 
 def checked_watches(watches: Iterable[object]) -> list[Watch]:
@@ -86,10 +97,13 @@ def checked_components(
     Raises:
         TypeError, ValueError: it is something else, or cannot be a child of the TrainJob.
     """
+    present = [_instance(each, Component) for each in components]
+    if not present:
+        return []
     builders = {(each.resource, key_of(each.object)): each.plugin for each in others}
     namespace = train_job.metadata.namespace or ""
     checked: list[Component] = []
-    for component in (_instance(each, Component) for each in components):
+    for component in present:
         resource, obj = component.resource, component.object
         json.dumps(obj, sort_keys=True)
         if not name_of(obj) and train_job.metadata.name:
@@ -104,6 +118,46 @@ def checked_components(
             raise ValueError(f"{resource.kind} {key_of(obj)} is built by plugin {builders[place]} already")
         builders[place] = plugin
         checked.append(replace(component, plugin=plugin))
+    return checked
+
+
+def checked_generated(generated: object, fixed: Object) -> Object:
+    """What `Component.generated` returns.
+
+    Args:
+        generated: members of the object.
+        fixed: the others.
+
+    Raises:
+        TypeError, ValueError: it is something else, cannot be sent, or would replace what is fixed.
+    """
+    members: Object = _instance(generated, dict)
+    json.dumps(members)
+    if twice := sorted(members.keys() & fixed.keys()):
+        raise ValueError(f"generated gives {', '.join(twice)}, which the object has already")
+    return members
+
+
+def checked_revision(revision: object, existing: Object) -> Revision | None:
+    """What `Component.revise` returns, and what it falls back to.
+
+    Args:
+        revision: what to apply.
+        existing: what to apply it to.
+
+    Raises:
+        TypeError, ValueError: it is something else, cannot be sent, or is of another object.
+    """
+    if revision is None:
+        return None
+    checked = _instance(revision, Revision)
+    json.dumps(checked.object)
+    wanted, found = _identity(existing), _identity(checked.object)
+    if found != wanted:
+        raise ValueError(
+            f"the revision of {wanted} must have the same apiVersion, kind, namespace and name, not {found}"
+        )
+    checked_revision(checked.fallback, existing)
     return checked
 
 
@@ -178,6 +232,10 @@ def checked_conditions(conditions: Iterable[object], condition_types: Collection
             raise TypeError(f"condition {condition.type} must hold True, False or None, not {condition.holds!r}")
         _check_words(condition.type, condition.reason, condition.message)
     return checked
+
+
+def _identity(obj: Object) -> str:
+    return f"{obj.get('apiVersion')} {obj.get('kind')} {key_of(obj)}"
 
 
 class _Details:

@@ -11,10 +11,11 @@ import structlog
 
 from trainer.framework.comparison import differences
 from trainer.framework.component import Revision
-from trainer.framework.containment import contained
+from trainer.framework.containment import checked_generated, checked_revision, contained
+from trainer.framework.declined import DeclinedChanges
 from trainer.framework.errors import BuildError, ForeignObjectError
 from trainer.kube.client import DeleteOptions
-from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.errors import AlreadyExistsError, ConflictError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import (
     annotations_of,
@@ -28,11 +29,13 @@ from trainer.kube.objects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
     from trainer.framework.component import Component
     from trainer.framework.reader import Reader
     from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -61,22 +64,29 @@ class Shortfall:
 class Deployer:
     """Applies components as children of their TrainJob."""
 
-    def __init__(self, client: Client, reader: Reader) -> None:
+    def __init__(self, client: Client, reader: Reader, clock: Clock) -> None:
         self._client = client
         self._reader = reader
+        self._declined = DeclinedChanges(clock)
 
-    def missing(self, components: Collection[Component]) -> bool:
-        """Whether a component is not in the cache: it was never created, has been deleted, or is too new.
+    def missing(self, components: Iterable[Component]) -> list[Component]:
+        """Those that are not in the cache: they were never created, have been deleted, or are too new.
 
         Raises:
             BuildError: the API server does not serve the kind of a component.
             PluginError: a plugin builds what it does not watch.
         """
+        missing: list[Component] = []
         for component in components:
-            if component.generated is None and not self._serves(component):
-                kind = component.resource.qualified_name
-                raise BuildError(forbidden(kind, f"the API server does not serve them; install the CRD {kind}"))
-        return None in [self._existing(component) for component in components if component.generated is None]
+            if component.generated is not None:
+                continue
+            existing = self._existing(component)  # tells that nobody watches the kind
+            if not self._reader.serves(component.resource):
+                raise BuildError(_unserved(component.resource))
+            if existing is None:
+                self._check_watch(component)
+                missing.append(component)
+        return missing
 
     def has_deployed(self, owner: Object) -> bool:
         """Whether the cache shows anything that was deployed for the TrainJob, by whatever build."""
@@ -158,19 +168,26 @@ class Deployer:
                 await self._delete(resource, child)
 
     async def _generate(self, owner: Object, component: Component) -> None:
-        """Create an object that is never made again: an earlier attempt may have created it, and failed later."""
+        """Create an object that is never made again: an earlier attempt may have created it, and failed later.
+
+        Raises:
+            ConflictError: one of that name is just going away, perhaps with an earlier TrainJob of the same name.
+            ForeignObjectError: one of that name belongs to somebody else.
+        """
         assert component.generated is not None
         with contained(component.plugin, "build"):
-            obj = component.object | component.generated()
+            obj = component.object | checked_generated(component.generated(), component.object)
         try:
             await self._client.create(component.resource, _owned(obj, component, owner))
-        except AlreadyExistsError:
-            await self._check_owner(owner, component)
+        except AlreadyExistsError as error:
+            existing = await self._check_owner(owner, component)
+            if existing is None or is_being_deleted(existing):
+                raise ConflictError(409, f"{component.resource.kind} {key_of(obj)} is being deleted") from error
             return
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
 
-    async def _check_owner(self, owner: Object, component: Component) -> None:
-        """Refuse to take over an object of somebody else that the cache does not show.
+    async def _check_owner(self, owner: Object, component: Component) -> Object | None:
+        """Refuse to take over an object of somebody else that the cache does not show; None if there is none at all.
 
         Raises:
             ForeignObjectError: there is one of that name.
@@ -179,9 +196,10 @@ class Deployer:
         try:
             existing = await self._client.get(component.resource, name, namespace)
         except NotFoundError:
-            return
+            return None
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
+        return existing
 
     async def _deploy(self, owner: Object, component: Component) -> Shortfall:
         wanted = component.object
@@ -197,36 +215,64 @@ class Deployer:
         revision: Revision | None = Revision(wanted)
         if component.revise is not None:
             with contained(component.plugin, "revise"):
-                revision = component.revise(existing)
+                revision = checked_revision(component.revise(existing), existing)
         return Shortfall() if revision is None else await self._revise(owner, component, existing, revision)
 
     async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
         applied = _owned(revision.object, component, owner)
         kind = component.resource.kind
+        if next(differences(applied, existing), None) is not None:
+            answer = await self._try(component, existing, applied, revision)
+            if answer is not None and revision.fallback is not None:
+                rest = await self._revise(owner, component, existing, revision.fallback)
+                return Shortfall(rest.too_late, (*rest.declined, f"{kind}: {answer} ({revision.remedy})"))
+        return Shortfall(tuple(f"{kind} {path}" for path in revision.refused))
+
+    async def _try(self, component: Component, existing: Object, applied: Object, revision: Revision) -> str | None:
+        """Apply the change; the answer of a cluster that has declined it just now or lately, if there is a fallback."""
+        if revision.fallback is not None and (answer := self._declined.answer(existing, applied)) is not None:
+            return answer
         try:
-            if next(differences(applied, existing), None) is not None:
-                await self._apply(component, applied, force=True)
+            await self._apply(component, applied, force=True)
         except (InvalidError, ForbiddenError) as error:
             if revision.fallback is None:
                 raise
-            log.info("fell back to a smaller change", kind=kind, object=str(key_of(existing)), error=str(error))
-            rest = await self._revise(owner, component, existing, revision.fallback)
-            return Shortfall(rest.too_late, (*rest.declined, f"{kind}: {error} ({revision.remedy})"))
-        return Shortfall(tuple(f"{kind} {path}" for path in revision.refused))
+            self._declined.remember(existing, applied, str(error))
+            kind, name = component.resource.kind, str(key_of(existing))
+            log.info("fell back to a smaller change", kind=kind, object=name, error=str(error))
+            return str(error)
+        return None
 
-    def _serves(self, component: Component) -> bool:
-        """Whether the kind can be read; one that nobody watches is a defect of the plugin, which reading tells."""
+    def _check_watch(self, component: Component) -> None:
+        """What no watch will show would be made again at each look, and never be deleted.
+
+        Raises:
+            PluginError: it is such an object.
+        """
+        resource, obj = component.resource, component.object
         with contained(component.plugin, "build"):
-            self._reader.get(component.resource, key_of(component.object))
-        return self._reader.serves(component.resource)
+            if not (self._reader.holds_all(resource) or self._reader.selects(resource, obj)):
+                kind, name = resource.kind, key_of(obj)
+                raise LookupError(f"{kind} {name} lacks the labels or fields that the watches of its kind select")
 
     def _existing(self, component: Component) -> Object | None:
         with contained(component.plugin, "build"):
             return self._reader.get(component.resource, key_of(component.object))
 
     async def _apply(self, component: Component, obj: Object, *, force: bool) -> None:
-        await self._client.apply(component.resource, obj, field_manager=FIELD_MANAGER, force=force)
+        try:
+            await self._client.apply(component.resource, obj, field_manager=FIELD_MANAGER, force=force)
+        except NotFoundError as error:
+            if error.name:  # of what is missing, such as the namespace
+                raise
+            # The cache learns that a kind is served no more when its watch ends.
+            raise NotFoundError(error.code, str(_unserved(component.resource))) from error
         log.info("applied object", kind=component.resource.kind, object=str(key_of(obj)))
+
+
+def _unserved(resource: Resource) -> FieldError:
+    kind = resource.qualified_name
+    return forbidden(kind, f"the API server does not serve them; install the CRD {kind}")
 
 
 def _owned(obj: Object, component: Component, owner: Object) -> Object:

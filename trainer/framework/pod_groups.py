@@ -10,16 +10,18 @@ number of nodes.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from trainer.framework.component import Component, Revision
+import msgspec
+
+from trainer.framework.at_rest import revised_at_rest
+from trainer.framework.component import Component
 from trainer.framework.extension_points import Watch
 from trainer.framework.pod_requests import pod_requests
 from trainer.framework.template import pod_spec_of
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.field_errors import FieldError, forbidden
-from trainer.kube.objects import ObjectKey, annotations_of, key_of
+from trainer.kube.objects import ObjectKey, annotations_of
 from trainer.kube.resource import JOBSETS, LIMIT_RANGES, RUNTIME_CLASSES
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class PodGroups:
         self._reader = reader
         self._by_namespace = f"{policy}-namespace"
         self._by_runtime_class = f"{policy}-runtime-class"
+        self._running = f"{policy}-running"
 
     def watches(self) -> Iterator[Watch]:
         """PodGroups once the cluster has them, and what their resources depend on, for TrainJobs that are suspended."""
@@ -82,7 +85,7 @@ class PodGroups:
             optional=True,
             indexes={self._by_namespace: _namespaces, self._by_runtime_class: _runtime_classes},
         )
-        yield Watch(JOBSETS, triggers=False)
+        yield Watch(JOBSETS, triggers=False, indexes={self._running: _running})
         yield Watch(LIMIT_RANGES, train_jobs=lambda obj: self._suspended(self._by_namespace, obj.key.namespace))
         yield Watch(RUNTIME_CLASSES, train_jobs=lambda obj: self._suspended(self._by_runtime_class, obj.key.name))
 
@@ -122,8 +125,7 @@ class PodGroups:
             "metadata": metadata,
             "spec": {"minMember": members} | ({"minResources": resources} if resources else {}) | spec,
         }
-        revise = partial(self._revise, obj, suspend=train_job.spec.suspend)
-        yield Component(self._resource, obj, revise=revise, lives_on=False)
+        yield Component(self._resource, obj, revise=revised_at_rest(self._reader, train_job, obj), lives_on=False)
 
     def _requests(self, pod: Object, namespace: str) -> Amounts:
         name = pod.get("runtimeClassName")
@@ -133,19 +135,28 @@ class PodGroups:
             runtime_class=self._reader.get(RUNTIME_CLASSES, ObjectKey("", name)) if name else None,
         )
 
-    def _revise(self, desired: Object, existing: Object, *, suspend: bool) -> Revision | None:  # noqa: ARG002
-        """Pods that run were scheduled by the PodGroup as it is."""
-        return Revision(desired) if suspend or self._is_at_rest(key_of(desired)) else None
-
     def _suspended(self, index: str, value: str) -> Iterable[ObjectKey]:
-        """TrainJobs whose PodGroup depends on an object and may still change; both have the same name."""
+        """TrainJobs whose PodGroup depends on an object and may still change; both have the same name, as their JobSet.
+
+        There may be thousands, so none of their JobSets is decoded.
+        """
         if not self._reader.serves(self._resource):
             return ()
-        return [key for key in self._reader.keys(self._resource, index, value) if self._is_at_rest(key)]
+        dependent = self._reader.keys(self._resource, index, value)
+        namespaces = {key.namespace for key in dependent}
+        running = [self._reader.keys(JOBSETS, self._running, namespace) for namespace in namespaces]
+        return dependent - frozenset().union(*running)
 
-    def _is_at_rest(self, key: ObjectKey) -> bool:
-        jobset = self._reader.get(JOBSETS, key)
-        return jobset is None or bool(jobset["spec"].get("suspend"))
+
+class _JobSetSpec(msgspec.Struct):
+    suspend: bool | None = None
+
+
+class _JobSet(msgspec.Struct):
+    spec: _JobSetSpec
+
+
+_read_jobset = msgspec.json.Decoder(_JobSet).decode
 
 
 def _with_resources(templates: list[Object] | None, containers: Iterable[Container]) -> list[Object]:
@@ -160,6 +171,10 @@ def _namespaces(pod_group: CachedObject) -> Iterable[str]:
 def _runtime_classes(pod_group: CachedObject) -> Iterable[str]:
     name = annotations_of(pod_group).get(RUNTIME_CLASS) if _is_ours(pod_group) else None
     return () if name is None else (name,)
+
+
+def _running(jobset: CachedObject) -> Iterable[str]:
+    return () if _read_jobset(jobset.raw).spec.suspend else (jobset.key.namespace,)
 
 
 def _is_ours(pod_group: CachedObject) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import key_of
+from trainer.kube.selection import Matcher
 from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class Reader(Protocol):
     def serves(self, resource: Resource) -> bool:
         """Whether the kind can be read: false for one of an optional watch that the API server does not serve (yet)."""
 
+    def selects(self, resource: Resource, obj: Object) -> bool:
+        """Whether such an object can be read once it exists: false where its labels or fields are not those cached."""
 
     def holds_all(self, resource: Resource) -> bool:
         """Whether every object of the kind can be read: false where only those of some labels or fields are cached."""
@@ -85,8 +88,8 @@ class CacheReader:
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""
-        for resource in self._informers:
-            found = [child for lister in self._of(resource) for child in lister.by_index(CONTROLLER_UID, owner_uid)]
+        for resource, informers in self._informers.items():
+            found = [child for each in informers for child in each.lister.by_index(CONTROLLER_UID, owner_uid)]
             for child in {key_of(child): child for child in found}.values():
                 yield resource, child
 
@@ -94,6 +97,10 @@ class CacheReader:
         """See `Reader.serves`."""
         informers = self._informers.get(resource, ())
         return bool(informers) and all(informer.is_served for informer in informers)
+
+    def selects(self, resource: Resource, obj: Object) -> bool:
+        """See `Reader.selects`."""
+        return any(Matcher(informer.selection).matches(obj) for informer in self._informers.get(resource, ()))
 
     def holds_all(self, resource: Resource) -> bool:
         """See `Reader.holds_all`."""

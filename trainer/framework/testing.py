@@ -72,6 +72,10 @@ class StaticReader:
         """See `Reader.serves`."""
         return resource not in self.unserved
 
+    def selects(self, resource: Resource, obj: Object) -> bool:  # noqa: ARG002 - the protocol's signature
+        """See `Reader.selects`: whatever is added can be read."""
+        return True
+
     def holds_all(self, resource: Resource) -> bool:
         """See `Reader.holds_all`."""
         return resource not in self.selected

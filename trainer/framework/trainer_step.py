@@ -106,10 +106,22 @@ def trainer_env(train_job: TrainJob) -> list[Object]:
     return [variable.to_object() for variable in (trainer and trainer.env) or []]
 
 
+def nodes_field(info: RuntimeInfo, train_job: TrainJob) -> str:
+    """The field that says how many nodes there are, for errors about their number."""
+    trainer = train_job.spec.trainer
+    is_own = trainer is not None and trainer.num_nodes is not None
+    return "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"
+
+
+def stated_processes(train_job: TrainJob) -> int | str | None:
+    """What the TrainJob says about processes on a node: a number, which may be a string, or auto, cpu or gpu."""
+    trainer = train_job.spec.trainer
+    return trainer.num_proc_per_node if trainer else None
+
+
 def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse a number of processes that a framework with one process per node would ignore."""
-    trainer = train_job.spec.trainer
-    processes = trainer.num_proc_per_node if trainer else None
+    processes = stated_processes(train_job)
     if processes not in {None, "auto", 1, "1"}:
         rule = "must be 1 or absent: only torch, MPI and JAX runtimes start several processes on a node"
         yield invalid("spec.trainer.numProcPerNode", processes, rule)

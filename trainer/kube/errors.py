@@ -23,7 +23,11 @@ since a reconcile looks at the present state before it tries again.
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
+
+_QUOTED_OBJECT = re.compile(r"""(?<=Invalid value: )[\[\]*&\w.]*\{(?:[^"]|"(?:[^"\\]|\\.)*")*?[\]}]: """)
+"""An object as JSON or Go syntax, up to the rule that it breaks."""
 
 
 class KubeError(Exception):
@@ -62,7 +66,11 @@ class UntrustedServerError(TransportError):
 
 
 class ApiError(KubeError):
-    """The API server answered with a failure Status (Kubernetes API conventions, "Response Status Kind")."""
+    """The API server answered with a failure Status (Kubernetes API conventions, "Response Status Kind").
+
+    Its text is what may be shown and logged: objects that the server quotes as invalid values are left out, for they
+    may fill pages and hold what is secret, such as the environment of a container. `message` has them.
+    """
 
     reason: ClassVar[str] = ""
 
@@ -74,7 +82,7 @@ class ApiError(KubeError):
         self.status = status or {}
 
     def __str__(self) -> str:
-        return self.message
+        return _QUOTED_OBJECT.sub("", self.message)
 
     @property
     def causes(self) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ BUILT_IN: Mapping[str, PluginFactory] = {
     "coscheduling": lambda context: Coscheduling(context.reader),
     "jax": lambda _: Jax(),
     "jobset": lambda context: JobSetPlugin(context.reader),
-    "mpi": lambda _: MPI(),
+    "mpi": lambda context: MPI(context.reader),
     "plainml": lambda _: PlainML(),
     "tensorflow": lambda _: TensorFlow(),
     "torch": lambda _: Torch(),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from trainer.framework.reserved_env import check_reserved_env
 from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
-from trainer.framework.trainer_step import check_one_process_per_node
+from trainer.framework.trainer_step import check_one_process_per_node, nodes_field
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
@@ -85,11 +85,8 @@ def _check_length(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError
     most = _most_workers(info)
     if count <= most:
         return
-    trainer = train_job.spec.trainer
-    is_own = trainer is not None and trainer.num_nodes is not None
-    path = "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"
     rule = f"must be at most {most}: the names of more workers are longer than the environment variable {CONFIG} may be"
-    yield invalid(path, count, rule)
+    yield invalid(nodes_field(info, train_job), count, rule)
 
 
 def _most_workers(info: RuntimeInfo) -> int:

@@ -12,6 +12,7 @@ from trainer.framework.reserved_env import check_reserved_env
 from trainer.framework.resources import gpus_of
 from trainer.framework.review import AdmissionWarning
 from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
+from trainer.framework.trainer_step import stated_processes
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
@@ -104,8 +105,7 @@ def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldErro
 
 def _wish(train_job: TrainJob) -> int | str:
     """What `numProcPerNode` says: a number, or auto, gpu or cpu."""
-    trainer = train_job.spec.trainer
-    wish = trainer.num_proc_per_node if trainer else None
+    wish = stated_processes(train_job)
     if wish is None:
         return "auto"
     return int(wish) if str(wish).isdigit() else wish

@@ -6,7 +6,7 @@
 | runtimeRef, managedBy, activeDeadlineSeconds | never |
 | labels, annotations; nodeSelector, tolerations, schedulingGates and metadata of podSpecOverrides | before the Jobs
   exist, then while suspended |
-| trainer.numNodes of an elastic training | between its bounds |
+| trainer.numNodes of an elastic training | between its bounds, until it ends |
 | everything else | before the Jobs exist |
 
 The Jobs exist when the condition Created is true: until then the KEP waits for an "updated appropriate TrainJob".
@@ -92,8 +92,9 @@ def _out_of_bounds(old: Object, before: Object, after: Object) -> Iterator[Field
 
 
 def _scaled(old: Object, before: Object, after: Object) -> Object:
-    """The spec as it was, with the number of nodes that an elastic training is to have."""
-    if not (old.get("status") or {}).get("scale") or _nodes(after) is None:
+    """The spec as it was, with the number of nodes that an elastic training is to have; one that has ended has it."""
+    ended = any(is_condition_true(old, end) for end in (ConditionType.COMPLETE, ConditionType.FAILED))
+    if ended or not (old.get("status") or {}).get("scale") or _nodes(after) is None:
         return before
     return before | {"trainer": (before.get("trainer") or {}) | {"numNodes": _nodes(after)}}
 

@@ -1,9 +1,9 @@
 """The program that starts several JAX processes on one node.
 
 Kubernetes knows the rank of a node only as text that it can put into an environment variable, not as a number to count
-with, and it starts one process for each container. So a small program for `/bin/sh`, which every image with a Python
-interpreter has, stands before the command of the user. It uses nothing that only some shells have: dash, busybox and
-bash run it.
+with, and it starts one process for each container. So a small program for `/bin/sh` stands before the command of the
+user. It uses nothing that only some shells have: dash, busybox and bash run it. Images without any shell, which some
+call distroless, cannot run several processes on a node.
 
 Every process has a supervisor, a subshell that knows how its process ended. The shell can wait for one process at a
 time only, and waits for the supervisors in their order. So a supervisor whose process fails tells those *before* it to

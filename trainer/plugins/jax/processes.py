@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.framework.resources import gpus_of
+from trainer.framework.trainer_step import stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 
 if TYPE_CHECKING:
@@ -31,14 +32,14 @@ def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
     Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
     """
     gpus = gpus_of(info.main_container)
-    wish = _wish(train_job)
+    wish = stated_processes(train_job)
     processes = gpus if wish == "gpu" else 1 if wish in {None, "auto"} else int(wish)
     return Split(processes, gpus // processes)
 
 
 def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse processes that could not share the devices of a node, and several of a command that nobody knows."""
-    wish, container = _wish(train_job), info.main_container
+    wish, container = stated_processes(train_job), info.main_container
     gpus = gpus_of(container)
     if wish == "cpu":
         rule = "must be a number, gpu or auto: one JAX process uses all CPUs of a node"
@@ -61,8 +62,3 @@ def _check_several(processes: int, gpus: int, container: Container) -> Iterator[
     if not container.command:
         rule = f"must be set to start {processes} processes on a node: that of the image is not known here"
         yield required("spec.trainer.command", rule)
-
-
-def _wish(train_job: TrainJob) -> int | str | None:
-    trainer = train_job.spec.trainer
-    return trainer.num_proc_per_node if trainer else None

@@ -11,6 +11,7 @@ from trainer.framework.component import Component
 from trainer.framework.extension_points import Outcome, Watch
 from trainer.framework.failure import first_failure
 from trainer.framework.runtime_info import Ancestor
+from trainer.framework.trainer_step import nodes_field
 from trainer.kube.controller.handlers import owner_key
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import (
@@ -188,5 +189,4 @@ def _size_field(info: RuntimeInfo, pod_set: PodSet, train_job: TrainJob) -> str:
     """The field that says how many pods there are."""
     if pod_set.ancestor != Ancestor.TRAINER:
         return f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
-    is_own = train_job.spec.trainer is not None and train_job.spec.trainer.num_nodes is not None
-    return "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"
+    return nodes_field(info, train_job)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.component import Component, Revision
+from trainer.framework.at_rest import revised_at_rest
+from trainer.framework.component import Component
 from trainer.framework.errors import BuildError
+from trainer.framework.trainer_step import nodes_field
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import CONFIG_MAPS
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
+    from trainer.framework.reader import Reader
     from trainer.framework.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
     from trainer.plugins.mpi.implementations import Implementation
@@ -35,20 +38,22 @@ _LIMIT = 1024 * 1024
 
 
 def hostfile_config_map(
-    info: RuntimeInfo, train_job: TrainJob, implementation: Implementation, slots: int
+    info: RuntimeInfo, train_job: TrainJob, implementation: Implementation, slots: int, reader: Reader
 ) -> Component:
-    """The ConfigMap `<job>-mpi-hostfile`; once the JobSet may run, it stays as it is.
+    """The ConfigMap `<job>-mpi-hostfile`; once the JobSet runs, it stays as it is.
 
     Raises:
         BuildError: there are more nodes than a ConfigMap has room for.
     """
-    lines = [implementation.hostfile_line(host, slots) for host in _hosts(info)]
-    text = "".join(f"{line}\n" for line in lines)
-    if len(text) > _LIMIT:
-        nodes = len(lines)
-        room = nodes * _LIMIT // len(text)
-        rule = f"a ConfigMap has no room for the hostfile of so many nodes ({_LIMIT} bytes); it holds about {room}"
-        raise BuildError(invalid(_nodes_field(info, train_job), nodes, rule))
+    lines: list[str] = []
+    length = 0
+    for host in _hosts(info, implementation):
+        line = f"{implementation.hostfile_line(host, slots)}\n"
+        length += len(line)
+        if length > _LIMIT:
+            rule = f"must be at most {len(lines)}: a ConfigMap has no room for the hostfile of more nodes"
+            raise BuildError(invalid(nodes_field(info, train_job), _nodes(info), rule))
+        lines.append(line)
     config_map: Object = {
         "apiVersion": CONFIG_MAPS.api_version,
         "kind": CONFIG_MAPS.kind,
@@ -57,10 +62,9 @@ def hostfile_config_map(
             "namespace": train_job.metadata.namespace,
             "labels": {HOSTFILE_LABEL: info.job_name},
         },
-        "data": {_KEY: text},
+        "data": {_KEY: "".join(lines)},
     }
-    revision = Revision(config_map) if train_job.spec.suspend else None
-    return Component(CONFIG_MAPS, config_map, revise=lambda _existing: revision)
+    return Component(CONFIG_MAPS, config_map, revise=revised_at_rest(reader, train_job, config_map))
 
 
 def hostfile_volume(info: RuntimeInfo) -> Object:
@@ -74,19 +78,21 @@ def hostfile_mount() -> Object:
     return {"name": VOLUME, "mountPath": DIRECTORY, "readOnly": True}
 
 
-def _hosts(info: RuntimeInfo) -> Iterator[str]:
-    """DNS names of all that train; a launcher that does so comes first, as the host of rank 0."""
-    mpi = info.ml_policy.mpi
-    if mpi is not None and mpi.run_launcher_as_node and info.launcher is not None:
-        yield from info.endpoints_of(info.launcher)
+def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
+    """All that train; a launcher that does so comes first, as the host of rank 0."""
+    if info.launcher is not None and _launcher_trains(info):
+        for name in info.endpoints_of(info.launcher):
+            yield name if implementation.knows_itself_by_dns else name.partition(".")[0]
     yield from info.endpoints_of(info.trainer)
+
+
+def _nodes(info: RuntimeInfo) -> int:
+    return info.trainer.replicas * info.trainer.count + _launcher_trains(info)
+
+
+def _launcher_trains(info: RuntimeInfo) -> bool:
+    return info.ml_policy.mpi is not None and info.ml_policy.mpi.run_launcher_as_node
 
 
 def _config_map_name(info: RuntimeInfo) -> str:
     return f"{info.job_name}-mpi-hostfile"
-
-
-def _nodes_field(info: RuntimeInfo, train_job: TrainJob) -> str:
-    trainer = train_job.spec.trainer
-    is_own = trainer is not None and trainer.num_nodes is not None
-    return "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"

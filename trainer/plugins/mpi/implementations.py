@@ -4,7 +4,8 @@
   Without resolving names, PRRTE would not see that a launcher which trains as well is the host that it runs on.
 * MPICH and Intel MPI start theirs with Hydra, and these connect back to it. It would give them its host name, which
   without the subdomain no other pod can resolve; given a network interface, it tells its address instead. Kubernetes
-  calls the interface of every pod eth0.
+  calls the interface of every pod eth0. Intel's Hydra, and that of MPICH 4, see that a launcher which trains as well is
+  the host that they run on only by its host name; by any other they would log in to it, where no sshd is.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Implementation:
     """Variables without which the launcher does not find its nodes; nobody else may set them."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Variables that the runtime and the TrainJob may set otherwise. Defaults to none."""
+    knows_itself_by_dns: bool = True
+    """Whether the launcher is called by its DNS name in the hostfile, which only itself reads, else by its host name.
+    Defaults to true, because any pod can resolve that."""
 
     def environment(self, *, hostfile: str, slots: int, ssh_options: str) -> list[Object]:
         """The reserved variables of the launcher."""
@@ -66,6 +70,7 @@ _INTEL = Implementation(
         "I_MPI_PERHOST": "{slots}",
     },
     defaults={"I_MPI_HYDRA_IFACE": "eth0"},
+    knows_itself_by_dns=False,
 )
 _MPICH = Implementation(
     line="{host}:{slots}",
@@ -75,6 +80,7 @@ _MPICH = Implementation(
         "HYDRA_LAUNCHER_EXTRA_ARGS": "{ssh_options}",
     },
     defaults={"HYDRA_IFACE": "eth0"},
+    knows_itself_by_dns=False,
 )
 
 IMPLEMENTATIONS: Mapping[str, Implementation] = {"OpenMPI": _OPEN_MPI, "Intel": _INTEL, "MPICH": _MPICH}

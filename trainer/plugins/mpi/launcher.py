@@ -23,14 +23,15 @@ def count_as_node(info: RuntimeInfo) -> None:
 
 
 def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
-    """Let the launcher wait until its nodes are ready, unless the runtime says what it waits for.
+    """Let the launcher wait until its nodes are ready, besides what the runtime has it wait for.
 
     JobSet wants it behind them for that.
     """
     job, nodes = info.job_of(launcher), info.trainer
-    if job.depends_on:
+    dependencies = job.depends_on or []
+    if any(dependency.name == nodes.name for dependency in dependencies):
         return
-    job.depends_on = [DependsOn(name=nodes.name, status="Ready")]
+    job.depends_on = [*dependencies, DependsOn(name=nodes.name, status="Ready")]
     jobs = info.template.replicated_jobs or []
     if info.pod_sets.index(launcher) < info.pod_sets.index(nodes):
         info.pod_sets.remove(launcher)

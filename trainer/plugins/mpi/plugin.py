@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING
 from trainer.framework.extension_points import Watch
 from trainer.framework.reserved_env import check_reserved_env
 from trainer.framework.upsert import by_name, upsert
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.kube.selection import Selection
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
 from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
 from trainer.plugins.mpi.launcher import count_as_node, end_with_launcher, start_after_nodes
 from trainer.plugins.mpi.processes import check_slots, slots_per_node
 from trainer.plugins.mpi.ssh_keys import key_mount, key_secret, key_volume, ssh_options
-from trainer.plugins.mpi.validation import check_directories, check_launcher, warn_of_unreadable_keys
+from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.component import Component
+    from trainer.framework.reader import Reader
     from trainer.framework.review import AdmissionWarning
     from trainer.framework.runtime_info import RuntimeInfo
     from trainer.kube.field_errors import FieldError
@@ -40,9 +41,13 @@ class MPI:
     name = "mpi"
     ml_policy_sources = frozenset({"mpi"})
 
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
     def watches(self) -> Iterator[Watch]:
-        """The hostfiles; keys are written once and never read."""
+        """The hostfiles, and the JobSets that go by them; keys are written once and never read."""
         yield Watch(CONFIG_MAPS, Selection(label_selector=HOSTFILE_LABEL))
+        yield Watch(JOBSETS, triggers=False)
 
     def validate(
         self,
@@ -58,6 +63,7 @@ class MPI:
         yield from check_slots(info, new)
         yield from check_reserved_env(info, new, IMPLEMENTATIONS[policy.mpi_implementation].reserved.keys(), self.name)
         if info.launcher is not None:
+            yield from check_order(info, info.launcher)
             yield from check_directories(info, policy.ssh_auth_mount_path, info.launcher)
             yield from warn_of_unreadable_keys(info, info.launcher)
 
@@ -97,7 +103,7 @@ class MPI:
             return
         implementation = IMPLEMENTATIONS[policy.mpi_implementation]
         yield key_secret(train_job)
-        yield hostfile_config_map(info, train_job, implementation, slots_per_node(info, train_job))
+        yield hostfile_config_map(info, train_job, implementation, slots_per_node(info, train_job), self._reader)
 
 
 def _ssh_port(info: RuntimeInfo) -> int | None:

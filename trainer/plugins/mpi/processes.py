@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.resources import gpus_of
+from trainer.framework.trainer_step import stated_processes
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
@@ -40,7 +41,5 @@ def check_slots(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
 
 
 def _wish(train_job: TrainJob) -> str | None:
-    trainer = train_job.spec.trainer
-    if trainer is None or trainer.num_proc_per_node is None:
-        return None
-    return str(trainer.num_proc_per_node)
+    wish = stated_processes(train_job)
+    return None if wish is None else str(wish)

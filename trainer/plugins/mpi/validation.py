@@ -35,6 +35,19 @@ def check_launcher(info: RuntimeInfo) -> Iterator[FieldError]:
             yield invalid(f"{jobs}[{LAUNCHER}].{field}", value, "must be 1: one launcher starts all nodes")
 
 
+def check_order(info: RuntimeInfo, launcher: PodSet) -> Iterator[FieldError]:
+    """The launcher can start once its nodes are ready: they do not wait for it, nor it for their end."""
+    jobs, nodes = f"{info.runtime} spec.template.spec.replicatedJobs", info.trainer
+    for index, dependency in enumerate(info.job_of(launcher).depends_on or []):
+        if dependency.name == nodes.name and dependency.status != "Ready":
+            path = f"{jobs}[{launcher.name}].dependsOn[{index}].status"
+            yield invalid(path, dependency.status, "must be Ready: the nodes run until the launcher has ended")
+    for index, dependency in enumerate(info.job_of(nodes).depends_on or []):
+        if dependency.name == launcher.name:
+            path = f"{jobs}[{nodes.name}].dependsOn[{index}].name"
+            yield invalid(path, launcher.name, "must not be the launcher, which starts once the nodes are ready")
+
+
 def check_directories(info: RuntimeInfo, directory: str, launcher: PodSet) -> Iterator[FieldError]:
     """Keys and hostfile are in nobody's way, and ssh can be told where the keys are."""
     field = f"{info.runtime} spec.mlPolicy.mpi.SSHAuthMountPath"

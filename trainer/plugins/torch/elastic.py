@@ -3,10 +3,16 @@
 * **Meeting**: the agents, one `torchrun` on every node, meet at the c10d store on the first node. Ranks are dealt out
   anew in every round, so none is given. A node that comes or goes ends the round: all workers are started again with
   another `WORLD_SIZE`, and go on from their last checkpoint.
+* **Who keeps the store**: torchrun looks up the name of the first node to find out whether it is that itself. On a
+  cluster, DNS may not have the name yet, or have the pod before it, and keeps such an answer for half a minute. Then no
+  node keeps a store, and all wait in vain (pytorch/pytorch#73380). `is_host=true` makes every node keep one; all use
+  that of the first, whose name is in the endpoint. So no two of them may share a network and its ports.
 * **Patience**: agents look for the first node as long as `read_timeout` lasts and wait for `minNodes` as long as
   `join_timeout`, since pods start minutes apart when images are pulled or machines are added. `last_call_timeout` is
   for how long the others wait once there are enough, which every change of the size costs; who comes later starts
-  another round. `PET_RDZV_CONF` of a runtime or TrainJob takes the place of all of this.
+  another round. A node that goes is missed after three times `keep_alive_interval`. One that goes in the last of these
+  seconds of the last call still counts, and the others wait for it as long as `read_timeout`, before they fail and the
+  Job replaces them. `PET_RDZV_CONF` of a runtime or TrainJob takes the place of all this, and of `is_host`.
 * **A store of their own for workers**: torchrun lets them share the store of the agents, of which nodes that join in a
   later round are never told (seen with PyTorch 2.13; pytorch/pytorch#135712 is about restarts): they wait in vain.
   `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1` gives the workers of every round a new one. It may be overridden as well.
@@ -15,10 +21,10 @@
   costs none. An agent that is killed is a failed pod, which the Job replaces within its `backoffLimit`. With the first
   node the store is gone: the agents of all others fail, too, and when that is more than the Job endures JobSet starts
   everything again, likewise `maxRestarts` times.
-* **Success**: the training is complete when the first node is. It has rank 0, since names decide about ranks, and takes
-  part in every round. Any node would not do, although it did for a PyTorchJob: an agent whose workers are done waits
-  for the others no longer than five minutes, and rank 0 may take longer to write what was learned. Nor would all: a
-  node that comes when the others have done their work only finds the door closed.
+* **Success**: the training is complete when any node is, as it was for a PyTorchJob: agents whose workers are done wait
+  for each other, and a node that comes when the others have done their work only finds the door closed. But they wait
+  no longer than five minutes, and rank 0 may take longer to write what was learned: a `successPolicy` of the runtime
+  counts instead. That of the runtime that we ship waits for the first node, which has rank 0.
 """
 
 from __future__ import annotations
@@ -41,8 +47,9 @@ if TYPE_CHECKING:
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT", "PET_MAX_RESTARTS"})
 """Variables that only an elastic training must not set; `PET_RDZV_CONF` is not among them."""
 
-RENDEZVOUS_CONFIGURATION = "join_timeout=1800,last_call_timeout=15,read_timeout=600"
-"""Seconds. torchrun has 600, 30 and 60, the last of which is less than it may take to pull an image."""
+RENDEZVOUS_CONFIGURATION = "is_host=true,join_timeout=1800,last_call_timeout=15,read_timeout=300,keep_alive_interval=2,keep_alive_max_attempt=3"
+"""In seconds, torchrun has join_timeout=600, last_call_timeout=30, keep_alive_interval=5, and read_timeout=60, which is
+less than it may take to pull an image."""
 
 
 def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
@@ -71,8 +78,7 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | Ad
 def node_range(policy: TorchElasticPolicy, train_job: TrainJob) -> NodeRange:
     """Between which numbers of nodes the training may have: each bound defaults to the other, both to its size."""
     size = _nodes(train_job) or 1
-    least = policy.min_nodes or policy.max_nodes or size
-    return NodeRange(least, policy.max_nodes or least)
+    return NodeRange(*(policy.bounds or (size, size)))
 
 
 def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> NodeRange:
@@ -91,7 +97,7 @@ def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) 
     nodes.count = _nodes(train_job) or bounds.least
     job = info.job_of(nodes).template.spec
     if job.success_policy is None:
-        job.success_policy = {"rules": [{"succeededIndexes": "0"}]}
+        job.success_policy = {"rules": [{"succeededCount": 1}]}
     if policy.max_restarts is not None:
         present = info.template.failure_policy or FailurePolicy()
         info.template.failure_policy = present.model_copy(update={"max_restarts": policy.max_restarts})

@@ -3,12 +3,7 @@
 `torchrun` takes each of its options from the environment variable `PET_<OPTION>`, so the runtime's command stays plain:
 `torchrun train.py` means `torchrun --nnodes=5 --nproc-per-node=2 ... train.py`.
 
-* **A fixed number of nodes** meets at the first node, each under the rank that is its index.
-* **One node** needs no meeting point: `PET_STANDALONE=1` lets it meet itself on a free port of its own, whatever the
-  other variables say, so it waits for no DNS record, and pods in the network of their host do not collide. The KEP
-  writes "when `numProcPerNode > 0` and `numNodes=0`", which is a runtime that speaks of processes but not of nodes.
-  Admission fills in `numNodes: 1` there, so that what was left out is no longer seen; what counts is the number of
-  nodes that the TrainJob ends up with. The value is 1 because torchrun reads the variables of flags as integers.
+* **A fixed number of nodes**: see `static`.
 * **An elastic number of nodes**: see `elastic`.
 
 `tune run` of torchtune starts torchrun itself: see `torchtune`.
@@ -19,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.reserved_env import check_reserved_env
-from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
-from trainer.plugins.torch import autoscaler, elastic, env_injection, torchtune
+from trainer.framework.runtime_info import RENDEZVOUS_PORT
+from trainer.plugins.torch import autoscaler, elastic, env_injection, static, torchtune
 from trainer.plugins.torch.processes import idle_gpus, processes_per_node
 
 if TYPE_CHECKING:
@@ -74,7 +69,7 @@ class Torch:
         if policy is None:
             return
         if policy.elastic_policy is None:
-            nodes, rendezvous = str(info.trainer.count), _static_rendezvous(info)
+            nodes, rendezvous = str(info.trainer.count), static.rendezvous(info, train_job)
         else:
             bounds = elastic.stretch(info, train_job, policy.elastic_policy)
             nodes = f"{bounds.least}:{bounds.most}"
@@ -93,13 +88,3 @@ class Torch:
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The HorizontalPodAutoscaler of an elastic training that has metrics."""
         yield from autoscaler.build(info, train_job)
-
-
-def _static_rendezvous(info: RuntimeInfo) -> list[Object]:
-    is_alone = info.trainer.count == 1
-    return [
-        {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
-        {"name": "PET_MASTER_ADDR", "value": info.head_address()},
-        {"name": "PET_MASTER_PORT", "value": str(RENDEZVOUS_PORT)},
-        *([{"name": "PET_STANDALONE", "value": "1"}] if is_alone else []),
-    ]

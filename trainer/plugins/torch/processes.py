@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.framework.resources import cpus_of, gpus_of
 from trainer.framework.review import AdmissionWarning
+from trainer.framework.trainer_step import stated_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +21,7 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     `torchrun` counts the CPUs of the whole machine, so `auto` without GPUs and `cpu` become the CPUs that the
     container has; `auto` becomes 1 when that is not known. GPUs it counts right, for a container sees its own alone.
     """
-    trainer = train_job.spec.trainer
-    wish = trainer.num_proc_per_node if trainer else None
+    wish = stated_processes(train_job)
     if wish is None:
         wish = info.ml_policy.torch.num_proc_per_node if info.ml_policy.torch else None
     if wish is None:

@@ -76,9 +76,11 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     given = parse([*container.command, *container.args][2:])
     yield from _check_words(info, train_job, given)
     try:
-        choose(info, train_job, given, _blueprint(info), _command_path(info, train_job))
+        choice = choose(info, train_job, given, _blueprint(info), _command_path(info, train_job))
     except BuildError as error:
         yield from error.errors
+    else:
+        yield from _check_options(info, train_job, given, choice)
 
 
 def complete(info: RuntimeInfo, train_job: TrainJob) -> None:
@@ -153,6 +155,17 @@ def _check_words(info: RuntimeInfo, train_job: TrainJob, given: TuneRun) -> Iter
     for word in rest:
         if option_of(word) not in OWN_OPTIONS:
             yield invalid(_command_path(info, train_job), word, _OVERRIDE_RULE)
+
+
+def _check_options(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, choice: Choice) -> Iterator[FieldError]:
+    """Options of a TrainJob for torchrun, which a recipe for one device does without; a runtime is for any number."""
+    if choice.recipe not in SINGLE_DEVICE_RECIPES:
+        return
+    options = {option_of(option[0]) for option in given.options} - OWN_OPTIONS
+    for path, words in _own_words(info, train_job):
+        for option in sorted(options & {option_of(word) for word in words}):
+            rule = f"must not set {option}, an option of torchrun: {choice.recipe} trains on one device, without it"
+            yield forbidden(path, rule)
 
 
 def _own_words(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, list[str]]]:

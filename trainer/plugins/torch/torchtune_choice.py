@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.framework.errors import BuildError
 from trainer.framework.resources import gpus_of
+from trainer.framework.trainer_step import nodes_field, stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.plugins.torch.processes import processes_per_node
 from trainer.plugins.torch.torchtune_recipes import (
@@ -118,7 +119,7 @@ def _refusals(info: RuntimeInfo, train_job: TrainJob, model: str, method: Method
     """Why there is no variant, where it can be changed."""
     devices, variants = _devices(info, train_job), variants_of(model)
     if devices is Devices.NODES:
-        yield invalid(_nodes_path(info, train_job), info.trainer.count, _nodes_rule(model, method))
+        yield invalid(nodes_field(info, train_job), info.trainer.count, _nodes_rule(model, method))
         return
     elsewhere = [variant for variant in variants if variant.method is method and variant.devices is not Devices.NODES]
     if not elsewhere:
@@ -142,16 +143,9 @@ def _nodes_rule(model: str, method: Method) -> str:
     return f"must be 1 for {model}: torchtune trains only {', '.join(able)} on several nodes"
 
 
-def _nodes_path(info: RuntimeInfo, train_job: TrainJob) -> str:
-    trainer = train_job.spec.trainer
-    is_own = trainer is not None and trainer.num_nodes is not None
-    return "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"
-
-
 def _misfit(info: RuntimeInfo, train_job: TrainJob, of_processes: str, of_gpus: str) -> FieldError:
     """The wrong number of devices, where it comes from: a number of processes that somebody asks for, or the GPUs."""
-    trainer, policy = train_job.spec.trainer, info.ml_policy.torch
-    own = trainer.num_proc_per_node if trainer else None
+    own, policy = stated_processes(train_job), info.ml_policy.torch
     wish = own if own is not None else policy and policy.num_proc_per_node
     if wish not in {None, "auto", "gpu"}:
         path = (

@@ -55,6 +55,8 @@ def parse(words: Sequence[str]) -> TuneRun:
             config = remaining.pop(0)
         elif word.startswith("--config="):
             config = word.removeprefix("--config=")
+        elif word == "--config":
+            rest.append(word)
         elif recipe is None and word.startswith("-"):
             has_value = "=" not in word and option_of(word) not in _FLAGS and remaining
             options.append((word, remaining.pop(0)) if has_value else (word,))

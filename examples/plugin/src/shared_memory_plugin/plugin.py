@@ -54,13 +54,13 @@ class SharedMemory:
             yield AdmissionWarning(PATH, text)
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Add the volume and mount it."""
-        nodes, container = info.trainer, info.trainer.main_container
-        if any(mount.get("mountPath") == MOUNT["mountPath"] for mount in container.volume_mounts):
-            return
+        """Add the volume to the nodes, and to an MPI launcher, which may train as well; mount it."""
         volume = {"name": MOUNT["name"], "emptyDir": {"medium": "Memory", "sizeLimit": str(self._size_for(train_job))}}
-        upsert(nodes.volumes, [volume], by_name)
-        container.mount([MOUNT])
+        for pods in filter(None, (info.launcher, info.trainer)):
+            container = pods.main_container
+            if all(mount.get("mountPath") != MOUNT["mountPath"] for mount in container.volume_mounts):
+                upsert(pods.volumes, [volume], by_name)
+                container.mount([MOUNT])
 
     def _size_for(self, train_job: TrainJob) -> int | float | str:
         return (train_job.metadata.annotations or {}).get(ANNOTATION, self._default)
