@@ -47,7 +47,10 @@ if TYPE_CHECKING:
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT", "PET_MAX_RESTARTS"})
 """Variables that only an elastic training must not set; `PET_RDZV_CONF` is not among them."""
 
-RENDEZVOUS_CONFIGURATION = "is_host=true,join_timeout=1800,last_call_timeout=15,read_timeout=300,keep_alive_interval=2,keep_alive_max_attempt=3"
+RENDEZVOUS_CONFIGURATION = (
+    "is_host=true,join_timeout=1800,last_call_timeout=15,read_timeout=300,"
+    "keep_alive_interval=2,keep_alive_max_attempt=3"
+)
 """In seconds, torchrun has join_timeout=600, last_call_timeout=30, keep_alive_interval=5, and read_timeout=60, which is
 less than it may take to pull an image."""
 
