@@ -1,8 +1,8 @@
 """The real torchtune fine-tunes a tiny Llama 2 with the shipped runtimes, in the recipe that the torch plugin chooses.
 
 Runtimes and TrainJobs are those of a user but for what has no place on a laptop: the initializers make up a model with
-random weights and a few rows of data instead of fetching them, claims are bound to volumes here, since the dev cluster
-has no volumeClaimPolicies, and arguments of the TrainJob shrink the model and let it train on CPUs.
+random weights and a few rows of data instead of fetching them, and arguments of the TrainJob shrink the model and let
+it train on CPUs.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ def test_lora_on_one_device(tuning: Cluster) -> None:
     assert "checkpoint_dir: /workspace/pre-trained-model" in log
     assert "Running with torchrun" not in log
     assert steps(log) == 8
+    claims = {f"{name}-tune" for name in ("dataset-initializer", "model-initializer", "model-exporter")}
+    assert {claim["metadata"]["name"] for claim in tuning.list("pvc")} == claims
     exported = json.loads(tuning.kubectl("logs", "job/tune-finalizer-0").stdout)
     assert exported == {"to": "s3://trained-model", "rank": 4, "files": ["adapter_model.safetensors"]}
 
@@ -134,26 +136,22 @@ def run(
             **spec,
         },
     }
-    cluster.apply(*with_stand_ins(name))
+    cluster.apply(with_stand_ins(name))
     cluster.apply(job)
     if cluster.wait_for_state("tune", "Complete", "Failed", timeout=PATIENCE) == "Failed":
         logs = cluster.kubectl("logs", "job/tune-node-0", "--all-containers", check=False).stdout
         raise AssertionError(logs + cluster.kubectl("describe", "trainjob,pod").stdout)
 
 
-def with_stand_ins(name: str) -> list[dict[str, Any]]:
-    """A shipped runtime in the namespace of the test, with the claims that JobSet would have made for it."""
-    runtime = yaml.safe_load((CONFIG / f"{name.replace('-', '_')}.yaml").read_text())
+def with_stand_ins(name: str) -> dict[str, Any]:
+    """A shipped runtime in the namespace of the test, with initializers that fetch nothing."""
+    runtime: dict[str, Any] = yaml.safe_load((CONFIG / f"{name.replace('-', '_')}.yaml").read_text())
     runtime["kind"] = "TrainingRuntime"
-    template = runtime["spec"]["template"]["spec"]
-    claims = [claim for policy in template.pop("volumeClaimPolicies") for claim in policy["templates"]]
-    for job in template["replicatedJobs"]:
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
         pod = job["template"]["spec"]["template"]["spec"]
         pod["volumes"] = [{"name": "stand-ins", "configMap": {"name": "stand-ins"}}]
-        mounted = {mount["name"] for container in pod["containers"] for mount in container["volumeMounts"]}
-        pod["volumes"] += [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in sorted(mounted)]
         for container in pod["containers"]:
             container["volumeMounts"].append({"name": "stand-ins", "mountPath": DIRECTORY})
             if "command" not in container:
                 container["command"] = ["python", f"{DIRECTORY}/{container['name'].replace('-', '_')}.py"]
-    return [runtime, *({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim} for claim in claims)]
+    return runtime

@@ -19,6 +19,7 @@ from trainer.kube.resource import (
     JOBS,
     JOBSETS,
     NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
     PODS,
     SERVICES,
     Resource,
@@ -183,6 +184,82 @@ async def test_deleted_namespace_is_emptied(tmp_path: Path) -> None:
         assert await gone(cluster, JOBSETS, JOBS, PODS, SERVICES, EVENTS, CONFIG_MAPS)
 
 
+def make_claiming_jobset(**policy: Any) -> Object:
+    """A JobSet whose pods mount a claim."""
+    claim_spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    templates = [{"metadata": {"name": "data"}, "spec": claim_spec}]
+    jobset = make_jobset(volumeClaimPolicies=[{"templates": templates, **policy}])
+    [container] = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"]
+    container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    return jobset
+
+
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [
+        pytest.param({}, [], id="deleted by default"),
+        pytest.param({"retentionPolicy": {}}, [], id="deleted with an empty policy"),
+        pytest.param({"retentionPolicy": {"whenDeleted": "Retain"}}, ["data-js"], id="retained"),
+    ],
+)
+async def test_claims_of_a_jobset(tmp_path: Path, policy: Object, left: list[str]) -> None:
+    """Pods share the claim of their JobSet, which goes with it or stays."""
+    async with dev_cluster(tmp_path) as cluster, cluster.controllers():
+        await cluster.create(JOBSETS, make_claiming_jobset(**policy))
+        await cluster.until(lambda: count(cluster, PODS, 2))
+        [claim] = await cluster.all(PERSISTENT_VOLUME_CLAIMS)
+        assert labels_of(claim) == {"jobset.sigs.k8s.io/jobset-name": "js"}
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data-js"}}
+        assert [pod["spec"]["volumes"] for pod in await cluster.all(PODS)] == [[volume]] * 2
+        await cluster.client.delete(JOBSETS, "js", NAMESPACE, DeleteOptions(propagation=Propagation.FOREGROUND))
+        await cluster.until(lambda: gone(cluster, JOBSETS, JOBS, PODS))
+
+        async def settled() -> bool:
+            return [name_of(claim) for claim in await cluster.all(PERSISTENT_VOLUME_CLAIMS)] == left
+
+        await cluster.until(settled)
+
+
+async def test_claims_of_another_owner_are_not_taken_over(tmp_path: Path) -> None:
+    """What is stored under the claim's name must be what the JobSet asks for, and stay after it."""
+    jobset = make_claiming_jobset()
+    async with dev_cluster(tmp_path) as cluster:
+        [policy] = jobset["spec"]["volumeClaimPolicies"]
+        spec = {**policy["templates"][0]["spec"], "storageClassName": "fast"}
+        await cluster.create(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "data-js"}, "spec": spec})
+        with pytest.raises(InvalidError, match="spec does not match existing PVC data-js in namespace n") as caught:
+            await cluster.create(JOBSETS, jobset)
+        assert "retentionPolicy must be retain when PVC exists" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        pytest.param({"namespace": "n"}, "namespace cannot be set for VolumeClaimPolicies templates", id="namespace"),
+        pytest.param({"namespace": ""}, "", id="empty namespace"),
+    ],
+)
+async def test_claims_have_no_namespace_of_their_own(tmp_path: Path, metadata: Object, message: str) -> None:
+    """They are made where the JobSet is."""
+    jobset = make_claiming_jobset()
+    jobset["spec"]["volumeClaimPolicies"][0]["templates"][0]["metadata"] |= metadata
+    async with dev_cluster(tmp_path) as cluster:
+        if not message:
+            await cluster.create(JOBSETS, jobset)
+            return
+        with pytest.raises(InvalidError, match=message):
+            await cluster.create(JOBSETS, jobset)
+
+
+async def test_volume_claim_policies_are_immutable(tmp_path: Path) -> None:
+    """The claims are there, and pods use them."""
+    patch = [{"op": "replace", "path": "/spec/volumeClaimPolicies/0/retentionPolicy/whenDeleted", "value": "Retain"}]
+    async with dev_cluster(tmp_path) as cluster:
+        await cluster.create(JOBSETS, make_claiming_jobset())
+        with pytest.raises(InvalidError, match=r"spec\.volumeClaimPolicies: Invalid value: .*Value is immutable"):
+            await cluster.client.patch(JOBSETS, "js", patch, NAMESPACE, patch_type=PatchType.JSON)
+
+
 async def test_two_managers_apply_the_same_jobset(tmp_path: Path) -> None:
     """Containers are told apart by name, so that the defaults in them are in nobody's way."""
     jobset = {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, **make_jobset()}
@@ -235,5 +312,5 @@ async def test_jobset_keeps_its_size_without_the_gate(tmp_path: Path) -> None:
     """The change is refused, as JobSet does by default."""
     async with dev_cluster(tmp_path) as cluster:
         await cluster.create(JOBSETS, make_jobset())
-        with pytest.raises(InvalidError, match=r"spec\.replicatedJobs: Invalid value: .*: field is immutable"):
+        with pytest.raises(InvalidError, match=r"spec\.replicatedJobs: Invalid value: field is immutable"):
             await resize(cluster, 3)

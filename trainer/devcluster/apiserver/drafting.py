@@ -36,6 +36,7 @@ class Drafting:
             dry_run=write.parameters.dry_run,
             now=self._backend.now(),
             service_ip=self._addresses.claim(),
+            stored=lambda resource, key: self._backend.storage.get(Partition.of(resource), key),
         )
 
     def new(self, write: Write, obj: Object, context: WriteContext) -> Object:

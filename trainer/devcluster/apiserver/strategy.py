@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from trainer.devcluster.apiserver.structural import StructuralSchema
     from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class WriteContext:
     """Time of the request, RFC 3339 in whole seconds."""
     service_ip: Callable[[], str]
     """Returns a free cluster IP for a Service."""
+    stored: Callable[[Resource, ObjectKey], Object | None]
+    """Returns another object as it is stored, not to be changed; None when there is none."""
 
 
 class Strategy(Protocol):

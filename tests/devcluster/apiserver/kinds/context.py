@@ -5,26 +5,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.strategy import WriteContext
+from trainer.kube.objects import key_of
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.strategy import Strategy
     from trainer.kube.field_errors import FieldError
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 NOW = "2026-11-21T12:00:00Z"
 
 
-def make_context(subresource: str | None = None, *, dry_run: bool = False) -> WriteContext:
+def make_context(subresource: str | None = None, *stored: Object, dry_run: bool = False) -> WriteContext:
     """A request at `NOW`; the free service address is 10.96.0.10."""
-    return WriteContext(subresource, dry_run, NOW, lambda: "10.96.0.10")
+    objects = {(obj["kind"], key_of(obj)): obj for obj in stored}
+
+    def find(resource: Resource, key: ObjectKey) -> Object | None:
+        return objects.get((resource.kind, key))
+
+    return WriteContext(subresource, dry_run, NOW, lambda: "10.96.0.10", find)
 
 
-def created(strategy: Strategy, obj: Object) -> tuple[Object, list[FieldError]]:
-    """What a create makes of an object, and what is wrong with it."""
+def created(strategy: Strategy, obj: Object, *stored: Object) -> tuple[Object, list[FieldError]]:
+    """What a create makes of an object, and what is wrong with it beside those that are stored."""
     obj.setdefault("metadata", {}).setdefault("uid", "u")
-    strategy.default(obj, make_context())
-    strategy.prepare_for_create(obj, make_context())
-    return obj, strategy.validate(obj, make_context())
+    context = make_context(None, *stored)
+    strategy.default(obj, context)
+    strategy.prepare_for_create(obj, context)
+    return obj, strategy.validate(obj, context)
 
 
 def updated(strategy: Strategy, obj: Object, old: Object, subresource: str | None = None) -> list[FieldError]:

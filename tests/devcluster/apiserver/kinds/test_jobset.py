@@ -116,7 +116,6 @@ def on(name: str, status: str = "Complete") -> list[dict[str, str]]:
             "spec.coordinator.jobIndex",
             id="job index",
         ),
-        pytest.param(make_jobset(volumeClaimPolicies=[{}]), "spec.volumeClaimPolicies", id="unsupported volumes"),
         pytest.param(
             make_jobset(failurePolicy={"restartStrategy": "InPlaceRestart"}),
             "spec.failurePolicy.restartStrategy",

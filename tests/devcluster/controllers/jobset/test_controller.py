@@ -20,7 +20,7 @@ from trainer.devcluster.controllers.jobset.controller import JobSetReconciler
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
-from trainer.kube.resource import JOBS, JOBSETS, SERVICES
+from trainer.kube.resource import JOBS, JOBSETS, PERSISTENT_VOLUME_CLAIMS, SERVICES
 from trainer.kube.testing.events import RecordedEvents
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 KEY = ObjectKey("n", "js")
+POLICY = {"templates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]}
+RESOURCES = (JOBSETS, JOBS, SERVICES, PERSISTENT_VOLUME_CLAIMS)
 
 
 class World:
@@ -38,10 +40,10 @@ class World:
         self.cluster = cluster
         self.server = cluster.server
         self.recorded = RecordedEvents()
-        jobsets, jobs, services = (cluster.lister(resource) for resource in (JOBSETS, JOBS, SERVICES))
+        jobsets, jobs, services, claims = (cluster.lister(resource) for resource in RESOURCES)
         recorder = EventRecorder(self.recorded, "jobset-controller")
         self._reconciler = JobSetReconciler(
-            cluster.client, jobsets, jobs, services, recorder, clock=cluster.clock, elastic=elastic
+            cluster.client, jobsets, jobs, services, claims, recorder=recorder, clock=cluster.clock, elastic=elastic
         )
 
     async def reconcile(self, times: int = 1, *, deliver: bool = True) -> None:
@@ -70,7 +72,7 @@ class World:
 @asynccontextmanager
 async def one_jobset(jobset: Object, *, elastic: bool = False) -> AsyncIterator[World]:
     """A cluster with this JobSet, which the cache of its controller has seen."""
-    async with cached_server(NOW, (JOBSETS, JOBS, SERVICES), jobset) as cluster:
+    async with cached_server(NOW, RESOURCES, jobset) as cluster:
         yield World(cluster, elastic=elastic)
 
 
@@ -181,6 +183,41 @@ async def test_job_that_was_made_without_an_answer_is_recognised() -> None:
         await world.reconcile(deliver=False)
         assert [name_of(job) for job in world.server.objects(JOBS)] == ["js-node-0"]
         assert world.events() == []
+
+
+async def test_claims_are_made_before_the_jobs_and_only_once() -> None:
+    """A pod that starts finds its claim; the next reconcile sends nothing."""
+    async with one_jobset(make_jobset(volumeClaimPolicies=[POLICY])) as world:
+        await world.reconcile(3)
+        assert world.cluster.writes[:3] == [
+            ("create", "services", "js"),
+            ("create", "persistentvolumeclaims", "data-js"),
+            ("create", "jobs", "js-node-0"),
+        ]
+        assert [write for write in world.cluster.writes if write[1] == "persistentvolumeclaims"] == [
+            ("create", "persistentvolumeclaims", "data-js")
+        ]
+
+
+async def test_claim_that_is_there_is_used() -> None:
+    """Whoever has made it: admission has looked at it."""
+    async with one_jobset(make_jobset(volumeClaimPolicies=[POLICY])) as world:
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-js", "namespace": "n"}}
+        world.server.add(claim)
+        await world.reconcile(deliver=False)
+        assert [name_of(job) for job in world.server.objects(JOBS)] == ["js-node-0"]
+        assert world.events() == []
+
+
+async def test_refused_claim_is_told_and_no_job_is_made() -> None:
+    """Its pods could not start; the work queue tries again."""
+    async with one_jobset(make_jobset(volumeClaimPolicies=[POLICY])) as world:
+        refusal = ForbiddenError(403, "exceeded quota")
+        world.server.faults.fail(refusal, verb="create", resource=PERSISTENT_VOLUME_CLAIMS)
+        with pytest.raises(ForbiddenError):
+            await world.reconcile()
+        assert world.server.objects(JOBS) == []
+        assert world.events() == ["PVCCreationFailed"]
 
 
 async def test_expired_jobset_deletes_itself() -> None:

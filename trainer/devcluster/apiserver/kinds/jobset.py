@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.devcluster.apiserver.definitions import NameRule
 from trainer.devcluster.apiserver.kinds.causes import IMMUTABLE, unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section, take_over
+from trainer.devcluster.apiserver.kinds.jobset_claims import default_claims, validate_claims
 from trainer.devcluster.apiserver.kinds.jobset_policies import (
     validate_coordinator,
     validate_failure_policy,
@@ -53,8 +54,9 @@ class JobSetStrategy(StoreOnlyStrategy):
         for index, rule in enumerate(dicts((spec.get("failurePolicy") or {}).get("rules"))):
             if not rule.get("name"):
                 rule["name"] = f"failurePolicyRule{index}"
+        default_claims(spec)
 
-    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:
         """Check what goes beyond the schema: names that are to be made, references, unsupported features."""
         spec = obj["spec"]
         replicated_jobs = spec.get("replicatedJobs") or []
@@ -67,7 +69,8 @@ class JobSetStrategy(StoreOnlyStrategy):
             causes += _validate_dependencies(replicated_job, path, earlier, is_first=index == 0)
         causes += validate_success_policy(spec)
         causes += validate_failure_policy(spec)
-        return causes + validate_coordinator(obj)
+        causes += validate_coordinator(obj)
+        return causes + validate_claims(obj, _expected_name(obj), context.stored)
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check that the replicated jobs are the same, but for scheduling directives while suspended, and sizes."""
@@ -97,8 +100,6 @@ def _validate_supported(obj: Object) -> list[FieldError]:
     """Features that the dev cluster lacks are refused instead of ignored."""
     causes: list[FieldError] = []
     spec = obj["spec"]
-    if spec.get("volumeClaimPolicies"):
-        causes.append(forbidden("spec.volumeClaimPolicies", "the dev cluster does not support it"))
     if (spec.get("failurePolicy") or {}).get("restartStrategy") == "InPlaceRestart":
         causes.append(forbidden("spec.failurePolicy.restartStrategy", "the InPlaceRestart feature gate is disabled"))
     templates = [replicated_job["template"] for replicated_job in spec.get("replicatedJobs") or []]

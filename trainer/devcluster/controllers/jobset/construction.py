@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.controllers.jobset.claims import claim_volumes
 from trainer.devcluster.controllers.jobset.names import JOBSET_NAME, job_labels, job_name, subdomain_of
 from trainer.kube.objects import controller_reference, name_of, namespace_of
 
@@ -23,8 +24,11 @@ def build_job(jobset: Object, replicated_job: Object, index: int) -> Object:
     spec = template["spec"]
     pod_metadata = spec["template"].get("metadata") or {}
     spec["template"]["metadata"] = {**pod_metadata, **_labelled(pod_metadata, labels)}
+    pod_spec = spec["template"]["spec"]
     if has_dns_hostnames(jobset):
-        spec["template"]["spec"]["subdomain"] = subdomain_of(jobset)
+        pod_spec["subdomain"] = subdomain_of(jobset)
+    if volumes := claim_volumes(jobset, pod_spec):
+        pod_spec["volumes"] = [*(pod_spec.get("volumes") or []), *volumes]
     spec["suspend"] = is_suspended(jobset)
     return {
         "apiVersion": "batch/v1",

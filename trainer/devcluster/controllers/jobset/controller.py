@@ -15,7 +15,7 @@ from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
 from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of, uid_of
-from trainer.kube.resource import JOBS, JOBSETS, SERVICES
+from trainer.kube.resource import JOBS, JOBSETS, PERSISTENT_VOLUME_CLAIMS, SERVICES
 
 if TYPE_CHECKING:
     from trainer.devcluster.controllers.options import ControllerOptions
@@ -39,8 +39,9 @@ class JobSetReconciler:
         jobsets: Lister,
         jobs: Lister,
         services: Lister,
-        recorder: EventRecorder,
+        claims: Lister,
         *,
+        recorder: EventRecorder,
         clock: Clock,
         elastic: bool = False,
     ) -> None:
@@ -48,6 +49,7 @@ class JobSetReconciler:
         self._jobsets = jobsets
         self._jobs = jobs
         self._services = services
+        self._claims = claims
         self._recorder = recorder
         self._clock = clock
         self._elastic = elastic
@@ -81,6 +83,9 @@ class JobSetReconciler:
             await self._delete(JOBS, job)
         if plan.service is not None and self._services.peek(key_of(plan.service)) is None:
             await self._create(jobset, SERVICES, plan.service, "HeadlessServiceCreationFailed")
+        for claim in plan.claims:
+            if self._claims.peek(key_of(claim)) is None:
+                await self._create(jobset, PERSISTENT_VOLUME_CLAIMS, claim, "PVCCreationFailed")
         for job in plan.create:
             await self._create(jobset, JOBS, job, "JobCreationFailed")
         for job in plan.resize:
@@ -100,8 +105,11 @@ class JobSetReconciler:
         log.info("created object", kind=resource.kind, created=name_of(created))
 
     async def _may_stay(self, jobset: Object, resource: Resource, obj: Object) -> bool:
-        """Whether what has the name will do: any Service, or a Job that an earlier reconcile made without an answer."""
-        if resource == SERVICES:
+        """Whether what has the name will do.
+
+        Any Service or claim does, and a Job that an earlier reconcile made without an answer.
+        """
+        if resource != JOBS:
             return True
         try:
             found = await self._client.get(resource, name_of(obj), namespace_of(obj))
@@ -143,10 +151,12 @@ class JobSetReconciler:
 
 def register(manager: Manager, recorder: EventRecorder, options: ControllerOptions) -> None:
     """Have the manager run the JobSet controller."""
-    jobsets, jobs, services = (manager.informer(resource).lister for resource in (JOBSETS, JOBS, SERVICES))
+    jobsets, jobs, services, claims = (
+        manager.informer(resource).lister for resource in (JOBSETS, JOBS, SERVICES, PERSISTENT_VOLUME_CLAIMS)
+    )
     elastic = options.feature_gates.elastic_job_set
     reconciler = JobSetReconciler(
-        manager.client, jobsets, jobs, services, recorder, clock=manager.clock, elastic=elastic
+        manager.client, jobsets, jobs, services, claims, recorder=recorder, clock=manager.clock, elastic=elastic
     )
     controller = Controller("jobset", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
     controller.reconciles(JOBSETS).owns(JOBS).owns(SERVICES)

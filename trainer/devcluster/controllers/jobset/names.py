@@ -23,6 +23,11 @@ def job_name(jobset: Object, replicated_job: str, index: int) -> str:
     return f"{name_of(jobset)}-{replicated_job}-{index}"
 
 
+def claim_name(jobset: Object, template: str) -> str:
+    """Name of the claim that a template of this name becomes."""
+    return f"{template}-{name_of(jobset)}"
+
+
 def subdomain_of(jobset: Object) -> str:
     """Name of the headless Service under which the pods find each other: the JobSet's own unless it says otherwise."""
     network = jobset["spec"].get("network") or {}

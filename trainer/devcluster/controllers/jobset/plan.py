@@ -1,7 +1,8 @@
 """What to do next for a JobSet: a pure function of the JobSet, its Jobs and the time.
 
 The order of the decisions is that of the JobSet controller: a finished JobSet only loses its active Jobs; Jobs of an
-earlier restart go; a failed Job comes before a successful one; then the Service, missing Jobs, and suspension.
+earlier restart go; a failed Job comes before a successful one; then the Service, volume claims, missing Jobs, and
+suspension.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from trainer.devcluster.controllers.expiry import time_to_live
 from trainer.devcluster.controllers.jobset.child_jobs import ChildJobs
+from trainer.devcluster.controllers.jobset.claims import build_claims
 from trainer.devcluster.controllers.jobset.construction import (
     build_job,
     build_service,
@@ -43,6 +45,8 @@ class JobSetPlan:
     """Jobs to delete in the foreground, so that their names are free only when their pods are gone."""
     service: Object | None = None
     """The headless Service, to be made unless one of its name exists."""
+    claims: tuple[Object, ...] = ()
+    """PersistentVolumeClaims, each to be made unless one of its name exists."""
     create: tuple[Object, ...] = ()
     """Jobs to make."""
     resize: tuple[Object, ...] = ()
@@ -102,6 +106,7 @@ def _plan_jobs(jobset: Object, children: ChildJobs, startup: Startup, draft: Sta
     return JobSetPlan(
         delete=delete,
         service=build_service(jobset) if has_dns_hostnames(jobset) else None,
+        claims=build_claims(jobset),
         create=_missing_jobs(jobset, children, startup),
         resize=tuple(job for job in children.resized if name_of(job) not in updated),
         update=update,
