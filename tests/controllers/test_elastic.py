@@ -100,7 +100,7 @@ async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
             "and go only where its feature gate ElasticJobSet is on)"
         )
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", told)
-        assert cluster.events[-1] == ("Warning", "JobsCreationSucceeded", told)
+        assert cluster.events[-1] == ("Warning", "ChangesNotApplied", told)
 
         cluster.client.requests.clear()
         await cluster.look_again()

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LAST_LOG_LINES = "LastLogLines"
 """Reason of the event with the end of the log of the container that failed."""
 
+CHANGES_NOT_APPLIED = "ChangesNotApplied"
+"""Reason of the event when the cluster has not accepted, or no longer accepts, what a TrainJob asks for."""
+
 _LOG_LIMIT = 700
 """Bytes; an event may have 1024, with names in it, and is cut at the end, where a log says most."""
 
@@ -59,7 +62,10 @@ def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: O
     elif new.type in CORE_CONDITIONS:
         # Only the first line: the log has an event of its own.
         facts, *_ = new.message.splitlines() or [""]
-        yield Announcement("Warning" if _is_bad(new, seen) else "Normal", new.reason, facts)
+        if _is_partly_applied(new, seen):
+            yield Announcement("Warning", CHANGES_NOT_APPLIED, facts)
+        else:
+            yield Announcement("Warning" if _is_bad(new) else "Normal", new.reason, facts)
     elif old is None or (old.status, old.reason) != (new.status, new.reason):
         yield Announcement("Normal", new.reason, new.message or f"{new.type} is {new.status}")
 
@@ -81,12 +87,16 @@ def _essence(condition: Condition) -> tuple[str, str, str, str]:
     return condition.type, condition.status, condition.reason, condition.message
 
 
-def _is_bad(condition: Condition, seen: Observation) -> bool:
+def _is_bad(condition: Condition) -> bool:
     if condition.type == ConditionType.FAILED:
         return condition.status == "True"
-    return condition.type == ConditionType.CREATED and not (
-        condition.status == "True" and (seen.creation is None or seen.creation.is_whole)
-    )
+    return condition.type == ConditionType.CREATED and condition.status == "False"
+
+
+def _is_partly_applied(condition: Condition, seen: Observation) -> bool:
+    """The Jobs exist, but not as the TrainJob wants them by now."""
+    is_created = condition.type == ConditionType.CREATED and condition.status == "True"
+    return is_created and seen.creation is not None and not seen.creation.is_whole
 
 
 def _tail(log: Sequence[str]) -> list[str]:
