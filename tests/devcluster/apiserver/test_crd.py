@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.devcluster.apiserver.http_client import JSON_PATCH, MERGE, STRATEGIC
+from tests.devcluster.apiserver.http_client import MERGE, STRATEGIC
 from trainer.devcluster.apiserver import fieldmanager
 from trainer.devcluster.apiserver.structural import StructuralSchema
 
@@ -245,27 +245,6 @@ async def test_deleting_a_definition_deletes_its_objects(api: Api) -> None:
     await api("PATCH", f"{GADGETS}/held", {"metadata": {"finalizers": None}}, MERGE)
     await until(api, f"{CRDS}/gadgets.example.com", lambda answer: answer.code == 404)
     assert (await api("GET", GADGETS)).body == "404 page not found\n"
-
-
-async def test_deleting_a_definition_ends_its_watches(api: Api) -> None:
-    """After the deletions of its objects; a definition that changes ends none."""
-    await install(api, definition())
-    await api("POST", GADGETS, gadget("a"))
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
-        watch = tasks.create_task(
-            api.lines(
-                f"{GADGETS}?watch=1&resourceVersion=0&sendInitialEvents=true"
-                "&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-            )
-        )
-        changed = [{"op": "add", "path": "/spec/names/shortNames/-", "value": "gdt"}]
-        assert (await api("PATCH", f"{CRDS}/gadgets.example.com", changed, JSON_PATCH)).code == 200
-        await until(api, "/apis/example.com/v1", lambda answer: "gdt" in answer.body["resources"][0]["shortNames"])
-        await api("POST", GADGETS, gadget("b"))
-        await api("DELETE", f"{CRDS}/gadgets.example.com")
-    events = [(event["type"], event["object"]["metadata"].get("name")) for event in watch.result()]
-    assert [event for event in events if event[0] != "BOOKMARK"][:2] == [("ADDED", "a"), ("ADDED", "b")]
-    assert sorted(event for event in events if event[0] == "DELETED") == [("DELETED", "a"), ("DELETED", "b")]
 
 
 @pytest.mark.parametrize(

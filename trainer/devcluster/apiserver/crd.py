@@ -164,7 +164,6 @@ class CustomResources:
         _, definitions = self._served.pop(name, (None, []))
         for definition in definitions:
             self._backend.registry.remove(definition)
-            self._backend.storage.wake(Partition.of(definition.resource))  # ends its watches
 
     def _conflict(self, crd: Object) -> tuple[str, str] | None:
         """Reason and message when another resource of the group has one of the names."""

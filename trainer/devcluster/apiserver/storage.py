@@ -74,10 +74,6 @@ class _Collection:
     changes: deque[Change] = field(default_factory=deque)
     changed: anyio.Event = field(default_factory=anyio.Event)
 
-    def wake(self) -> None:
-        self.changed.set()
-        self.changed = anyio.Event()
-
 
 class Storage:
     """The objects in memory, with the last `history` changes of every partition."""
@@ -166,10 +162,6 @@ class Storage:
         """An event that is set by the next change of the partition; take it before looking for changes."""
         return self._collection(partition).changed
 
-    def wake(self, partition: Partition) -> None:
-        """Set that event although no object has changed: there is something else to be seen."""
-        self._collection(partition).wake()
-
     async def wait_for_revision(self, revision: int) -> None:
         """Wait until the storage has reached a revision."""
         while self._revision < revision:
@@ -214,7 +206,8 @@ class Storage:
         if len(collection.changes) >= self._history:
             collection.compacted = collection.changes.popleft().revision
         collection.changes.append(Change(self._revision, kind, key, stored, previous))
-        collection.wake()
+        collection.changed.set()
+        collection.changed = anyio.Event()
         self._advanced.set()
         self._advanced = anyio.Event()
         return stored

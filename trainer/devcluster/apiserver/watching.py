@@ -46,7 +46,6 @@ class Watch:
         """
         self._backend = backend
         self._partition = Partition.of(target.definition.resource)
-        self._definition = target.definition
         self._resource = target.definition.resource
         self._parameters = parameters
         selectors = Selectors(target.definition, parameters.label_selector, parameters.field_selector)
@@ -62,7 +61,7 @@ class Watch:
         await reach_revision(self._backend, self._parameters.resource_version or 0)
 
     async def events(self) -> AsyncGenerator[list[tuple[str, Object]], None]:
-        """Event types and objects, in batches; ends at the timeout, after an ERROR, or when nobody serves the kind."""
+        """Event types and objects, in batches; ends at the timeout or after an ERROR."""
         clock, storage = self._backend.clock, self._backend.storage
         timeout = self._parameters.timeout_seconds or DEFAULT_TIMEOUT * random.uniform(1, 2)  # noqa: S311
         end = clock.monotonic() + timeout
@@ -83,16 +82,8 @@ class Watch:
                 batch.append(self._bookmark())
             if batch:
                 yield batch
-            if not self._is_served():
-                return
             async with move_on_after(clock, min(end, next_bookmark) - clock.monotonic()):
                 await changed.wait()
-
-    def _is_served(self) -> bool:
-        """Whether a custom resource still has its definition, and that this version."""
-        resource = self._resource
-        served = self._backend.registry.find(resource.group, resource.version, resource.plural)
-        return served is not None or not self._definition.is_custom
 
     def _initial_events(self) -> list[tuple[str, Object]]:
         parameters, storage = self._parameters, self._backend.storage
