@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
@@ -34,13 +34,6 @@ _SERVED = ObjectKey("", "served resources")
 """The only key of the controller that follows them."""
 
 
-class _Followed(NamedTuple):
-    """A resource that has an informer."""
-
-    registration: Registration
-    definition: str
-
-
 class ResourceMonitor:
     """Feeds the collector from one informer per resource; constructing it registers it with the manager."""
 
@@ -51,8 +44,7 @@ class ResourceMonitor:
             "garbage-collector", manager, self._collect, max_concurrent_reconciles=options.workers
         ).watches_nothing()
         self._collector = GarbageCollector(manager.client, lambda uid: self._collections.enqueue(ObjectKey("", uid)))
-        self._definitions = manager.informer(CUSTOM_RESOURCE_DEFINITIONS).lister
-        self._followed: dict[Resource, _Followed] = {}
+        self._followed: dict[Resource, Registration] = {}
         self._synced = anyio.Event()
         follower = Controller("garbage-collector-resources", manager, self._follow)
         follower.watches(CUSTOM_RESOURCE_DEFINITIONS, lambda _: [_SERVED])
@@ -67,35 +59,24 @@ class ResourceMonitor:
         """Bring the informers in step with what is served."""
         served = [entry for entry in await served_resources(self._client) if entry.kind not in _IGNORED_KINDS]
         self._collector.serve(served)
-        for resource, followed in list(self._followed.items()):
-            if resource in served and followed.definition == self._definition_of(resource):
-                continue
+        for resource in self._followed.keys() - set(served):
             del self._followed[resource]
             self._manager.cache.remove(resource, _METADATA)
             self._collector.forget_resource(resource)
         new = [resource for resource in served if resource not in self._followed]
         for resource in new:
             informer = self._manager.informer(resource, _METADATA)
-            registration = informer.add_handler(Feed(self._collector, resource))
-            self._followed[resource] = _Followed(registration, self._definition_of(resource))
+            self._followed[resource] = informer.add_handler(Feed(self._collector, resource))
         if new:
             log.info("watching resources", new=[resource.qualified_name for resource in new])
         if not self._synced.is_set():
             await self._wait_for_first_lists()
 
-    def _definition_of(self, resource: Resource) -> str:
-        """Uid of the definition of a custom resource; "" for others.
-
-        With a definition go its watches. One that comes again at once may be served before anybody sees it gone.
-        """
-        definition = self._definitions.peek(ObjectKey("", resource.qualified_name))
-        return definition.uid if definition is not None else ""
-
     async def _wait_for_first_lists(self) -> None:
         # Limited, because a resource may go before it has been listed.
         async with move_on_after(self._manager.clock, _SYNC_TIMEOUT):
-            for followed in self._followed.values():
-                await followed.registration.wait_for_sync()
+            for registration in self._followed.values():
+                await registration.wait_for_sync()
         self._synced.set()
 
 
