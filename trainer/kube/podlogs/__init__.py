@@ -1,0 +1,1 @@
+"""Logs of containers, read on across broken connections."""
