@@ -13,7 +13,7 @@ import aiohttp
 import anyio
 import yaml
 
-from trainer.kube import Manager, WebhookServerOptions
+from trainer.kube import Manager, ObjectKey, WebhookServerOptions
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, NAMESPACES, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.testing import FakeClient, ManualClock, eventually, settle
 
@@ -152,6 +152,36 @@ async def test_optional_kind_that_is_installed_later() -> None:
             await clock.advance(60)
             assert manager.cache.problem is None
         tasks.cancel_scope.cancel()
+
+
+def test_page_shows_the_reader_of_logs_as_it_is() -> None:
+    """What readers copy is what is tested."""
+    example = (DOCS / "log_errors.py").read_text()
+    assert blocks()[4] == example
+    assert len(example.splitlines()) <= 50
+
+
+async def test_errors_in_a_log() -> None:
+    """The reader tells each error once, through a broken connection, until the pod has ended."""
+    clock = ManualClock()
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
+    client = FakeClient(pod, clock=clock)
+    log = client.log("p", "ns", "c")
+    told: list[str] = []
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(load_example("log_errors").tell_errors, client, ObjectKey("ns", "p"), "c", told.append, clock)
+        await settle()
+        log.write(b"starting\nERROR: no disk\nstill ")
+        await eventually(lambda: len(told) == 1, clock=clock, within=60)
+        client.faults.drop_logs()
+        log.write(b"here\nERROR: no power\n")
+        await eventually(lambda: len(told) == 2, clock=clock, within=60)
+        log.write(b"ERROR: good bye")
+        log.end()
+        client.add(pod | {"status": {"phase": "Failed"}})
+        await eventually(lambda: len(told) == 3, clock=clock, within=60)
+    assert [line.partition(" ")[2] for line in told] == ["ERROR: no disk", "ERROR: no power", "ERROR: good bye"]
 
 
 async def ask(port: int, trusted: dict[str, Any], obj: dict[str, Any]) -> dict[str, Any]:

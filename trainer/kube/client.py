@@ -108,8 +108,19 @@ class LogOptions:
     previous: bool = False
     timestamps: bool = False
     since_time: str | None = None
-    """RFC 3339; only lines after this moment."""
+    """RFC 3339; only lines after this moment. Kubelets and API servers know whole seconds, and drop the fraction."""
     tail_lines: int | None = None
+    pace: float = 0
+    """Seconds between two reads of the stream; what arrives meanwhile waits with the kernel, and with the server.
+
+    Not sent. Many streams of a few bytes each are cheaper to read now and then than byte by byte. Default: 0, read
+    whatever arrives at once.
+    """
+    idle_timeout: float | None = None
+    """Seconds without a byte after which the connection is taken for dead, and `TransportError` raised.
+
+    Not sent. Default: None, since a silent container is nothing unusual.
+    """
 
 
 @dataclass(frozen=True, slots=True)

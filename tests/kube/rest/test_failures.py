@@ -6,7 +6,7 @@ import socket
 import ssl
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 import pytest
@@ -21,18 +21,39 @@ from trainer.kube.rest.tls import TlsOptions
 from trainer.kube.rest.transport import Endpoint, Request, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable
 
 GET = Request("GET", "/version", {})
 CA = Authority()
 TRUST = TlsOptions(ca=CA.pem)
 
 
-async def failure(endpoint: Endpoint, request: Request = GET) -> TransportError:
+class Failure(Protocol):
+    """Sends a request that must fail, and returns how it did."""
+
+    def __call__(self, endpoint: Endpoint, request: Request = GET) -> Awaitable[TransportError]: ...
+
+
+async def failed_request(endpoint: Endpoint, request: Request = GET) -> TransportError:
     async with Transport(endpoint, FixedCredentials(), user_agent="trainer/test") as transport:
         with pytest.raises(TransportError) as raised:
             await transport.fetch(request)
     return raised.value
+
+
+async def failed_stream(endpoint: Endpoint, request: Request = GET) -> TransportError:
+    async with Transport(endpoint, FixedCredentials(), user_agent="trainer/test") as transport:
+        with pytest.raises(TransportError) as raised:
+            async with transport.stream(request, idle_timeout=transport_module.READ_TIMEOUT, pace=0.01) as chunks:
+                [chunk async for chunk in chunks]
+    return raised.value
+
+
+@pytest.fixture(params=[pytest.param(failed_request, id="request"), pytest.param(failed_stream, id="paced-stream")])
+def failure(request: pytest.FixtureRequest) -> Failure:
+    """The two ways to send a request, which fail in the same words."""
+    way: Failure = request.param
+    return way
 
 
 @pytest.mark.parametrize(
@@ -52,7 +73,9 @@ async def failure(endpoint: Endpoint, request: Request = GET) -> TransportError:
         pytest.param(None, TRUST, "does not speak TLS", "use http://", id="plain-http"),
     ],
 )  # fmt: skip
-async def test_untrusted_servers(context: ssl.SSLContext | None, tls: TlsOptions, problem: str, remedy: str) -> None:
+async def test_untrusted_servers(
+    context: ssl.SSLContext | None, tls: TlsOptions, problem: str, remedy: str, failure: Failure
+) -> None:
     """Nothing is sent; one line says what is wrong with TLS and what to correct."""
     server = SecureServer(context)
     async with server.running():
@@ -65,7 +88,7 @@ async def test_untrusted_servers(context: ssl.SSLContext | None, tls: TlsOptions
     assert server.seen == []
 
 
-async def test_server_that_wants_a_client_certificate() -> None:
+async def test_server_that_wants_a_client_certificate(failure: Failure) -> None:
     """TLS 1.3 says so only when the request is under way."""
     context = CA.server_context("127.0.0.1")
     context.verify_mode = ssl.CERT_REQUIRED
@@ -110,7 +133,7 @@ async def listening(answer: bytes | None) -> AsyncIterator[str]:
         tasks.cancel_scope.cancel()
 
 
-async def test_nothing_listens(unused_tcp_port: int) -> None:
+async def test_nothing_listens(unused_tcp_port: int, failure: Failure) -> None:
     """The usual mistake: the cluster is not running."""
     error = await failure(Endpoint(f"http://127.0.0.1:{unused_tcp_port}"))
     assert str(error) == (
@@ -119,7 +142,7 @@ async def test_nothing_listens(unused_tcp_port: int) -> None:
     )
 
 
-async def test_unknown_host_name(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unknown_host_name(monkeypatch: pytest.MonkeyPatch, failure: Failure) -> None:
     """The line names the host, not an error number."""
 
     def fail(*_: object, **__: object) -> None:
@@ -132,7 +155,7 @@ async def test_unknown_host_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "correct the server's URL" in str(error)
 
 
-async def test_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_server(monkeypatch: pytest.MonkeyPatch, failure: Failure) -> None:
     """A server that accepts and says nothing is given up."""
     monkeypatch.setattr(transport_module, "READ_TIMEOUT", 0.05)
     async with listening(None) as address:
@@ -140,7 +163,7 @@ async def test_silent_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "timed out: the server sent nothing for too long" in str(error)
 
 
-async def test_not_http() -> None:
+async def test_not_http(failure: Failure) -> None:
     """Something else listens there."""
     async with listening(b"SSH-2.0-OpenSSH_9.6\r\n\r\n") as address:
         error = await failure(Endpoint(f"http://{address}"))
@@ -148,7 +171,7 @@ async def test_not_http() -> None:
     assert "\n" not in str(error)
 
 
-async def test_https_server_at_an_http_url() -> None:
+async def test_https_server_at_an_http_url(failure: Failure) -> None:
     """Servers that speak TLS close connections that do not."""
     server = SecureServer(CA.server_context("127.0.0.1"))
     async with server.running():
@@ -163,7 +186,7 @@ async def test_https_server_at_an_http_url() -> None:
         pytest.param(b"HTTP/1.1 403 Forbidden\r\n\r\n", "proxy refused to connect (HTTP status 403", id="forbidden"),
     ],
 )
-async def test_proxies(answer: bytes | None, problem: str, unused_tcp_port: int) -> None:
+async def test_proxies(answer: bytes | None, problem: str, unused_tcp_port: int, failure: Failure) -> None:
     """A failing proxy is not mistaken for a failing server."""
     async with AsyncExitStack() as stack:
         address = f"127.0.0.1:{unused_tcp_port}"

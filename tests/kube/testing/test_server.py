@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import anyio
+import anyio.lowlevel
 import pytest
 
 from tests.kube.objects import job, pod
@@ -25,6 +27,7 @@ from trainer.kube.errors import (
     UnsupportedMediaTypeError,
 )
 from trainer.kube.objects import name_of
+from trainer.kube.podlogs.container_log import ContainerLog
 from trainer.kube.resource import JOBS, JOBSETS, NAMESPACES, PODS
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.http import HttpClient
@@ -347,3 +350,35 @@ async def test_an_informer_over_http(
     await eventually(lambda: informer.last_error)
     await clock.advance(2)
     await eventually(lambda: [name_of(obj) for obj in informer.lister.list()] == ["a", "b", "c"])
+
+
+async def test_growing_log(fake: FakeClient, client: HttpClient, background: Background, clock: ManualClock) -> None:
+    """A log is followed over HTTP through breaks, torn text and a restart of the server, each line once."""
+    log = fake.log("a", "ns", "main")
+    container_log = ContainerLog(client, "ns", "a", "main", clock=clock)
+    lines: list[bytes] = []
+    has_ended = False
+    following = background(container_log.follow(lines.append, is_finished=lambda: has_ended))
+
+    async def pass_time_until(condition: Callable[[], bool]) -> None:
+        with anyio.fail_after(10):
+            while not condition():
+                await anyio.lowlevel.checkpoint()
+                await clock.advance(0.1)
+
+    strikes: list[Callable[[], object]] = [
+        lambda: None,
+        fake.faults.drop_logs,
+        lambda: fake.faults.drop_logs(TransportError("reset")),
+        lambda: fake.faults.drop_logs(torn=True),
+        lambda: fake.faults.fail(statuses.expired(), verb="log", times=2),
+    ]
+    for count, strike in enumerate(strikes, 1):
+        strike()
+        log.write(b"line %d\n" % count)
+        await pass_time_until(lambda: b"".join(lines).count(b"\n") >= count)  # noqa: B023 - asked at once
+    has_ended = True
+    log.end()
+    await pass_time_until(following.done)
+    texts = [line.partition(b" ")[2] for line in b"".join(lines).splitlines()]
+    assert texts == [b"line %d" % count for count in range(1, 6)]

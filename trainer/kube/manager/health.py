@@ -1,12 +1,13 @@
-"""Health: named checks behind /healthz and /readyz, and the HTTP endpoint that serves them together with /metrics.
+"""Health: named checks behind /healthz and /readyz, and the HTTP endpoint that serves them with /metrics and more.
 
 Paths, parameters and texts are those of the Kubernetes API server and of controller-runtime, which people and probes
 know: `/healthz/NAME` asks for one check, `?verbose` lists all, `?exclude=NAME` leaves one out. Why a check fails is in
 the log and not in the answer, since anybody may ask.
 
 There is no TLS and no authentication here, and no profiler: who may reach the port is for a NetworkPolicy to say, and
-metrics of a controller name objects at most. Limits on headers are those of aiohttp (8 KiB a line), stricter than Go's,
-but a client may take as long as it likes to send them: aiohttp has no limit for that.
+metrics of a controller name objects at most; whoever adds routes decides whether they are for everybody to see. Limits
+on headers are those of aiohttp (8 KiB a line), stricter than Go's, but a client may take as long as it likes to send
+them: aiohttp has no limit for that.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from aiohttp import web
 
 from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.manager.listening import listen_everywhere
+from trainer.kube.manager.routes import Routes
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -132,20 +134,30 @@ def _line(name: str, *, is_excluded: bool, has_failed: bool) -> str:
 
 
 class HealthServer:
-    """Serves /healthz, /readyz and /metrics.
+    """Serves /healthz, /readyz, /metrics and further routes.
 
     Args:
         host: address to listen on; "": all addresses of IPv4 and IPv6.
         port: 0 takes a free one; see `address`.
         checks: served under their names.
         metrics: served as /metrics.
+        routes: what else is served; may grow while it runs. Default: nothing.
     """
 
-    def __init__(self, host: str, port: int, *, checks: Collection[HealthChecks], metrics: Exposition) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        checks: Collection[HealthChecks],
+        metrics: Exposition,
+        routes: Routes | None = None,
+    ) -> None:
         self._host = host
         self._port = port
         self._checks = checks
         self._exposition = metrics
+        self._routes = routes or Routes()
         self._started = anyio.Event()
         self.address: tuple[str, int] = host, port
         """Where it listens; known when it has started."""
@@ -164,6 +176,7 @@ class HealthServer:
         application.router.add_get("/metrics", self._metrics)
         for checks in self._checks:
             self._route(application, checks)
+        application.router.add_get("/{path:.*}", self._answer)
         runner = web.AppRunner(
             application, access_log=None, keepalive_timeout=_KEEP_ALIVE, shutdown_timeout=_FINISH, handle_signals=False
         )
@@ -207,6 +220,12 @@ class HealthServer:
         accept = request.headers.get("Accept", "")
         body, content_type = await anyio.to_thread.run_sync(self._exposition.render, accept)
         return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        query = {name: tuple(request.query.getall(name)) for name in request.query}
+        response = await self._routes.answer(request.rel_url.raw_path, query)
+        headers = {"Content-Type": response.content_type, "X-Content-Type-Options": "nosniff"}
+        return web.Response(status=response.status, body=response.body, headers=headers)
 
 
 def _text(status: int, text: str) -> web.Response:

@@ -20,6 +20,7 @@ from trainer.kube.events.sender import EventSender
 from trainer.kube.manager.health import HealthChecks, HealthServer
 from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.manager.managed_client import ManagedClient
+from trainer.kube.manager.routes import Routes
 from trainer.kube.manager.runnable_group import Runnable
 from trainer.kube.manager.supervisor import Group, Supervisor
 from trainer.kube.metrics import Metrics
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.election.leader_election import LeaderElectionOptions
     from trainer.kube.manager.health import Check
+    from trainer.kube.manager.routes import HttpHandler
     from trainer.kube.manager.runnable_group import Run
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
@@ -54,7 +56,8 @@ class ManagerOptions:
     Default: 30, as in controller-runtime. The container needs a longer terminationGracePeriodSeconds: releasing the
     lease and writing the last events comes after it."""
     http_bind: tuple[str, int] | None = None
-    """Host ("" is all addresses) and port for /healthz, /readyz and /metrics. Default: None, no server."""
+    """Host ("" is all addresses) and port for /healthz, /readyz, /metrics and what `serve` adds. Default: None, no
+    server."""
     leader_election: LeaderElectionOptions | None = None
     """The lease without which nothing is written. Default: None, this process is the only one."""
     loop_lag: LoopLagOptions | None = field(default_factory=LoopLagOptions)
@@ -109,6 +112,7 @@ class Manager:
         self._supervisor = Supervisor(self.clock, self._options.graceful_shutdown_timeout)
         self._live = HealthChecks("healthz", clock=self.clock)
         self._ready = HealthChecks("readyz", clock=self.clock)
+        self._routes = Routes(reserved=("metrics", self._live.name, self._ready.name))
         self._add_own_parts()
 
     def informer(self, resource: Resource, selection: Selection = EVERYTHING, *, optional: bool = False) -> Informer:
@@ -171,6 +175,21 @@ class Manager:
         """
         self._ready.add(name, check)
 
+    def serve(self, path: str, handler: HttpHandler) -> None:
+        """Answer GET requests for a path at `ManagerOptions.http_bind`; without a server there, nobody asks.
+
+        Everybody who reaches the port may ask, and every replica answers, whether it leads or not. A handler that
+        raises is answered with 500 and logged, and ends nothing.
+
+        Args:
+            path: may have placeholders for single parts: `/jobs/{namespace}/{name}`.
+            handler: called for each request.
+
+        Raises:
+            ValueError: the path is malformed, taken, or one of /metrics, /healthz, /readyz and what is below them.
+        """
+        self._routes.add(path, handler)
+
     @property
     def is_ready(self) -> bool:
         """Whether the caches have synced and everything runs that needs no leadership."""
@@ -227,7 +246,8 @@ class Manager:
         self.add(self.events.run, name="events", group=Group.EVENTS, stop=self.events.stop)
         if self._options.http_bind is not None:
             host, port = self._options.http_bind
-            server = HealthServer(host, port, checks=(self._live, self._ready), metrics=Exposition(self.metrics))
+            checks, exposition = (self._live, self._ready), Exposition(self.metrics)
+            server = HealthServer(host, port, checks=checks, metrics=exposition, routes=self._routes)
             self.add(server.run, name="health server", group=Group.HTTP_SERVERS, started=server.wait_for_start)
         if self._options.loop_lag is not None:
             watch = LoopLagWatch(self._options.loop_lag, metrics=self.metrics)

@@ -252,7 +252,7 @@ class HttpClient:
         # The log is text, while a failure is still a JSON Status.
         headers = {"Accept": "application/json, */*"}
         request = Request("GET", _object_path(PODS, pod, namespace, "log"), params, headers=headers)
-        async with self._transport.stream(request) as chunks:
+        async with self._transport.stream(request, idle_timeout=options.idle_timeout, pace=options.pace) as chunks:
             yield chunks
 
 

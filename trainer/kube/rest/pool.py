@@ -32,7 +32,7 @@ def open_pool(
         resolved: told the host name and the seconds of each name look-up; None measures nothing.
     """
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit, socket_factory=_keepalive_socket),
+        connector=aiohttp.TCPConnector(limit=limit, socket_factory=keepalive_socket),
         headers={"User-Agent": user_agent, "Accept": "application/json"},
         cookie_jar=aiohttp.DummyCookieJar(),
         proxy=proxy,
@@ -67,7 +67,8 @@ def _look_up_trace(clock: Clock, resolved: Callable[[str, float], None]) -> aioh
     return trace
 
 
-def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
+def keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket for this result of `getaddrinfo` that finds out when its peer is dead."""
     family, kind, protocol, *_ = address
     sock = socket.socket(family, kind, protocol)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -6,7 +6,7 @@ import re
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -19,11 +19,14 @@ from trainer.kube.errors import ApiError, ConfigurationError, TransportError, Un
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.failures import answer_error, transport_error
+from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
 from trainer.kube.rest.pool import open_pool
 from trainer.kube.rest.retries import pause_before_retry
 from trainer.kube.rest.tls import ReloadingTls, TlsOptions
+from trainer.kube.rest.turns import Turns
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
     from types import TracebackType
 
@@ -34,6 +37,12 @@ log = structlog.get_logger(__name__)
 
 _T = TypeVar("_T")
 
+Answer: TypeAlias = aiohttp.ClientResponse | PacedAnswer
+"""An answer whose head has come; whoever gets it must release it."""
+
+Send: TypeAlias = "Callable[[Request, yarl.URL, dict[str, str], ssl.SSLContext | None], Awaitable[Answer]]"
+"""One of the ways to send a request: on a connection of a pool, or on one of its own."""
+
 CONNECT_TIMEOUT = 30.0
 READ_TIMEOUT = 70.0
 """Seconds without a byte from the server; it ends requests by itself after 60 s."""
@@ -43,6 +52,12 @@ REQUEST_CONNECTIONS = 100
 
 LONG_WAIT = 1.0
 """Seconds that are worth a line in the log: of the client's own rate limit, or of a pause before a retry."""
+
+STREAMS_PER_ROUND = 4
+"""Paced streams that are read in one round of the event loop; others wait for the next.
+
+A write takes ten rounds or more, so what a round takes is what a write takes tenfold.
+"""
 
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
@@ -80,8 +95,8 @@ class Transport:
     """An open connection to an API server; use it as an async context manager.
 
     Plain requests and streams (watches, logs) have separate connection pools, since each stream holds a connection for
-    minutes. `rest.retries` says which requests are sent more than once. Each attempt passes the rate limit and is
-    counted; a stream does so only when it is opened.
+    minutes; paced streams (`rest.paced_answer`) are not pooled. `rest.retries` says which requests are sent more than
+    once. Each attempt passes the rate limit and is counted; a stream does so only when it is opened.
     """
 
     def __init__(
@@ -102,6 +117,7 @@ class Transport:
         self._clock = clock or SystemClock()
         self._rate_limiter = rate_limiter
         self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc, detailed=detailed_metrics)
+        self._turns = Turns(per_round=STREAMS_PER_ROUND)
         self._tls: ReloadingTls | None = None
         if endpoint.tls is not None:
             self._tls = ReloadingTls(endpoint.tls, clock=self._clock, metrics=self._metrics)
@@ -165,7 +181,7 @@ class Transport:
                 yield chunk
 
         async def attempt() -> _T:
-            response = await self._open(self._requests, request, timeout)
+            response = await self._open(partial(self._send_pooled, self._requests, timeout), request)
             try:
                 async with aclosing(self._chunks(request, response)) as chunks:
                     return await consume(counted(chunks))
@@ -179,18 +195,25 @@ class Transport:
 
     @asynccontextmanager
     async def stream(
-        self, request: Request, *, idle_timeout: float | None = None
+        self, request: Request, *, idle_timeout: float | None = None, pace: float = 0
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Send a request and read the body of a 2xx answer in chunks as they arrive.
 
         Args:
             request: the request.
             idle_timeout: seconds without a byte after which `TransportError` is raised; default None: wait for ever.
+            pace: seconds between two reads; what arrives meanwhile waits with the kernel. A paced stream also takes far
+                less memory, unless a proxy leads to the server. Default 0: read what arrives at once.
         """
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=idle_timeout)
-        response = await self._retrying(request, partial(self._open, self._streams, request, timeout))
+        send: Send
+        if pace and self.endpoint.proxy is None:
+            send = partial(self._send_alone, idle_timeout)
+        else:
+            timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT, sock_read=idle_timeout)
+            send = partial(self._send_pooled, self._streams, timeout)
+        response = await self._retrying(request, partial(self._open, send, request))
         try:
-            async with aclosing(self._chunks(request, response)) as chunks:
+            async with aclosing(self._chunks(request, response, pace)) as chunks:
                 yield chunks
         finally:
             # Closes the connection, unless the body was read to its end.
@@ -216,23 +239,22 @@ class Transport:
             if verb := self._metrics.verb(request.method):
                 verb.seconds.observe(self._clock.monotonic() - began)
 
-    async def _open(
-        self, session: aiohttp.ClientSession, request: Request, timeout: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
+    async def _open(self, send: Send, request: Request) -> Answer:
         """A 2xx answer, which the caller must release; a 401 leads to one more attempt with renewed credentials."""
         identity = await self._credentials.current()
-        response = await self._send(session, request, timeout, identity)
+        response = await self._send(send, request, identity)
         if response.status == 401 and (renewed := await self._renewed(identity)) is not None:
             response.release()
-            response = await self._send(session, request, timeout, renewed)
+            response = await self._send(send, request, renewed)
         _log_warnings(request, response)
         if response.status < 300:
             return response
+        headers = response.headers
         try:
             body = await self._read(request, response)
         finally:
             response.release()
-        error = answer_error(response.status, response.headers, body, self._name(request))
+        error = answer_error(response.status, headers, body, self._name(request))
         if isinstance(error, UnauthorizedError):
             raise self._unauthorized(error)
         raise error
@@ -259,18 +281,66 @@ class Transport:
         )
         return UnauthorizedError(error.code, text, reason=error.status_reason, status=error.status)
 
-    async def _read(self, request: Request, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, request: Request, response: Answer) -> bytes:
         with self._transport_errors(request):
             return await response.read()
 
-    async def _chunks(self, request: Request, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, request: Request, response: Answer, pace: float = 0) -> AsyncGenerator[bytes, None]:
         with self._transport_errors(request):
+            if isinstance(response, PacedAnswer):
+                async with aclosing(response.chunks(pace)) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
+                        # Not kept during the pause.
+                        del chunk
+                return
             async for chunk in response.content.iter_any():
                 yield chunk
+                if pace:
+                    await self._clock.sleep(pace)
 
-    async def _send(
-        self, session: aiohttp.ClientSession, request: Request, timeout: aiohttp.ClientTimeout, identity: Identity
+    async def _send_pooled(  # noqa: PLR0917 - the first two are bound
+        self,
+        session: aiohttp.ClientSession,
+        timeout: aiohttp.ClientTimeout,
+        request: Request,
+        url: yarl.URL,
+        headers: dict[str, str],
+        context: ssl.SSLContext | None,
     ) -> aiohttp.ClientResponse:
+        return await session.request(
+            request.method,
+            url,
+            data=request.body,
+            headers=headers,
+            timeout=timeout,
+            allow_redirects=False,
+            ssl=True if context is None else context,
+            server_hostname=self.endpoint.server_hostname,
+        )
+
+    async def _send_alone(
+        self,
+        idle_timeout: float | None,
+        request: Request,
+        url: yarl.URL,
+        headers: dict[str, str],
+        context: ssl.SSLContext | None,
+    ) -> PacedAnswer:
+        return await open_paced(
+            request.method,
+            url,
+            {"User-Agent": self._user_agent, "Accept": "application/json"} | headers,
+            request.body,
+            context=context,
+            server_hostname=self.endpoint.server_hostname,
+            clock=self._clock,
+            turns=self._turns,
+            connect_timeout=CONNECT_TIMEOUT,
+            idle_timeout=idle_timeout,
+        )
+
+    async def _send(self, send: Send, request: Request, identity: Identity) -> Answer:
         self._check(identity)
         await self._take_turn(request)
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
@@ -280,19 +350,11 @@ class Transport:
         if verb := self._metrics.verb(request.method):
             verb.request_bytes.observe(len(request.body or b""))
         context = await self._tls.context(identity.certificate) if self._tls is not None else None
+        params = {name: _text(value) for name, value in request.params.items() if value not in {None, ""}}
+        url = yarl.URL(self._base + request.path).update_query(params)
         try:
             with self._transport_errors(request):
-                response = await session.request(
-                    request.method,
-                    yarl.URL(self._base + request.path),
-                    params={name: _text(value) for name, value in request.params.items() if value not in {None, ""}},
-                    data=request.body,
-                    headers=headers,
-                    timeout=timeout,
-                    allow_redirects=False,
-                    ssl=True if context is None else context,
-                    server_hostname=self.endpoint.server_hostname,
-                )
+                response = await send(request, url, headers, context)
         except TransportError:
             self._metrics.answered(request.method, None)
             raise
@@ -327,7 +389,7 @@ def _text(value: str | int | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _log_warnings(request: Request, response: aiohttp.ClientResponse) -> None:
+def _log_warnings(request: Request, response: Answer) -> None:
     """Pass on what the API server wants its users to read (RFC 9111 Warning headers, such as deprecations)."""
     for header in response.headers.getall("Warning", ()):
         for text in _WARNING.findall(header):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from trainer.kube.testing import statuses
 from trainer.kube.testing.client import FakeClient
 from trainer.kube.testing.clock import ManualClock, settle
+from trainer.kube.testing.container_logs import FakeLog
 from trainer.kube.testing.events import RecordedEvents
 from trainer.kube.testing.fault import Fault, Hold
 from trainer.kube.testing.faults import Faults
@@ -27,6 +28,7 @@ __all__ = [
     "READS",
     "WRITES",
     "FakeClient",
+    "FakeLog",
     "FakeServer",
     "Fault",
     "Faults",

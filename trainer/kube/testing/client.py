@@ -27,6 +27,7 @@ from trainer.kube.pager import list_all
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.testing import statuses
+from trainer.kube.testing.container_logs import FakeLog, LogStream
 from trainer.kube.testing.endpoints import Endpoints
 from trainer.kube.testing.faults import Faults
 from trainer.kube.testing.requests import RecordedRequest
@@ -34,7 +35,7 @@ from trainer.kube.testing.storage import json_copy
 from trainer.kube.testing.watches import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from trainer.kube.errors import KubeError
     from trainer.kube.testing.fault import Match
@@ -121,8 +122,18 @@ class FakeClient:
         return [stored.copy() for stored in self.endpoints.storage.select(resource, selection)]
 
     def set_log(self, pod: str, namespace: str, text: bytes, container: str | None = None) -> None:
-        """What `logs` answers; requests for a container without a log of its own get that of None."""
-        self.endpoints.logs[namespace, pod, container] = text
+        """What `logs` answers, without timestamps and whatever time is asked for, as of a container that has ended.
+
+        Requests for a container without a log of its own get that of None.
+        """
+        self.endpoints.logs[namespace, pod, container] = FakeLog.fixed(text, self.endpoints.clock)
+
+    def log(self, pod: str, namespace: str, container: str | None = None) -> FakeLog:
+        """The log of a running container, which the test writes; None stands for all containers without their own."""
+        logs = self.endpoints.logs
+        if (namespace, pod, container) not in logs:
+            logs[namespace, pod, container] = FakeLog(self.endpoints.clock)
+        return logs[namespace, pod, container]
 
     def requests_of(self, *verbs: str) -> list[RecordedRequest]:
         """The recorded requests with one of these verbs."""
@@ -245,12 +256,13 @@ class FakeClient:
     async def logs(
         self, pod: str, namespace: str, options: LogOptions = DEFAULT_LOG
     ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """See `Client.logs`; answers with one chunk."""
+        """See `Client.logs`; a container without a log has written nothing and ended."""
         key = ObjectKey(namespace, pod)
         request = self._request("log", builtin.PODS, key, "log", options)
-        text = await self._answer(request, lambda: self._log(key, options.container))
-        async with aclosing(_one_chunk(text)) as chunks:
-            yield chunks
+        stream = await self._answer(request, lambda: self._open_log(key, options))
+        with self.faults.reading(pod, stream):
+            async with aclosing(stream.chunks()) as chunks:
+                yield chunks
 
     def _request(
         self,
@@ -284,19 +296,15 @@ class FakeClient:
         start = self.endpoints.start_watch(resource, selection, options, self.faults.streaming_lists)
         return Watch(self.endpoints.storage.collection(resource), selection, start, self.faults.delivery)
 
-    def _log(self, pod: ObjectKey, container: str | None) -> bytes:
+    def _open_log(self, pod: ObjectKey, options: LogOptions) -> LogStream:
         self.endpoints.storage.get(builtin.PODS, pod)
         logs = self.endpoints.logs
-        return logs.get((*pod, container)) or logs.get((*pod, None), b"")
+        log = logs.get((*pod, options.container)) or logs.get((*pod, None)) or FakeLog.fixed(b"", self.endpoints.clock)
+        return log.open(options, self.faults.log_delivery, pod.name)
 
 
 def _all_in(selection: Selection) -> ObjectKey:
     return ObjectKey(selection.namespace or "", "")
-
-
-async def _one_chunk(text: bytes) -> AsyncGenerator[bytes, None]:
-    if text:
-        yield text
 
 
 def _key(resource: Resource, namespace: str | None, name: str) -> ObjectKey:

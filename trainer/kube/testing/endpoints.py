@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
+    from trainer.kube.testing.container_logs import FakeLog
 
 _SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp")
 """Metadata that a client cannot choose."""
@@ -47,8 +48,8 @@ class Endpoints:
         self.clock = clock
         self.storage = Storage()
         self.pages = Pages(self.storage)
-        self.logs: dict[tuple[str, str, str | None], bytes] = {}
-        """Text by namespace, pod and container; None stands for all other containers."""
+        self.logs: dict[tuple[str, str, str | None], FakeLog] = {}
+        """By namespace, pod and container; None stands for all other containers."""
         self._ownership: dict[str, Ownership] = {}
         self._numbers = itertools.count(1)
         for resource in resources:

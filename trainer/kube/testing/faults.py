@@ -10,6 +10,7 @@ import anyio
 
 from trainer.kube.errors import TransportError
 from trainer.kube.testing.chaos import Chaos
+from trainer.kube.testing.container_logs import LogDelivery, LogStream
 from trainer.kube.testing.fault import Fault, Hold, Match
 from trainer.kube.testing.watches import Delivery, End, StreamingLists, TornEventError, Watch, bookmark, half_of
 
@@ -44,6 +45,8 @@ class Faults:
         self._script: list[Fault] = []
         self._watches: dict[Watch, None] = {}
         self._delivery = Delivery()
+        self._logs: dict[str, dict[LogStream, None]] = {}
+        self._log_delivery = LogDelivery()
         self._chaos: Chaos | None = None
         self._refuses = False
         self._partition: anyio.Event | None = None
@@ -71,19 +74,21 @@ class Faults:
         return hold
 
     def refuse_connections(self) -> None:
-        """Be down: break all watches and answer no request until `accept_connections`."""
+        """Be down: break all watches and logs and answer no request until `accept_connections`."""
         self._refuses = True
         self.drop_watches(TransportError("connection reset"))
+        self.drop_logs(TransportError("connection reset"))
 
     def accept_connections(self) -> None:
         """Be up again."""
         self._refuses = False
 
     def partition(self) -> None:
-        """Be out of reach without a word: requests get no answer until `heal`, and open watches never say more."""
+        """Be out of reach without a word: no answers until `heal`, and open watches and logs never say more."""
         if self._partition is None:
             self._partition = anyio.Event()
         self.silence_watches()
+        self.silence_logs()
 
     def heal(self) -> None:
         """End the partition; the requests that still wait are carried out now, as delayed packets are."""
@@ -168,6 +173,44 @@ class Faults:
         """
         self._delivery.shuffling = random
 
+    def drop_logs(self, error: TransportError | None = None, *, pod: str | None = None, torn: bool = False) -> int:
+        """End the open streams of logs after the text that is due; returns how many.
+
+        Args:
+            error: breaks the connections. Default: a clean end, as when an API server stops.
+            pod: only those of pods with this name.
+            torn: break the connections in the middle of the text that comes next instead.
+        """
+        streams = self._open_logs(pod)
+        for stream in streams:
+            stream.drop(error, torn=torn)
+        return len(streams)
+
+    def cut_logs(self, *after: int, error: TransportError | None = None) -> None:
+        """End each of the next streams of logs to be opened after so many bytes, in the middle of whatever is there.
+
+        Args:
+            after: numbers of bytes, timestamps included, for one stream each; 0 ends it before it says anything.
+            error: breaks the connections. Default: a clean end.
+        """
+        for size in after:
+            self._log_delivery.cut_next(size, error)
+
+    def silence_logs(self, pod: str | None = None) -> int:
+        """Let the open streams of logs say nothing any more, not even their end; returns how many."""
+        streams = self._open_logs(pod)
+        for stream in streams:
+            stream.silence()
+        return len(streams)
+
+    def fragment_logs(self, random: Random | None) -> None:
+        """Send logs in chunks of random sizes that end anywhere, also in the middle of a character.
+
+        Args:
+            random: where the sizes come from; None for chunks as they were written again.
+        """
+        self._log_delivery.fragmenting = random
+
     def chaos(self, random: Random, rate: float = 0.05) -> None:
         """Let requests and watch events go wrong at random until `calm`; `injected` counts what happened.
 
@@ -200,6 +243,8 @@ class Faults:
         self.accept_connections()
         self.calm()
         self.reorder_events(None)
+        self.fragment_logs(None)
+        self._log_delivery.cuts.clear()
         self._delivery.duplicates = 0
         self.streaming_lists = StreamingLists.SERVED
 
@@ -230,6 +275,21 @@ class Faults:
             del self._watches[watch]
             del watch.collection.listeners[watch.wake]
 
+    @contextmanager
+    def reading(self, pod: str, stream: LogStream) -> Iterator[None]:
+        """Have the stream of a log within reach of the script while it is open."""
+        streams = self._logs.setdefault(pod, {})
+        streams[stream] = None
+        try:
+            yield
+        finally:
+            del streams[stream]
+
+    @property
+    def log_delivery(self) -> LogDelivery:
+        """How logs come through at present."""
+        return self._log_delivery
+
     @property
     def delivery(self) -> Delivery:
         """How events come through at present."""
@@ -250,3 +310,6 @@ class Faults:
             return list(self._watches)
         collection = self._storage.collection(resource)
         return [watch for watch in self._watches if watch.collection is collection]
+
+    def _open_logs(self, pod: str | None) -> list[LogStream]:
+        return [stream for name, streams in self._logs.items() if pod in {None, name} for stream in streams]

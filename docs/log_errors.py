@@ -1,0 +1,46 @@
+"""Prints the errors that a container logs, until it has ended, through whatever happens to the connection."""
+
+from collections.abc import Callable
+
+import anyio
+
+from trainer import kube
+from trainer.kube.clock import Clock, SystemClock
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.resource import PODS
+
+OPTIONS = ContainerLogOptions(line_limit=64 * 1024, idle_timeout=300)
+
+
+async def tell_errors(
+    client: kube.Client, pod: kube.ObjectKey, container: str, tell: Callable[[str], None], clock: Clock
+) -> None:
+    one_pod = kube.Selection(pod.namespace, field_selector=f"metadata.name={pod.name}")
+    pods = kube.Informer(client, PODS, one_pod, clock=clock)
+
+    def has_ended() -> bool:
+        found = pods.lister.get(pod)
+        return found is None or found.get("status", {}).get("phase") in {"Succeeded", "Failed"}
+
+    def receive(block: bytes) -> None:  # one or more whole lines
+        if b"ERROR" in block:
+            for line in block.decode(errors="replace").splitlines():
+                if "ERROR" in line:
+                    tell(line)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pods.run)
+        await pods.wait_for_sync()
+        container_log = ContainerLog(client, *pod, container, clock=clock, options=OPTIONS)
+        await container_log.follow(receive, is_finished=has_ended)
+        tasks.cancel_scope.cancel()
+
+
+async def main() -> int:
+    async with kube.connect() as client:
+        await tell_errors(client, kube.ObjectKey("default", "a-pod"), "trainer", print, SystemClock())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(kube.run_until_signal(main))

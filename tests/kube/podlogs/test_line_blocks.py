@@ -1,0 +1,137 @@
+"""Whole lines from chunks."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import pytest
+
+from trainer.kube.podlogs.line_blocks import HEAD_BYTES, LineBlocks
+
+
+def blocks_of(*chunks: bytes, limit: int | None = None, finish: bool = False) -> list[bytes]:
+    """What is handed on, in order; a skipped line as its first bytes in angle brackets."""
+    handed: list[bytes] = []
+    blocks = LineBlocks(handed.append, lambda head: handed.append(b"<%b>" % head), limit=limit)
+    for chunk in chunks:
+        blocks.take(chunk)
+    if finish:
+        blocks.finish()
+    return handed
+
+
+@pytest.mark.parametrize(
+    ("chunks", "handed"),
+    [
+        pytest.param([b"a\nb\n"], [b"a\nb\n"], id="whole lines are one block"),
+        pytest.param([b"a\nb", b"c\n"], [b"a\n", b"bc\n"], id="line over two chunks"),
+        pytest.param([b"a", b"b", b"c", b"d\ne\n", b"f\n"], [b"abcd\ne\n", b"f\n"], id="line over many chunks"),
+        pytest.param([b"a\n", b"\n", b"b\n"], [b"a\n", b"\n", b"b\n"], id="empty line"),
+        pytest.param([b"a", b"\n"], [b"a\n"], id="newline alone"),
+        pytest.param([b"a\rb\rc\r\n"], [b"a\rb\rc\r\n"], id="carriage returns are text"),
+        pytest.param([b"\x00\x85\xff", b"\x0b\x0c\x1c\n"], [b"\x00\x85\xff\x0b\x0c\x1c\n"], id="binary"),
+        pytest.param([b"\xc3", b"\xa9\n"], [b"\xc3\xa9\n"], id="cut within a character"),
+        pytest.param([b"a"], [], id="no end yet"),
+        pytest.param([], [], id="nothing"),
+        pytest.param([b""], [], id="empty chunk"),
+    ],
+)
+def test_lines(chunks: list[bytes], handed: list[bytes]) -> None:
+    """Blocks end with a line, and come as soon as its end does; bytes stay as they are."""
+    assert blocks_of(*chunks) == handed
+
+
+@pytest.mark.parametrize(
+    ("chunks", "handed"),
+    [
+        pytest.param([b"a\nb"], [b"a\n", b"b\n"], id="half a line"),
+        pytest.param([b"a\n"], [b"a\n"], id="nothing left"),
+        pytest.param([b"a", b"b", b"c"], [b"abc\n"], id="several chunks"),
+        pytest.param([b"123456789"], [b"<123456789>"], id="too long"),
+    ],
+)
+def test_finish(chunks: list[bytes], handed: list[bytes]) -> None:
+    """At the end of a log, what is left is a line; one that is being skipped is none."""
+    assert blocks_of(*chunks, limit=8, finish=True) == handed
+
+
+@pytest.mark.parametrize(
+    ("chunks", "handed"),
+    [
+        pytest.param([b"12345678\n"], [b"12345678\n"], id="exactly"),
+        pytest.param([b"12345678", b"\n"], [b"12345678\n"], id="exactly, its end alone"),
+        pytest.param([b"1234", b"5678\nab\n"], [b"12345678\nab\n"], id="exactly, in parts"),
+        pytest.param([b"123456789\nab\n"], [b"<123456789>", b"ab\n"], id="one more, in one chunk"),
+        pytest.param([b"1234", b"56789\nab\n"], [b"<123456789>", b"ab\n"], id="one more, in parts"),
+        pytest.param([b"1234", b"56789", b"x", b"y\nab\n"], [b"<123456789>", b"ab\n"], id="its end comes late"),
+        pytest.param([b"123456789", b"\n", b"ab\n"], [b"<123456789>", b"ab\n"], id="its end alone"),
+        pytest.param([b"ab\n123456789\ncd\n"], [b"ab\n", b"<123456789>", b"cd\n"], id="between others"),
+        pytest.param([b"ab\n123456789", b"0\ncd\n"], [b"ab\n", b"<123456789>", b"cd\n"], id="after another"),
+        pytest.param([b"123456789\n123456789\n"], [b"<123456789>"] * 2, id="two in a row"),
+        pytest.param([b"123456789\nab\n1", b"23456789\n"], [b"<123456789>", b"ab\n", b"<123456789>"], id="first, last"),
+        pytest.param([b"ab\ncd\nef\ngh\n"], [b"ab\ncd\nef\ngh\n"], id="a block may be longer"),
+        pytest.param([b"\n\n\n\n\n\n\n\n\n\n\n"], [b"\n" * 11], id="empty lines"),
+    ],
+)
+def test_limit(chunks: list[bytes], handed: list[bytes]) -> None:
+    """A line of more bytes than the limit is skipped to its end, is told once, and takes nothing else with it."""
+    assert blocks_of(*chunks, limit=8) == handed
+
+
+def test_the_head_of_a_skipped_line() -> None:
+    """So much of a skipped line is told as holds any timestamp, however it was cut."""
+    line = b"2026-01-01T00:00:00.123456789+01:00 " + b"x" * 200
+    for size in (1, 7, HEAD_BYTES, 199, 500):
+        chunks = [line[start : start + size] for start in range(0, len(line), size)]
+        assert blocks_of(*chunks, b"\n", limit=100) == [b"<%b>" % line[:HEAD_BYTES]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_cut_gives_the_same_lines(seed: int) -> None:
+    """Wherever the chunks end, the same lines arrive and the same are skipped."""
+    random_ = random.Random(seed)
+    lines = [bytes(random_.choices(b"ab\r\x00\xff", k=random_.choice((0, 1, 7, 8, 9, 40)))) for _ in range(200)]
+    log = b"".join(line + b"\n" for line in lines)
+    handed: list[bytes] = []
+    skipped: list[bytes] = []
+    blocks = LineBlocks(handed.append, skipped.append, limit=8)
+    while log:
+        size = random_.randint(1, random_.choice((3, 20, 500)))
+        blocks.take(log[:size])
+        log = log[size:]
+    assert b"".join(handed).split(b"\n")[:-1] == [line for line in lines if len(line) <= 8]
+    assert [head[:9] for head in skipped] == [line[:9] for line in lines if len(line) > 8]
+    assert all(block.endswith(b"\n") for block in handed)
+
+
+def test_a_line_without_end_takes_no_memory() -> None:
+    """Of 100 MB without a newline nothing is kept but what may yet be a line, and the next line is intact."""
+    chunk = b"x" * 10_000
+    handed: list[bytes] = []
+    skipped: list[bytes] = []
+    blocks = LineBlocks(handed.append, skipped.append, limit=64 * 1024)
+    tracemalloc.start()
+    try:
+        for _ in range(10_000):
+            blocks.take(chunk)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    blocks.take(b"\nnext\n")
+    assert peak < 200_000
+    assert (handed, len(skipped)) == ([b"next\n"], 1)
+
+
+def test_a_long_line_is_copied_once() -> None:
+    """Without a limit, a line of 20 MB in chunks of 1,000 bytes is put together in linear time: in well under a second.
+
+    Put together anew with each chunk, it would be copied 10,000 times: 200 GB.
+    """
+    chunk = b"x" * 1000
+    handed: list[bytes] = []
+    blocks = LineBlocks(handed.append, handed.append)
+    for _ in range(20_000):
+        blocks.take(chunk)
+    blocks.take(b"\n")
+    assert [len(block) for block in handed] == [20_000_001]

@@ -1,0 +1,56 @@
+"""Taking turns."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from trainer.kube.rest.turns import Turns
+from trainer.kube.testing import settle
+
+if TYPE_CHECKING:
+    from tests.kube.conftest import Background
+
+
+async def test_a_few_go_on_in_each_round(background: Background) -> None:
+    """Whoever is due later waits for the next rounds of the event loop, in the order in which they came."""
+    turns, order, rounds = Turns(per_round=2), list[int](), list[int]()
+
+    async def take(number: int) -> None:
+        await turns.take()
+        order.append(number)
+
+    for number in range(7):
+        background(take(number))
+    while len(order) < 7:
+        before = len(order)
+        await asyncio.sleep(0)
+        rounds.append(len(order) - before)
+    assert order == list(range(7))
+    assert max(rounds) == 2
+
+
+async def test_who_leaves_takes_no_turn(background: Background) -> None:
+    """A caller that was cancelled while it waited does not hold up the others."""
+    turns = Turns(per_round=1)
+    await turns.take()
+    waiting = [background(turns.take()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    await settle()
+    assert [task.done() for task in waiting] == [True] * 3
+    assert [task.cancelled() for task in waiting] == [False, True, False]
+
+
+async def test_a_turn_that_is_free_costs_no_round() -> None:
+    """As long as there are turns nobody waits, also after a quiet time."""
+    turns = Turns(per_round=1)
+    for _ in range(3):
+        taking = turns.take()
+        try:
+            taking.send(None)
+        except StopIteration:
+            pass
+        else:
+            raise AssertionError("it waited")
+        await settle()

@@ -1,0 +1,287 @@
+"""`ContainerLog`: one container's log, read on across broken connections."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from trainer.kube.backoff import Backoff
+from trainer.kube.client import LogOptions
+from trainer.kube.errors import (
+    ApiError,
+    BadRequestError,
+    ForbiddenError,
+    NotFoundError,
+    TransportError,
+    UnauthorizedError,
+)
+from trainer.kube.podlogs.interruption import Interruption, Pauses, interruption_of
+from trainer.kube.podlogs.line_blocks import LineBlocks
+from trainer.kube.podlogs.position import Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.podlogs.instant import Instant
+
+log = structlog.get_logger(__name__)
+
+RETRY = Backoff(initial=0.5, maximum=15.0, jitter=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLogOptions:
+    """What to read of a container's log, and how."""
+
+    since: Instant | None = None
+    """Lines before the second of this instant are not asked for. Default: None, from the beginning of the log."""
+    previous: bool = False
+    """Read the run before the last restart of the container, which has ended. Default: false, the present run."""
+    line_limit: int | None = None
+    """Bytes of a line, its timestamp included and its newline not; of longer ones nothing is kept.
+
+    Default: None, there is no limit; a container that writes without newlines then takes memory without end.
+    """
+    pace: float = 0
+    """Seconds between two reads of the stream; see `LogOptions.pace`. Default: 0, lines come as they are written."""
+    idle_timeout: float | None = None
+    """Seconds without a byte after which the log is asked for anew.
+
+    Default: None, since a silent container is nothing unusual; a connection whose other end is lost without a word is
+    then waited for as long as the system's TCP keep-alive does.
+    """
+    retry: Backoff = RETRY
+    """Pauses after interruptions; they grow until a new line comes, and come on top of what the server asks for.
+
+    Default: 0.5 s to 1 s at first, up to 15 s to 30 s: short for a reader at a terminal, and far enough apart for an
+    API server that comes back to a thousand readers.
+    """
+
+
+class LogObserver(Protocol):
+    """Is told what happens to the reading of logs, such as for metrics; one may observe many logs."""
+
+    def connected(self) -> None:
+        """A stream was opened."""
+
+    def disconnected(self) -> None:
+        """It was closed, by whichever side."""
+
+    def lines(self, count: int) -> None:
+        """So many new lines were handed on; called for each block, not for each line."""
+
+    def skipped(self) -> None:
+        """A line was longer than the limit."""
+
+    def reconnected(self, reason: str) -> None:
+        """The log will be asked for again; the reason is an `Interruption`."""
+
+
+class _Unobserved:
+    def connected(self) -> None: ...
+
+    def disconnected(self) -> None: ...
+
+    def lines(self, count: int) -> None: ...
+
+    def skipped(self) -> None: ...
+
+    def reconnected(self, reason: str) -> None: ...
+
+
+_DEFAULT = ContainerLogOptions()
+_UNOBSERVED = _Unobserved()
+
+
+class ContainerLog:
+    """Reads one container's log: whole lines, each once, across broken connections and restarts of the API server.
+
+    Lines come in blocks of one or more, as the server sends them: `<RFC 3339 timestamp> <text>` and a newline. Bytes
+    are passed on as they are, whatever their encoding. A line that the server sends without a timestamp (an error text
+    of a kubelet, a proxy that drops query parameters) comes without.
+
+    What cannot be had: lines that the node deleted before they were read (it rotates logs at 10 MiB by default), the
+    end of a run whose stream broke when its container was restarted before the next attempt (see
+    `ContainerLogOptions.previous`), and what the node's clock dates before lines that were read, should it be set back
+    while the connection is broken.
+
+    Args:
+        client: asks for the log.
+        namespace: that of the pod.
+        pod: its name.
+        container: the name of the container.
+        clock: for pauses.
+        options: what to read, and how.
+        observer: is told what happens.
+    """
+
+    __slots__ = ("_client", "_clock", "_container", "_namespace", "_observer", "_options", "_pod", "_position")
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        pod: str,
+        container: str,
+        *,
+        clock: Clock,
+        options: ContainerLogOptions = _DEFAULT,
+        observer: LogObserver | None = None,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._pod = pod
+        self._container = container
+        self._clock = clock
+        self._options = options
+        self._observer: LogObserver = observer or _UNOBSERVED
+        self._position = Position()
+
+    @property
+    def position(self) -> Instant | None:
+        """The timestamp of the last line that was handed on or skipped; None before the first one."""
+        return self._position.instant
+
+    async def read(self, receive: Callable[[bytes], None]) -> None:
+        """Hand on what there is now and was not handed on before, in blocks.
+
+        Raises:
+            NotFoundError: there is no such pod.
+            BadRequestError: there is no such container, or it has not started.
+            ApiError: the server refused otherwise.
+            TransportError: the connection broke; another call goes on where this one ended.
+        """
+        await self._stream(self._reading(receive), follow=False)
+
+    async def follow(self, receive: Callable[[bytes], None], *, is_finished: Callable[[], bool]) -> None:
+        """Hand on the log in blocks until its container has ended for good and all is read, or its pod is gone.
+
+        Failures other than those below are waited out, see `ContainerLogOptions.retry`. What `receive` raises ends the
+        following. It may be cancelled at any time, and a later call goes on where this one ended.
+
+        Args:
+            receive: takes blocks of whole lines; called on the event loop, so it must be quick.
+            is_finished: whether the container has ended and will not be restarted, as far as known. Asked before each
+                attempt and at the end of each stream, so it may be a look into a cache.
+
+        Raises:
+            UnauthorizedError: the credentials are not accepted.
+            ForbiddenError: they do not allow to read the log.
+        """
+        pauses = Pauses(self._options.retry)
+        while True:
+            # The stream may have been cut just before the end: only a read that began after the end is the last one.
+            finished = is_finished()
+            reading = self._reading(receive)
+            try:
+                await self._stream(reading, follow=not finished)
+            except NotFoundError:
+                return
+            except (UnauthorizedError, ForbiddenError):
+                raise
+            except (TransportError, ApiError) as error:
+                if finished and isinstance(error, BadRequestError):  # it ended without ever having started
+                    return
+                pause = pauses.after(error, reading.proof)
+                self._tell(interruption_of(error, was_connected=reading.was_connected), pause, error)
+            else:
+                if finished:
+                    return
+                if is_finished():
+                    continue
+                pause = pauses.after(None, reading.proof)
+                self._tell(Interruption.ENDED, pause)
+            await self._clock.sleep(pause)
+
+    def _reading(self, receive: Callable[[bytes], None]) -> _Reading:
+        return _Reading(self._position, receive, self._observer, self._clock)
+
+    async def _stream(self, reading: _Reading, *, follow: bool) -> None:
+        options = self._options
+        since = max(filter(None, (options.since, reading.since)), default=None)
+        wanted = LogOptions(
+            self._container,
+            follow=follow,
+            previous=options.previous,
+            timestamps=True,
+            since_time=since.second if since is not None else None,
+            pace=options.pace if follow else 0,
+            idle_timeout=options.idle_timeout,
+        )
+        blocks = LineBlocks(reading.take, reading.skip, limit=options.line_limit)
+        async with self._client.logs(self._pod, self._namespace, wanted) as chunks:
+            reading.begin()
+            try:
+                async for chunk in chunks:
+                    blocks.take(chunk)
+                    # Not kept while nothing comes.
+                    del chunk
+            finally:
+                self._observer.disconnected()
+        if not follow:  # otherwise what is left may be half a line, and the next stream begins with it
+            blocks.finish()
+
+    def _tell(self, reason: Interruption, pause: float, error: Exception | None = None) -> None:
+        self._observer.reconnected(reason)
+        log.debug(
+            "reading of log interrupted",
+            namespace=self._namespace,
+            pod=self._pod,
+            container=self._container,
+            reason=str(reason),
+            error=str(error) if error is not None else None,
+            pause=pause,
+        )
+
+
+class _Reading:
+    """One stream of a log."""
+
+    __slots__ = ("_clock", "_connected_at", "_has_news", "_observer", "_position", "_receive", "_repeats", "since")
+
+    def __init__(
+        self, position: Position, receive: Callable[[bytes], None], observer: LogObserver, clock: Clock
+    ) -> None:
+        self._position = position
+        self._receive = receive
+        self._observer = observer
+        self._clock = clock
+        self.since, self._repeats = position.resume()
+        self._connected_at: float | None = None
+        self._has_news = False
+
+    def begin(self) -> None:
+        self._connected_at = self._clock.monotonic()
+        self._observer.connected()
+
+    @property
+    def was_connected(self) -> bool:
+        return self._connected_at is not None
+
+    @property
+    def proof(self) -> float:
+        """For how many seconds the log was readable, as far as is known; what is new proves more than any time."""
+        if self._has_news:
+            return math.inf
+        return 0.0 if self._connected_at is None else self._clock.monotonic() - self._connected_at
+
+    def take(self, block: bytes) -> None:
+        if not self._repeats.are_over:
+            block = self._repeats.without(block)
+            if not block:
+                return
+        self._has_news = True
+        self._observer.lines(self._position.advance(block))
+        self._receive(block)
+
+    def skip(self, head: bytes) -> None:
+        if self._repeats.include(head):
+            return
+        self._has_news = True
+        self._position.advance(head + b"\n")
+        self._observer.skipped()

@@ -1,0 +1,156 @@
+"""How far a log has been read, and which lines a resumed stream repeats.
+
+`sinceTime` of pods/log is precise to the second, so a resumed stream begins with lines that were read before. A log is
+a file to which its runtime appends: what was read before is a beginning of it, and of the lines since some second so
+many are repeated as were seen since that second. Counting them is exact where timestamps alone are not: several lines
+may carry the same one, and those of stdout and stderr may stand in the file in another order than that of their
+timestamps. The timestamps only tell where counting ends early: when the file was rotated meanwhile, or belongs to a
+new run of the container, its first lines are later than all that was seen, and new.
+"""
+
+from __future__ import annotations
+
+from trainer.kube.podlogs.instant import Instant
+from trainer.kube.podlogs.line_blocks import HEAD_BYTES
+
+DISORDER_NANOSECONDS = 1_000_000
+"""How much earlier than the line before it a line may be: time between the look at the clock and the write."""
+
+_SECOND_BYTES = len("2026-01-01T00:00:00")
+
+
+def instant_of(line: bytes) -> Instant | None:
+    """The timestamp with which a line begins; None if it has none."""
+    stamp, _, _ = line[:HEAD_BYTES].partition(b" ")
+    # Bytes that are no ASCII become characters that are in no timestamp.
+    return Instant.parse(stamp.decode("latin-1"))
+
+
+class Position:
+    """The latest line that was read, and how many were in its second and in the one before."""
+
+    __slots__ = ("_before", "_count", "_head", "_prefix", "_seconds", "_undated")
+
+    def __init__(self) -> None:
+        self._prefix = b""
+        """The second of the latest line as its timestamp spells it."""
+        self._seconds = 0
+        self._head = b""
+        """The beginning of the latest line."""
+        self._count = 0
+        self._before = 0
+        self._undated = 0
+
+    @property
+    def instant(self) -> Instant | None:
+        """When the latest line was written; None before the first line with a timestamp."""
+        if not self._prefix:
+            return None
+        return instant_of(self._head) or Instant(self._seconds)
+
+    def advance(self, block: bytes) -> int:
+        """Go on by a block of whole lines and return their number; the cost depends on it only when a second begins."""
+        lines = block.count(b"\n")
+        prefix = self._prefix
+        if prefix and block.startswith(prefix) and (lines == 1 or block.count(b"\n" + prefix) == lines - 1):
+            self._count += lines
+            last = block.rfind(b"\n", 0, -1) + 1
+            self._head = _later(self._head, block[last : last + HEAD_BYTES])
+        else:
+            for line in block.split(b"\n")[:-1]:
+                self._advance_by(line[:HEAD_BYTES])
+        return lines
+
+    def resume(self) -> tuple[Instant | None, Repeats]:
+        """Since when to ask for the log (None: from its beginning), and what of that is known."""
+        last = self.instant
+        if last is None:
+            return None, Repeats(self._undated)
+        if last.nanoseconds >= DISORDER_NANOSECONDS:
+            return Instant(last.seconds), Repeats(self._count, last.seconds, last)
+        # A line of the second before may yet come.
+        return Instant(last.seconds - 1), Repeats(self._before + self._count, last.seconds - 1, last)
+
+    def _advance_by(self, head: bytes) -> None:
+        prefix = head[:_SECOND_BYTES]
+        if prefix and prefix == self._prefix:
+            self._count += 1
+            self._head = _later(self._head, head)
+            return
+        instant = instant_of(head)
+        if instant is None:
+            self._undated += 1
+        elif not self._prefix or instant.seconds > self._seconds:
+            self._before = self._count if instant.seconds == self._seconds + 1 else 0
+            self._count = 1
+            self._seconds, self._prefix, self._head = instant.seconds, prefix, head
+        elif instant.seconds == self._seconds - 1:
+            self._before += 1
+
+
+class Repeats:
+    """Recognises the lines at the beginning of a resumed stream that were read before.
+
+    Args:
+        count: how many there are from the first second up to that of the last line.
+        first: the second, since 1970, since which lines were asked for.
+        last: the instant of the last line that was read. None: no line had a timestamp, and all were counted.
+    """
+
+    __slots__ = ("_count", "_first", "_last")
+
+    def __init__(self, count: int, first: int = 0, last: Instant | None = None) -> None:
+        self._count = count
+        self._first = first
+        self._last = last
+
+    @property
+    def are_over(self) -> bool:
+        """Whether all further lines are new."""
+        return not self._count
+
+    def include(self, line: bytes) -> bool:
+        """Whether the next line of the stream is a repeated one."""
+        if not self._count:
+            return False
+        last = self._last
+        if last is None:
+            self._count -= 1
+            return True
+        instant = instant_of(line)
+        if instant is None:
+            return False
+        if _nanoseconds_between(last, instant) > DISORDER_NANOSECONDS:
+            self._count = 0
+            return False
+        # What is earlier than it was asked for, or out of order over the end of a second, is not among the counted.
+        self._count -= self._first <= instant.seconds <= last.seconds
+        return True
+
+    def without(self, block: bytes) -> bytes:
+        """What is new of a block of whole lines."""
+        if not self._count:
+            return block
+        new: list[bytes] = []
+        start = 0
+        while start < len(block) and self._count:
+            end = block.index(b"\n", start) + 1
+            line = block[start:end]
+            if not self.include(line):
+                new.append(line)
+            start = end
+        return b"".join((*new, block[start:]))
+
+
+def _nanoseconds_between(earlier: Instant, later: Instant) -> int:
+    return (later.seconds - earlier.seconds) * 1_000_000_000 + later.nanoseconds - earlier.nanoseconds
+
+
+def _later(head: bytes, other: bytes) -> bytes:
+    """The later of two lines of the same second, as far as both have timestamps."""
+    if head.find(b" ") == other.find(b" "):  # so many digits, of which text and time are sorted alike
+        return max(head, other)
+    instant, other_instant = instant_of(head), instant_of(other)
+    if instant is None or other_instant is None:
+        return other if instant is None else head
+    return max((instant, head), (other_instant, other))[1]

@@ -1,0 +1,45 @@
+"""Taking turns, so that a thousand streams that are due at once do not hold up what else runs on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+
+class Turns:
+    """Lets a few callers go on in each round of the event loop, first come first served.
+
+    Without it everybody whose time has come runs in the same round, and a request or a timer that is due waits for all
+    of them.
+    """
+
+    def __init__(self, *, per_round: int) -> None:
+        self._per_round = per_round
+        self._left = per_round
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_scheduled = False
+
+    async def take(self) -> None:
+        """Wait for a turn; without a break when there is one in this round."""
+        loop = asyncio.get_running_loop()
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            loop.call_soon(self._next_round, loop)
+        if self._left and not self._waiting:
+            self._left -= 1
+            return
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        await turn
+
+    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._left = self._per_round
+        while self._waiting and self._left:
+            turn = self._waiting.popleft()
+            # A cancelled caller has left.
+            if not turn.done():
+                turn.set_result(None)
+                self._left -= 1
+        self._is_scheduled = bool(self._waiting) or self._left < self._per_round
+        if self._is_scheduled:
+            loop.call_soon(self._next_round, loop)
