@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 T = "2026-01-01T00:00:0"
 ENTRIES = (
     f"{T}1.000000001Z stdout F one\n"
-    f"{T}2.5Z stderr F two\n"
+    f"{T}2.500000000Z stderr F two\n"
     f"{T}3.000000003Z stdout P thr\n"
-    f"{T}3.000000004Z stdout F ee\n"
-    f"{T}4Z stdout F \n"
+    f"{T}4.000000004Z stdout F ee\n"
+    f"{T}4.000000005Z stdout F \n"
 )
+
+
+def at(second: int, microsecond: int = 0) -> datetime:
+    return datetime(2026, 1, 1, 0, 0, second, microsecond, UTC)
 
 
 @pytest.mark.parametrize(
@@ -28,29 +32,65 @@ ENTRIES = (
         pytest.param(LogFilter(), "one\ntwo\nthree\n\n", id="everything"),
         pytest.param(
             LogFilter(timestamps=True),
-            f"{T}1.000000001Z one\n{T}2.5Z two\n{T}3.000000003Z three\n{T}4Z \n",
+            f"{T}1.000000001Z one\n{T}2.500000000Z two\n{T}3.000000003Z three\n{T}4.000000005Z \n",
             id="timestamps, one per line",
         ),
-        pytest.param(LogFilter(since=datetime(2026, 1, 1, 0, 0, 2, 600_000, UTC)), "three\n\n", id="since"),
-        pytest.param(LogFilter(tail_lines=2), "three\n\n", id="last lines"),
-        pytest.param(LogFilter(tail_lines=0), "", id="no lines"),
-        pytest.param(LogFilter(tail_lines=99), "one\ntwo\nthree\n\n", id="more lines than there are"),
+        pytest.param(LogFilter(since=at(2)), "two\nthree\n\n", id="since a second"),
+        pytest.param(LogFilter(since=at(2, 500_000)), "two\nthree\n\n", id="since the very moment"),
+        pytest.param(LogFilter(since=at(2, 500_001)), "three\n\n", id="since a moment later"),
+        pytest.param(LogFilter(since=at(9)), "", id="since later"),
+        pytest.param(
+            LogFilter(timestamps=True, since=at(4)), f"ee\n{T}4.000000005Z \n", id="since the middle of a line: no time"
+        ),
+        pytest.param(LogFilter(tail_lines=3), "three\n\n", id="last entries"),
+        pytest.param(
+            LogFilter(timestamps=True, tail_lines=2),
+            f"{T}4.000000004Z ee\n{T}4.000000005Z \n",
+            id="last entries from the middle of a line: its own time",
+        ),
+        pytest.param(LogFilter(tail_lines=0), "", id="no entries"),
+        pytest.param(LogFilter(tail_lines=5), "one\ntwo\nthree\n\n", id="as many entries as there are"),
+        pytest.param(LogFilter(tail_lines=99), "one\ntwo\nthree\n\n", id="more entries than there are"),
+        pytest.param(LogFilter(tail_lines=99, since=at(4)), "ee\n\n", id="of the last entries those since a second"),
     ],
 )
 def test_filters(tmp_path: Path, log_filter: LogFilter, expected: str) -> None:
     """Entries become lines; pieces of long lines are put together."""
     path = tmp_path / "0.log"
     path.write_text(ENTRIES)
-    assert LogReader(path, log_filter).start().decode() == expected
+    assert LogReader(path, log_filter).read().decode() == expected
+
+
+@pytest.mark.parametrize("count", [1, 999, 1000, 4999, 5000, 5001])
+def test_last_lines_of_a_long_file(tmp_path: Path, count: int) -> None:
+    """They are found from the end, wherever they lie in what is read at once."""
+    lines = [f"line {number} " + "x" * (number % 97) for number in range(5000)]
+    path = tmp_path / "0.log"
+    path.write_text("".join(f"{T}1.000000001Z stdout F {line}\n" for line in lines))
+    reader = LogReader(path, LogFilter(tail_lines=count))
+    text = b""
+    while piece := reader.read():
+        text += piece
+    assert text.decode().splitlines() == lines[-count:]
+
+
+def test_what_is_no_entry(tmp_path: Path) -> None:
+    """Debris of a full disk is passed over, and so are bytes that are no text, as they are."""
+    path = tmp_path / "0.log"
+    path.write_bytes(f"{T}1.000000001Z stdo\n\n{T}1.000000002Z stdout F ".encode() + b"\xff\x00\r \xfe\n")
+    assert LogReader(path, LogFilter()).read() == b"\xff\x00\r \xfe\n"
 
 
 def test_growing_file(tmp_path: Path) -> None:
     """Each read returns what is new, and never half an entry."""
     path = tmp_path / "0.log"
     reader = LogReader(path, LogFilter())
-    assert reader.start() == b""
+    assert not reader.has_more()
+    assert reader.read() == b""
     path.write_text(f"{T}1Z stdout F one\n{T}2Z stdo")
+    assert reader.has_more()
     assert reader.read() == b"one\n"
+    assert not reader.has_more()
     assert reader.read() == b""
     with path.open("a") as file:
         file.write("ut F two\n")
@@ -62,7 +102,7 @@ def test_long_entries_span_chunks(tmp_path: Path) -> None:
     path = tmp_path / "0.log"
     line = "x" * 600_000
     path.write_text(f"{T}1Z stdout F {line}\n")
-    assert LogReader(path, LogFilter()).start().decode() == f"{line}\n"
+    assert LogReader(path, LogFilter()).read().decode() == f"{line}\n"
 
 
 def test_path_layout(tmp_path: Path) -> None:

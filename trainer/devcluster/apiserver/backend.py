@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.apiserver.loggrowth import LogGrowth
 from trainer.kube.clock import timestamp
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class Backend:
     """Where the kubelet keeps container logs."""
     ca_pem: str
     """The authority that clients have to trust; published in every namespace."""
+    log_growth: LogGrowth = field(default_factory=LogGrowth)
+    """Waits for those who follow logs; the server runs it."""
 
     def now(self) -> str:
         """The time as objects carry it."""

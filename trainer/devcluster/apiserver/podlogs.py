@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from trainer.devcluster.apiserver import status
-from trainer.devcluster.apiserver.crilog import LogFilter, LogReader, log_path
+from trainer.devcluster.apiserver.crilog import CHUNK_BYTES, LogFilter, LogReader, log_path
 from trainer.devcluster.apiserver.params import boolean, integer
 from trainer.devcluster.apiserver.storage import Partition
-from trainer.kube.clock import move_on_after, parse_timestamp
+from trainer.kube.clock import parse_timestamp
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import key_of, name_of, uid_of
 from trainer.kube.resource import PODS
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from trainer.devcluster.apiserver.backend import Backend
     from trainer.kube.objects import Object
 
-POLL_INTERVAL = 0.2
-"""Seconds between two looks at a log file that is being followed."""
+ALL_STREAMS = "All"
 _PARTITION = Partition.of(PODS)
 
 
@@ -48,7 +48,7 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
         StatusError: 400 for values that cannot be read, 422 for values that make no sense.
     """
     since_seconds, limit_bytes = integer(query, "sinceSeconds"), integer(query, "limitBytes")
-    since_time = query.get("sinceTime") or None
+    since_time, stream = query.get("sinceTime") or None, query.get("stream") or ALL_STREAMS
     causes = []
     if since_seconds is not None and since_time is not None:
         message = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
@@ -56,12 +56,18 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
     for name, value in (("sinceSeconds", since_seconds), ("limitBytes", limit_bytes)):
         if value == 0:
             causes.append(FieldError(name, "Invalid value: 0: must be greater than 0"))
+    if stream != ALL_STREAMS:
+        message = (
+            f'Unsupported value: "{stream}": the dev cluster keeps both streams as one: leave it out, or say "All"'
+        )
+        causes.append(FieldError("stream", message, "FieldValueNotSupported"))
     if causes:
         raise status.invalid("PodLogOptions", "", "", causes)
     since = now - timedelta(seconds=since_seconds) if since_seconds is not None else None
     if since_time is not None:
         try:
-            since = parse_timestamp(since_time)
+            # An API server asks the kubelet for whole seconds, whatever it was asked for itself.
+            since = parse_timestamp(since_time).replace(microsecond=0)
         except ValueError as error:
             raise status.bad_request(f"sinceTime: Invalid value: {since_time!r}: {error}") from error
     return LogParameters(
@@ -92,28 +98,31 @@ class ContainerLog:
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Text as it becomes available; ends at the end of the file or, when following, with the run."""
+        budget = self._parameters.limit_bytes
+        async with aclosing(self._texts()) as texts:
+            async for text in texts:
+                if budget is None:
+                    yield text
+                    continue
+                yield text[:budget]
+                budget -= len(text)
+                if budget <= 0:
+                    return
+
+    async def _texts(self) -> AsyncGenerator[bytes, None]:
         parameters = self._parameters
         path = log_path(self._backend.data_dir, self._uid, self._container, self._attempt)
         reader = LogReader(path, LogFilter(parameters.timestamps, parameters.since, parameters.tail_lines))
-        budget = parameters.limit_bytes
-        read = reader.start
         while True:
-            changed = self._backend.storage.changed(_PARTITION)
             over = not parameters.follow or self._is_over()
-            chunk = await anyio.to_thread.run_sync(read)
-            read = reader.read
-            if budget is not None:
-                chunk = chunk[:budget]
-                budget -= len(chunk)
-            if chunk:
-                yield chunk
-            elif over:
+            while text := await anyio.to_thread.run_sync(reader.read):
+                yield text
+            if over:
                 return
-            if budget == 0:
-                return
-            if not chunk:
-                async with move_on_after(self._backend.clock, POLL_INTERVAL):
-                    await changed.wait()
+            while text := await self._backend.log_growth.more(reader, self._is_over):
+                yield text
+                if len(text) > CHUNK_BYTES // 2:  # there may be more than comes with the next look
+                    break
 
     def _is_over(self) -> bool:
         pod = self._backend.storage.get(_PARTITION, self._key)

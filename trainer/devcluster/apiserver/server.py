@@ -108,6 +108,7 @@ async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningS
             CustomResources(backend, pipeline, deleter, webhooks(options.feature_gates)).run,
             FirstObjects(backend, pipeline).run,
             partial(expire_events, backend),
+            partial(backend.log_growth.run, clock),
         ]
         context = await anyio.to_thread.run_sync(certificate.server_context)
         async with _listening(dispatcher, options.port, context, background) as port:
