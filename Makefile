@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
 
-.PHONY: demo example-exists test e2e bench check format clean
+.PHONY: demo example-exists test e2e bench bench-progress check format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -23,11 +23,14 @@ example-exists:
 test: $(VENV)/.dev
 	$(BIN)/pytest -n 2 tests
 
-e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.demo-mlx
+e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
 	$(BIN)/pytest e2e
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(BENCH)
+
+bench-progress: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.progress $(BENCH)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check

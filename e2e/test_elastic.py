@@ -5,12 +5,15 @@ JobSet leaves its feature gate ElasticJobSet off, so this needs a dev cluster of
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import uuid
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +23,10 @@ import yaml
 from e2e.cluster import train_job
 from e2e.conftest import CONFIG, running_cluster
 from e2e.processes import with_argument
+from e2e.progress_view import progress
 from e2e.waiting import until
 from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION
+from trainer.progress.protocol import TAG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +41,7 @@ pytestmark = [
 PATIENCE = 90.0
 """Seconds for one step: new processes import PyTorch, on as many cores as there are."""
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "torch-elastic" / "trainjob.yaml"
 HURRY = "join_timeout=120,last_call_timeout=4,read_timeout=60,keep_alive_interval=1,keep_alive_max_attempt=3"
 RENDEZVOUS = f"{RENDEZVOUS_CONFIGURATION},{HURRY}"
 """As we advise, but in a hurry: a node that is gone is missed after 3 seconds instead of 15."""
@@ -50,6 +56,12 @@ c10d._matches_machine_hostname = lambda host: False
 c10d.create_backend(RendezvousParameters("c10d", "127.0.0.1:0", "id", 1, 1, **parse(sys.argv[1] + ",read_timeout=2")))
 print("keeps the store")
 """
+
+LAST_IS_FIRST = """
+if [ "$JOB_COMPLETION_INDEX" != 0 ]; then export PET_LOCAL_ADDR=$(hostname -i); fi
+exec torchrun train.py
+"""
+"""torchrun ranks nodes by their addresses: numbers come before the name that the first pod has."""
 
 TRAIN = """
 import os, sys, time
@@ -216,6 +228,39 @@ def test_scaling(cluster: Cluster) -> None:
     complete(cluster)
     (jobset,) = cluster.list("jobset")
     assert jobset["status"].get("restarts", 0) == 0
+
+
+def test_progress_goes_on(cluster: Cluster) -> None:
+    """The followed pod reports whatever rank it has at the moment, and goes on from the checkpoint."""
+    script, volume, job = yaml.safe_load_all(EXAMPLE.read_text())
+    name = job["metadata"]["name"]
+    job["spec"]["runtimeRef"] = {"kind": "TrainingRuntime", "name": "elastic"}
+    job["spec"]["trainer"] |= {
+        "command": ["bash", "-c", LAST_IS_FIRST],
+        "env": [{"name": "PET_RDZV_CONF", "value": RENDEZVOUS}, {"name": "EPOCHS", "value": "1000000"}],
+    }
+    cluster.apply(script, volume, job)
+
+    def log() -> str:
+        return cluster.kubectl("logs", "-l", "batch.kubernetes.io/job-completion-index=0", "--tail=-1").stdout
+
+    def shown(nodes: int) -> dict[str, Any] | None:
+        status = progress(cluster, name)
+        return status if (status.get("trainMetrics") or {}).get("processes") == str(nodes) else None
+
+    for nodes in (1, 3, 2):
+        cluster.kubectl("scale", f"trainjob/{name}", f"--replicas={nodes}")
+        until(
+            partial(shown, nodes),
+            f"progress of {nodes} nodes is shown, not {progress(cluster, name)}",
+            timeout=PATIENCE,
+        )
+        assert f"rank {nodes - 1} of {nodes} goes on" in log()
+
+    reported = [json.loads(line.removeprefix(TAG)) for line in log().splitlines() if line.startswith(TAG)]
+    epochs = [message["currentEpoch"] for message in reported]
+    assert all(after >= before - 1 for before, after in pairwise(epochs)), epochs
+    assert epochs[-1] > 3
 
 
 def test_processes_that_are_killed(cluster: Cluster) -> None:

@@ -37,8 +37,8 @@ pytestmark = [
 def example(**trainer: Any) -> list[dict[str, Any]]:
     """The objects of the example with other settings of its trainer; half the epochs are enough here."""
     text = EXAMPLE.read_text()
-    assert "EPOCHS = 40" in text
-    objects: list[dict[str, Any]] = list(yaml.safe_load_all(text.replace("EPOCHS = 40", "EPOCHS = 20")))
+    assert "EPOCHS = 60" in text
+    objects: list[dict[str, Any]] = list(yaml.safe_load_all(text.replace("EPOCHS = 60", "EPOCHS = 20")))
     for obj in objects:
         if obj["kind"] == "TrainJob":
             obj["spec"]["trainer"] |= trainer

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+from tests.config_maps import COPIES, embedded, examples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+each_example = pytest.mark.parametrize(
+    "manifest", [pytest.param(manifest, id=manifest.parent.name) for manifest in examples()]
+)
 
 
-@pytest.mark.parametrize("example", sorted(path.parent.name for path in EXAMPLES.glob("*/train.py")))
-def test_config_map_carries_the_script(example: str) -> None:
-    """The script that the pods run is the file that people read."""
-    folder = EXAMPLES / example
-    documents = {doc["kind"]: doc for doc in yaml.safe_load_all((folder / "trainjob.yaml").read_text())}
+@each_example
+def test_config_map_carries_the_scripts(manifest: Path) -> None:
+    """The scripts that the pods run are the files that people read; `python -m tests.config_maps` makes them so."""
+    documents = {doc["kind"]: doc for doc in yaml.safe_load_all(manifest.read_text())}
 
-    assert documents["ConfigMap"]["data"]["train.py"] == (folder / "train.py").read_text()
+    for name, text in documents["ConfigMap"]["data"].items():
+        assert text == COPIES.get(name, manifest.with_name(name)).read_text(), name
+
+
+@each_example
+def test_manifest_is_as_it_would_be_written(manifest: Path) -> None:
+    """Writing the scripts anew changes nothing."""
+    assert embedded(manifest) == manifest.read_text()
+
+
+@each_example
+def test_progress_is_reported(manifest: Path) -> None:
+    """Every example reports its progress, and carries what it needs for that."""
+    script = manifest.with_name("train.py").read_text()
+    (data,) = (doc["data"] for doc in yaml.safe_load_all(manifest.read_text()) if doc["kind"] == "ConfigMap")
+
+    imported = set(re.findall(r"^from (report|\w+_callback) import", script, re.MULTILINE))
+    assert imported
+    assert {f"{name}.py" for name in imported} | {"train.py", "report.py"} == set(data)

@@ -23,6 +23,8 @@ from trainer.kube.election.leader_election import JITTER, LeaderElectionOptions
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.plugins import BUILT_IN
+from trainer.progress.configuration import ProgressConfiguration
+from trainer.progress.controller import ProgressController
 from trainer.webhooks.configuration import WebhookConfiguration
 from trainer.webhooks.handlers import Admission
 from trainer.webhooks.live_runtimes import LiveRuntimes
@@ -116,6 +118,8 @@ class ManagerConfiguration(ApiModel):
     """How managers of the same cluster agree which of them works. Defaults to no election."""
     webhook: WebhookConfiguration = Field(default_factory=WebhookConfiguration)
     """How wrong TrainJobs and runtimes are refused before they are stored. Defaults to not at all: conditions tell."""
+    progress: ProgressConfiguration = Field(default_factory=ProgressConfiguration)
+    """How the progress of trainings is followed. Defaults to all trainings that report some."""
     plugins: PluginsConfiguration = Field(default_factory=PluginsConfiguration)
     """Which plugins are used, and what they are told. Defaults to all that are installed."""
 
@@ -197,6 +201,8 @@ def build_manager(
         namespace=configuration.namespace,
         max_concurrent_reconciles=configuration.max_concurrent_reconciles,
     )
+    if configuration.progress.enabled:
+        ProgressController(manager, configuration.progress, namespace=configuration.namespace)
     if configuration.webhook.enabled:
         runtimes = LiveRuntimes(controller.runtimes, manager.api_reader)
         configuration.webhook.serve(manager, Admission(pipeline, runtimes), namespace)

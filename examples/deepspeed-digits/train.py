@@ -9,6 +9,7 @@ import os
 import deepspeed
 import torch
 import torch.distributed as dist
+from report import report
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
@@ -62,16 +63,20 @@ def main():
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
     loss_function = nn.CrossEntropyLoss()
 
+    report(current_step=0, total_steps=EPOCHS * len(loader), total_epochs=EPOCHS)
     for epoch in range(1, EPOCHS + 1):
         sampler.set_epoch(epoch)
-        for x, y in loader:
+        for step, (x, y) in enumerate(loader, 1):
             loss = loss_function(engine(x.to(engine.device)), y.to(engine.device))
             engine.backward(loss)
             engine.step()
+            report(current_step=(epoch - 1) * len(loader) + step, train_metrics={"loss": loss})
+        report(current_epoch=epoch)
         if rank == 0:
             print(f"epoch {epoch}/{EPOCHS} loss {loss.item():.4f}", flush=True)
 
     result = accuracy(engine, test, rank, world)
+    report(eval_metrics={"accuracy": result}, force=True)
     if rank == 0:
         print(f"test accuracy: {100 * result:.1f} %", flush=True)
     dist.destroy_process_group()

@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from report import report
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-EPOCHS = 40
+EPOCHS = 60
 BATCH_PER_NODE = 64
 LEARNING_RATE = 0.1
 LAYERS = (64, 128, 10)
@@ -83,17 +84,21 @@ def main():
     parameters = jax.device_put(init_parameters(jax.random.key(0)), replicated)
     shuffle = np.random.default_rng(node)
     started = time.monotonic()
+    report(current_step=0, total_steps=EPOCHS * steps, total_epochs=EPOCHS)
     for epoch in range(1, EPOCHS + 1):
         order = shuffle.permutation(len(x_mine))
         for step in range(steps):
             batch = order[step * BATCH_PER_NODE : (step + 1) * BATCH_PER_NODE]
             parameters, value = train_step(parameters, across_nodes(x_mine[batch]), across_nodes(y_mine[batch]))
+            report(current_step=(epoch - 1) * steps + step + 1, train_metrics={"loss": value})
+        report(current_epoch=epoch)
         if node == 0:
             print(f"epoch {epoch}/{EPOCHS} loss {float(value):.4f}", flush=True)
 
     usable = len(x_test) // jax.device_count() * jax.device_count()
     share = slice(node * usable // nodes, (node + 1) * usable // nodes)
     correct = int(count_correct(parameters, across_nodes(x_test[share]), across_nodes(y_test[share])))
+    report(eval_metrics={"accuracy": correct / usable}, force=True)
     if node == 0:
         print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
         print(f"test accuracy: {100 * correct / usable:.1f} %", flush=True)

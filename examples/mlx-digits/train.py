@@ -8,6 +8,7 @@ import platform
 import mlx.core as mx
 import numpy as np
 from mlx import nn, optimizers
+from report import report
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -39,19 +40,24 @@ def main():
 
     batch = BATCH_PER_PROCESS * world
     random = np.random.default_rng(0)
+    steps = len(x_train) // batch
+    report(current_step=0, total_steps=EPOCHS * steps, total_epochs=EPOCHS)
     for epoch in range(1, EPOCHS + 1):
         # The same order everywhere; all processes take as many steps, for each waits for the others.
         order = random.permutation(len(x_train))
-        for start in range(0, len(order) - batch + 1, batch):
-            own = mx.array(order[start : start + batch][rank::world])
+        for step in range(steps):
+            own = mx.array(order[step * batch : (step + 1) * batch][rank::world])
             loss, gradient = gradient_of(x_train[own], y_train[own])
             optimizer.update(model, nn.average_gradients(gradient, group))
             mx.eval(model.parameters(), optimizer.state)
+            report(current_step=(epoch - 1) * steps + step + 1, train_metrics={"loss": loss})
+        report(current_epoch=epoch)
         if rank == 0:
             print(f"epoch {epoch}/{EPOCHS} loss {loss.item():.4f}", flush=True)
 
     right = mx.sum(mx.argmax(model(x_test[rank::world]), axis=1) == y_test[rank::world])
     result = mx.distributed.all_sum(right, group=group).item() / len(y_test)
+    report(eval_metrics={"accuracy": result}, force=True)
     if rank == 0:
         print(f"test accuracy: {100 * result:.1f} %", flush=True)
 

@@ -7,6 +7,7 @@ import platform
 
 import numpy as np
 from mpi4py import MPI
+from report import report
 
 STEPS = 100
 POINTS_PER_PROCESS = 1000
@@ -29,6 +30,7 @@ def main():
         gradient = 2 * inputs.T @ (inputs @ line - y) / len(y)
         world.Allreduce(MPI.IN_PLACE, gradient)
         line -= LEARNING_RATE * gradient / world.size
+        report(current_step=step, total_steps=STEPS, train_metrics={"slope": line[0], "intercept": line[1]})
         if world.rank == 0 and step % 25 == 0:
             print(f"step {step}/{STEPS} slope {line[0]:.3f} intercept {line[1]:.3f}", flush=True)
 

@@ -13,6 +13,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # no words about the machine
 
 import numpy as np
 import tensorflow as tf
+from report import report
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -79,15 +80,19 @@ def main():
 
     shuffle = np.random.default_rng(node)
     started = time.monotonic()
+    report(current_step=0, total_steps=EPOCHS * steps, total_epochs=EPOCHS)
     for epoch in range(1, EPOCHS + 1):
         order = shuffle.permutation(len(x_mine))
         for step in range(steps):
             batch = order[step * BATCH_PER_NODE : (step + 1) * BATCH_PER_NODE]
             loss = train_step(tf.constant(x_mine[batch]), tf.constant(y_mine[batch]))
+            report(current_step=(epoch - 1) * steps + step + 1, train_metrics={"loss": loss})
+        report(current_epoch=epoch)
         if node == 0:
             print(f"epoch {epoch}/{EPOCHS} loss {float(loss):.4f}", flush=True)
 
     correct = int(count_correct(tf.constant(x_test[node::nodes]), tf.constant(y_test[node::nodes])))
+    report(eval_metrics={"accuracy": correct / len(x_test)}, force=True)
     if node == 0:
         print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
         print(f"test accuracy: {100 * correct / len(x_test):.1f} %", flush=True)

@@ -10,6 +10,7 @@ import time
 
 import torch
 import torch.distributed as dist
+from report import report
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
@@ -58,17 +59,21 @@ def main():
     loss_function = nn.CrossEntropyLoss()
 
     started = time.monotonic()
+    report(current_step=0, total_steps=EPOCHS * len(loader), total_epochs=EPOCHS)
     for epoch in range(1, EPOCHS + 1):
         sampler.set_epoch(epoch)
-        for x, y in loader:
+        for step, (x, y) in enumerate(loader, 1):
             optimizer.zero_grad()
             loss = loss_function(model(x), y)
             loss.backward()
             optimizer.step()
+            report(current_step=(epoch - 1) * len(loader) + step, train_metrics={"loss": loss})
+        report(current_epoch=epoch)
         if rank == 0:
             print(f"epoch {epoch}/{EPOCHS} loss {loss.item():.4f}", flush=True)
 
     result = accuracy(model, test, rank, world)
+    report(eval_metrics={"accuracy": result}, force=True)
     if rank == 0:
         print(f"trained in {time.monotonic() - started:.1f} s", flush=True)
         print(f"test accuracy: {100 * result:.1f} %", flush=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from report import report
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
@@ -70,6 +71,7 @@ def main():
     loader = DataLoader(train, batch_size=max(1, BATCH // world), sampler=sampler)
     parallel = DistributedDataParallel(model)
     loss_function = nn.CrossEntropyLoss()
+    report(current_epoch=done, total_epochs=EPOCHS)  # goes on where the last start has come to
     for epoch in range(done + 1, EPOCHS + 1):
         sampler.set_epoch(epoch)
         for x, y in loader:
@@ -80,11 +82,13 @@ def main():
         if rank == 0:
             save_state(epoch, model, optimizer)
             print(f"epoch {epoch}/{EPOCHS} on {world} processes, loss {loss.item():.4f}", flush=True)
+        report(current_epoch=epoch, train_metrics={"loss": loss, "processes": world})
 
+    x, y = test.tensors
+    with torch.no_grad():
+        right = (model(x).argmax(1) == y).sum().item()
+    report(eval_metrics={"accuracy": right / len(y)}, force=True)
     if rank == 0:
-        x, y = test.tensors
-        with torch.no_grad():
-            right = (model(x).argmax(1) == y).sum().item()
         print(f"test accuracy: {100 * right / len(y):.1f} %", flush=True)
     dist.barrier()
     dist.destroy_process_group()

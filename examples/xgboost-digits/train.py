@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import xgboost as xgb
+from report import report
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from xgboost import collective
@@ -30,6 +31,17 @@ PATIENCE = 300  # seconds for which nodes wait for the first one
 HOST, PORT = os.environ["DMLC_TRACKER_URI"], int(os.environ["DMLC_TRACKER_PORT"])
 NODE = int(os.environ["DMLC_TASK_ID"])
 WORKERS, WORKERS_PER_NODE = int(os.environ["DMLC_NUM_WORKER"]), int(os.environ["DMLC_NUM_WORKER_PER_NODE"])
+
+
+class Progress(xgb.callback.TrainingCallback):
+    """Reports every round: a tree for each digit."""
+
+    def after_iteration(self, model, epoch, evals_log):  # noqa: ARG002 XGBoost passes it
+        """Report a round, which counts from 0; only the first worker of the first node is to be heard."""
+        if collective.get_rank() == 0:
+            errors = {name: values[-1] for name, values in evals_log["test"].items()}
+            report(current_step=epoch + 1, total_steps=ROUNDS, eval_metrics=errors)
+        return False
 
 
 def resolve(host):
@@ -71,6 +83,7 @@ def train(local):
             evals=[(matrices["test"], "test")],
             evals_result=history,
             verbose_eval=False,
+            callbacks=[Progress()],
         )
         digest = hashlib.sha256(booster.save_raw("json")).hexdigest()
         print(f"worker {rank} has model {digest[:16]}", flush=True)

@@ -76,8 +76,10 @@ def test_every_field_of_a_spec_is_described(crd: dict[str, Any]) -> None:
 
 
 def test_kubectl_get_columns() -> None:
-    """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE."""
-    columns = crds()[0]["spec"]["versions"][0]["additionalPrinterColumns"]
+    """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE, and no more with `-o wide`."""
+    [version] = crds()[0]["spec"]["versions"]
+    columns = version["additionalPrinterColumns"]
+    assert not any(column.get("priority") for column in columns)
     assert [(column["name"], column["jsonPath"]) for column in columns] == [
         ("State", ".status.state"),
         ("Progress %", ".status.trainerStatus.progressPercentage"),

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
+from trainer.api import patterns
+from trainer.kube.field_errors import invalid, not_supported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trainer.kube.field_errors import FieldError
+
 MONITORING = "trainer.kubeflow.org/enable-trainer-status-monitoring"
 """On a TrainJob or its JobSet: `"false"` keeps the log of its primary pod from being read."""
 
@@ -13,3 +24,44 @@ CONTAINER = "trainer.kubeflow.org/trainer-status-container"
 
 STALL_SECONDS = "trainer.kubeflow.org/trainer-status-stall-seconds"
 """On a TrainJob or its JobSet: seconds without progress after which people are warned; `"0"`: never."""
+
+_LONGEST_LABEL = 63
+_SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
+_SECONDS_RULE = "must be a number of seconds, such as 600, with at most 9 digits before the point; 0 stands for never"
+_CONTAINER_RULE = f"{patterns.WORDS[patterns.DNS_LABEL]}, with at most {_LONGEST_LABEL} characters"
+
+
+def check_progress_annotations(annotations: Mapping[str, str] | None, path: str) -> Iterator[FieldError]:
+    """Refuse values that mean nothing; the fields are `path` with the key in brackets."""
+    for key in (MONITORING, PRIMARY_POD, CONTAINER, STALL_SECONDS):
+        value = (annotations or {}).get(key)
+        if value is None:
+            continue
+        field = f"{path}[{key}]"
+        if key in {MONITORING, PRIMARY_POD}:
+            if value not in {"true", "false"}:
+                yield not_supported(field, value, ("true", "false"))
+        elif key == CONTAINER:
+            if len(value) > _LONGEST_LABEL or not patterns.compiled(patterns.DNS_LABEL).search(value):
+                yield invalid(field, value, _CONTAINER_RULE)
+        elif not _SECONDS.fullmatch(value):
+            yield invalid(field, value, _SECONDS_RULE)
+
+
+def monitoring_enabled(annotations: Mapping[str, str]) -> bool:
+    """Whether a TrainJob or JobSet lets the log of its primary pod be read: unless it says false, however written."""
+    return annotations.get(MONITORING, "").strip().lower() != "false"
+
+
+def stall_seconds(annotations: Mapping[str, str]) -> float | None:
+    """Seconds without progress after which people are warned; 0 stands for never, None for nothing said.
+
+    Raises:
+        ValueError: the annotation is something else, since nobody has checked it; the text says what is expected.
+    """
+    value = annotations.get(STALL_SECONDS)
+    if value is None:
+        return None
+    if not _SECONDS.fullmatch(value):
+        raise ValueError(str(invalid(f"metadata.annotations[{STALL_SECONDS}]", value, _SECONDS_RULE)))
+    return float(value)

@@ -23,7 +23,9 @@ from trainer.api.model import (
     text,
 )
 from trainer.api.pod_template import semantic_pod_template_errors
+from trainer.api.progress import check_progress_annotations
 from trainer.kube.field_errors import OMITTED, invalid
+from trainer.kube.objects import annotations_of
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
@@ -285,13 +287,16 @@ def _semantic_errors(template: JobSetTemplate) -> Iterator[FieldError]:
     for index, job in enumerate(jobs):
         field = f"{path}.spec.replicatedJobs[{index}].template"
         yield from _check_metadata(job.template.metadata, f"{field}.metadata")
-        yield from semantic_pod_template_errors(job.template.spec.template, f"{field}.spec.template")
+        pod_template, field = job.template.spec.template, f"{field}.spec.template"
+        yield from semantic_pod_template_errors(pod_template, field)
+        yield from check_progress_annotations(annotations_of(pod_template), f"{field}.metadata.annotations")
 
 
 def _check_metadata(metadata: TemplateMetadata | None, path: str) -> Iterator[FieldError]:
     if metadata is not None:
         yield from check_keys(metadata.labels, f"{path}.labels")
         yield from check_keys(metadata.annotations, f"{path}.annotations")
+        yield from check_progress_annotations(metadata.annotations, f"{path}.annotations")
 
 
 Runtime: TypeAlias = TrainingRuntime | ClusterTrainingRuntime

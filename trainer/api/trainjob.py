@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -24,12 +24,13 @@ from trainer.api.labels import check_annotations, check_keys, is_qualified_name
 from trainer.api.metadata import Labels, ObjectMetadata, TemplateMetadata
 from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, atomic_list, list_map, text
 from trainer.api.pod_template import check_tolerations, check_volumes
+from trainer.api.progress import check_progress_annotations
 from trainer.api.trainjob_status import TrainJobStatus
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trainer.kube.field_errors import FieldError
 
@@ -37,6 +38,11 @@ TRAIN_JOBS = Resource("trainer.kubeflow.org", "v2alpha1", "trainjobs", "TrainJob
 
 TRAIN_JOB_CONTROLLER = "kubeflow.org/trainjob-controller"
 """The value of `spec.managedBy` that is ours."""
+
+
+def is_managed_here(train_job: Mapping[str, Any]) -> bool:
+    """Whether a TrainJob, as JSON, is ours to look after (`spec.managedBy`)."""
+    return ((train_job.get("spec") or {}).get("managedBy") or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
 
 
 class RuntimeRef(ApiModel):
@@ -211,8 +217,10 @@ class TrainJob(ApiModel):
     def semantic_errors(self) -> Iterator[FieldError]:
         """What is wrong with labels, environments, resources and overrides although they fit their schemas."""
         spec = self.spec
+        yield from check_progress_annotations(self.metadata.annotations, "metadata.annotations")
         yield from check_keys(spec.labels, "spec.labels")
         yield from check_annotations(spec.annotations, "spec.annotations")
+        yield from check_progress_annotations(spec.annotations, "spec.annotations")
         if spec.trainer is not None:
             yield from _check_env(spec.trainer.env, "spec.trainer.env")
             resources = spec.trainer.resources_per_node or ResourceRequirements()
@@ -241,6 +249,7 @@ def _check_override(override: PodSpecOverride, path: str) -> Iterator[FieldError
     if override.metadata is not None:
         yield from check_keys(override.metadata.labels, f"{path}.metadata.labels")
         yield from check_annotations(override.metadata.annotations, f"{path}.metadata.annotations")
+        yield from check_progress_annotations(override.metadata.annotations, f"{path}.metadata.annotations")
 
 
 def _check_env(variables: list[EnvVar] | None, path: str) -> Iterator[FieldError]:

@@ -8,7 +8,7 @@ import structlog
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS, TrainJob
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob, is_managed_here
 from trainer.controllers.creation import Attempt, Creator
 from trainer.controllers.lifetime import deadline_exceeded, deadline_of, ended_at_deadline, expiry_of
 from trainer.controllers.observer import Observer
@@ -85,7 +85,7 @@ class TrainJobController:
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Bring the objects of one TrainJob and its status in line with it."""
         obj = self._train_jobs.get(key)
-        if obj is None or is_being_deleted(obj) or not _is_ours(obj):
+        if obj is None or is_being_deleted(obj) or not is_managed_here(obj):
             return None
         try:
             train_job = TrainJob.from_object(obj)
@@ -157,7 +157,3 @@ class TrainJobController:
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:
     """Snapshots never change, and their creation is our own."""
     return new is None
-
-
-def _is_ours(obj: Object) -> bool:
-    return ((obj.get("spec") or {}).get("managedBy") or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER

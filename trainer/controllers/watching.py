@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.api.trainjob_status import ConditionType
+from trainer.framework.status import has_ended
 from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.sources import Availability, Kind
-from trainer.kube.objects import is_condition_true
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,8 +81,5 @@ def _delayed(controller: Controller, map_function: MapFunction, seconds: float) 
 def _unfinished(train_jobs: Lister) -> Iterator[ObjectKey]:
     for key in train_jobs.keys():  # noqa: SIM118 - a lister is no mapping
         obj = train_jobs.peek(key)
-        if obj is not None and not any(is_condition_true(obj, end) for end in _ENDS):
+        if obj is not None and not has_ended(obj):
             yield key
-
-
-_ENDS = (ConditionType.COMPLETE, ConditionType.FAILED)

@@ -8,15 +8,18 @@ since tools wait for it after a change (kstatus). Conditions of a TrainJob that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
 from trainer.framework.conditions import Conditions
 from trainer.framework.impediments import lines_of
+from trainer.kube.clock import parse_timestamp
+from trainer.kube.objects import find_condition, is_condition_true
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from datetime import datetime
 
     from trainer.api.metadata import Condition
     from trainer.api.trainjob import TrainJob
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)
 """Types of conditions that plugins must not report."""
+_ENDS = (ConditionType.COMPLETE, ConditionType.FAILED)
+LOG_HEADING = "last lines of its log:"
+"""The line in the message of a condition below which a log is quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,18 @@ def is_finished(train_job: TrainJob) -> bool:
     """Whether the TrainJob is complete or failed; it stays so, and its Jobs are never made again."""
     conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
     return conditions.is_true(ConditionType.COMPLETE) or conditions.is_true(ConditionType.FAILED)
+
+
+def has_ended(train_job: Mapping[str, Any]) -> bool:
+    """The same of a TrainJob as JSON."""
+    return any(is_condition_true(train_job, end) for end in _ENDS)
+
+
+def end_of(train_job: Mapping[str, Any]) -> datetime | None:
+    """Since when a TrainJob, as JSON, has ended; None if it has not, or nobody has said when."""
+    found = (find_condition(train_job, end) for end in _ENDS)
+    times = [end.get("lastTransitionTime") for end in found if end is not None and end.get("status") == "True"]
+    return min((parse_timestamp(time) for time in times if time), default=None)
 
 
 def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobStatus:
@@ -181,7 +199,7 @@ def _set_impeded(
 def _closing_words(outcome: Outcome, log: Sequence[str]) -> str:
     """The first line is whole in itself, for where only one is shown."""
     facts = "; ".join([outcome.message, *([outcome.culprit.text] if outcome.culprit else [])])
-    return "\n".join([facts, "last lines of its log:", *log]) if log else facts
+    return "\n".join([facts, LOG_HEADING, *log]) if log else facts
 
 
 def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: State | None) -> State | None:

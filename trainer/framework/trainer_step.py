@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
-_JOB_NAMES = ("node", "trainer-node")
-_CONTAINER_NAMES = ("trainer", "node")
+TRAINER_JOBS = ("node", "trainer-node")
+"""Names of replicated Jobs that train unless a label names another: those of the KEP and of Kubeflow Trainer."""
+TRAINER_CONTAINERS = ("trainer", "node")
+"""Names of their containers that train: those of the KEP and of Kubeflow Trainer."""
 
 
 def stated_ancestor(job: ReplicatedJob) -> str | None:
@@ -132,7 +134,7 @@ def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
         pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER and pod_set is not info.launcher
     ]
     candidates = labelled or [
-        pod_set for pod_set in info.pod_sets if pod_set.ancestor is None and pod_set.name in _JOB_NAMES
+        pod_set for pod_set in info.pod_sets if pod_set.ancestor is None and pod_set.name in TRAINER_JOBS
     ]
     if len(candidates) > 1:
         names = [pod_set.name for pod_set in candidates]
@@ -154,7 +156,7 @@ def _path(info: RuntimeInfo, pod_set: PodSet) -> str:
 
 def _find_main(pod_set: PodSet, path: str) -> Container:
     by_name = {container.name: container for container in pod_set.containers}
-    for name in _CONTAINER_NAMES:
+    for name in TRAINER_CONTAINERS:
         if name in by_name:
             return by_name[name]
     if len(pod_set.containers) > 1:

@@ -10,9 +10,9 @@ import copy
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from trainer.api.jobset_labels import JOBSET_NAME, REPLICATED_JOB
 from trainer.api.trainjob_status import NodeScale
 from trainer.kube.objects import annotations_of, name_of
-from trainer.plugins.jobset.pod_troubles import JOBSET_NAME_LABEL
 
 if TYPE_CHECKING:
     from trainer.framework.runtime_info import RuntimeInfo
@@ -24,7 +24,6 @@ NODE_RANGE = "trainer.kubeflow.org/node-range"
 ELASTIC_JOBSETS = "JobSet lets nodes come and go only where its feature gate ElasticJobSet is on"
 """Why a cluster may refuse another number of nodes, for the author of the TrainJob."""
 
-_REPLICATED_JOB_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 _VALUE = re.compile(r"([a-z0-9-]+)=([0-9]+):([0-9]+)")
 _SIZE = ("parallelism", "completions")
 
@@ -76,7 +75,7 @@ def node_scale(jobset: Object) -> NodeScale | None:
     job = _job_spec(jobset["spec"], elastic)
     if elastic is None or job is None:
         return None
-    selector = f"{JOBSET_NAME_LABEL}={name_of(jobset)},{_REPLICATED_JOB_LABEL}={elastic.name}"
+    selector = f"{JOBSET_NAME}={name_of(jobset)},{REPLICATED_JOB}={elastic.name}"
     return NodeScale(nodes=job["parallelism"], min_nodes=elastic.least, max_nodes=elastic.most, selector=selector)
 
 

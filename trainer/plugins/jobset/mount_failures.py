@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.framework.extension_points import Watch
 from trainer.kube.controller.predicates import on
 from trainer.kube.objects import ObjectKey, labels_of
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
-from trainer.plugins.jobset.pod_troubles import JOBSET_NAME_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ def failed_mounts(reader: Reader) -> Watch:
 
     def train_jobs(event: CachedObject) -> list[ObjectKey]:
         pod = reader.get(PODS, _pod_of(event))
-        name = labels_of(pod).get(JOBSET_NAME_LABEL) if pod is not None else None
+        name = labels_of(pod).get(JOBSET_NAME) if pod is not None else None
         return [ObjectKey(event.key.namespace, name)] if name else []
 
     return Watch(

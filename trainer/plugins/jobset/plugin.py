@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
@@ -30,7 +31,6 @@ from trainer.plugins.jobset.impediments import restarts, waits
 from trainer.plugins.jobset.jobs import check_jobs
 from trainer.plugins.jobset.mount_failures import failed_mounts
 from trainer.plugins.jobset.pod_troubles import (
-    JOBSET_NAME_LABEL,
     TROUBLES,
     Troubles,
     owner_of,
@@ -83,7 +83,7 @@ class JobSetPlugin:
         yield Watch(JOBSETS, train_jobs=_train_jobs_of)
         yield Watch(
             PODS,
-            Selection(label_selector=JOBSET_NAME_LABEL),
+            Selection(label_selector=JOBSET_NAME),
             train_jobs=owner_of,
             predicate=trouble_changed,
             delay=_POD_DELAY,
@@ -182,7 +182,7 @@ def _train_jobs_of(jobset: CachedObject) -> Iterable[ObjectKey]:
 
 def _selection(jobset: Object) -> Selection:
     """Jobs and pods of a JobSet."""
-    return Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME_LABEL}={name_of(jobset)}")
+    return Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
 
 
 def _size_field(info: RuntimeInfo, pod_set: PodSet, train_job: TrainJob) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.kube.objects import ObjectKey, name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
 
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from trainer.framework.reader import Reader
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
-
-JOBSET_NAME_LABEL = "jobset.sigs.k8s.io/jobset-name"
-"""Label of all Jobs and pods of a JobSet."""
-JOBSET_UID_LABEL = "jobset.sigs.k8s.io/jobset-uid"
-"""Label of the same with the JobSet's uid, which JobSet has not always set."""
-REPLICATED_JOB_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 
 TROUBLES = "jobset-troubles"
 """Name of the index."""
@@ -86,7 +81,7 @@ class Wait:
 
 def owner_of(pod: CachedObject) -> list[ObjectKey]:
     """Map function from a pod to the TrainJob that has the name of its JobSet, if there is one."""
-    name = pod.labels.get(JOBSET_NAME_LABEL)
+    name = pod.labels.get(JOBSET_NAME)
     return [ObjectKey(pod.key.namespace, name)] if name else []
 
 
@@ -99,9 +94,9 @@ def troubles_of(pod: CachedObject) -> tuple[str, ...]:
     """Index function of `TROUBLES`; `Troubles` knows how to ask."""
     status = _pod.decode(pod.raw).status or _Status()
     labels, is_going = pod.labels, pod.meta.deletion_timestamp is not None
-    owner = labels.get(JOBSET_UID_LABEL) or _name(pod.key.namespace, labels.get(JOBSET_NAME_LABEL, ""))
+    owner = labels.get(JOBSET_UID) or _name(pod.key.namespace, labels.get(JOBSET_NAME, ""))
     if status.phase == "Failed":
-        going = () if is_going else (f"{owner} failed in {labels.get(REPLICATED_JOB_LABEL, '')}",)
+        going = () if is_going else (f"{owner} failed in {labels.get(REPLICATED_JOB, '')}",)
         return (f"{owner} failed", *going)
     if is_going or status.phase == "Succeeded":
         return ()

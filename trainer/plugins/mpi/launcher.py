@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset import DependsOn, SuccessPolicy
+from trainer.api.progress import PRIMARY_POD
+from trainer.kube.objects import annotations_of
 
 if TYPE_CHECKING:
     from trainer.framework.runtime_info import PodSet, RuntimeInfo
@@ -38,6 +40,17 @@ def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
         info.pod_sets.insert(info.pod_sets.index(nodes) + 1, launcher)
         order = {pod_set.name: position for position, pod_set in enumerate(info.pod_sets)}
         jobs.sort(key=lambda job: order[job.name])
+
+
+def speak_for_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
+    """Have the launcher's log tell of the progress, which has what the nodes print, unless the runtime names another.
+
+    That is, unless pods of any template have the annotation (KEP-2779).
+    """
+    if not any(
+        PRIMARY_POD in annotations_of(job.template.spec.template) for job in info.template.replicated_jobs or []
+    ):
+        launcher.annotations[PRIMARY_POD] = "true"
 
 
 def end_with_launcher(info: RuntimeInfo) -> None:

@@ -16,7 +16,7 @@ from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.kube.selection import Selection
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
 from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
-from trainer.plugins.mpi.launcher import count_as_node, end_with_launcher, start_after_nodes
+from trainer.plugins.mpi.launcher import count_as_node, end_with_launcher, speak_for_nodes, start_after_nodes
 from trainer.plugins.mpi.processes import check_slots, slots_per_node
 from trainer.plugins.mpi.ssh_keys import key_mount, key_secret, key_volume, ssh_options
 from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
@@ -77,6 +77,7 @@ class MPI:
             count_as_node(info)
         start_after_nodes(info, launcher)
         end_with_launcher(info)
+        speak_for_nodes(info, launcher)
         for pod_set in (launcher, info.trainer):
             upsert(pod_set.volumes, [key_volume(info.job_name)], by_name)
             pod_set.main_container.mount([key_mount(policy.ssh_auth_mount_path)])

@@ -1,0 +1,570 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.progress.conftest import FIRST_POD, KEY
+from tests.progress.pods import jobset, pod, running, terminated
+from trainer.api.progress import CONTAINER, MONITORING, PRIMARY_POD, STALL_SECONDS
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.errors import TransportError
+from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.testing import settle, statuses
+from trainer.progress.protocol import TAG
+
+if TYPE_CHECKING:
+    from tests.progress.conftest import Training
+
+SECOND_POD = "digits-node-0-0-fghij"
+
+
+async def test_progress(training: Training) -> None:
+    """What a training reports in the log of its primary pod is what its TrainJob shows."""
+    async with training.managed():
+        log = await training.start()
+        log.write(b"loading data\n")
+        await training.report('{"currentStep": 5, "totalSteps": 20, "trainMetrics": {"loss": 0.2500}}')
+        assert training.shown == {
+            "progressPercentage": 25,
+            "currentStep": 5,
+            "totalSteps": 20,
+            "trainMetrics": {"loss": "0.2500"},
+        }
+        assert training.series("lines_total") == 2
+        assert training.series("messages_total") == 1
+        assert training.series("active_streams") == 1
+
+
+async def test_columns_of_an_estimate(training: Training) -> None:
+    """Without a reported remaining time it is estimated from the rate, and the summary says so."""
+    async with training.managed():
+        await training.start()
+        for step in range(1, 11):
+            await training.report(f'{{"currentStep": {step}, "totalSteps": 100}}')
+            await training.clock.advance(6)
+        shown = training.shown
+    assert shown["progressPercentage"] == 10
+    assert shown["estimatedRemainingTimeSummary"].startswith("about ")
+    assert 500 <= shown["estimatedRemainingSeconds"] <= 620
+
+
+async def test_waits_for_the_container(training: Training) -> None:
+    """No log is asked for before the container has started."""
+    async with training.managed():
+        await training.put(pod())
+        await training.put(pod(state={"waiting": {"reason": "ImagePullBackOff"}}))
+        assert training.log_requests == []
+        await training.start()
+        assert training.log_requests == [(FIRST_POD, None)]
+
+
+async def test_last_message(training: Training) -> None:
+    """What was said last is shown at once when the container ends, whatever was written just before."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 10}')
+        training.log().write(f'{TAG} {{"progressPercentage": 100}}\n'.encode())
+        await training.end()
+        await training.clock.advance(1)
+        assert training.percentage == 100
+        assert training.series("active_streams") == 0
+
+
+async def test_ended_before_it_was_seen(training: Training) -> None:
+    """A log is read although its container has ended before anybody looked, and only once."""
+    training.log().write(f'{TAG} {{"progressPercentage": 100}}\n'.encode())
+    training.log().end()
+    training.client.add(pod(state=terminated(), phase="Succeeded"))
+    async with training.managed():
+        await training.read()
+        assert training.percentage == 100
+        await training.finish()
+        await training.put(pod(state=terminated(), phase="Succeeded", annotations={"touched": "yes"}))
+        await training.clock.advance(600)
+        assert len(training.log_requests) == 1
+
+
+async def test_restarted_pod(training: Training) -> None:
+    """The log of a new pod is followed; what the old one said last is shown until the new one says something."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 60, "trainMetrics": {"loss": 0.5}}')
+        await training.clock.advance(5)
+        await training.end(code=1)
+        await training.clock.advance(60)
+        await training.start(SECOND_POD, created="2026-01-03T10:00:00Z")
+        assert training.percentage == 60
+        await training.report('{"progressPercentage": 5}', SECOND_POD)
+        assert training.shown == {"progressPercentage": 5}
+        assert training.log_requests[-1] == (SECOND_POD, None)
+
+
+async def test_restarted_container(training: Training) -> None:
+    """A container that is started again in its pod begins anew, once it says something."""
+    async with training.managed():
+        log = await training.start(restart_policy="OnFailure")
+        await training.report('{"progressPercentage": 60, "trainMetrics": {"loss": 0.5}}')
+        log.restart()
+        await training.clock.advance(10)
+        assert training.percentage == 60
+        await training.put(pod(state=running(training.since), restart_policy="OnFailure"))
+        await training.clock.advance(10)
+        await training.report('{"progressPercentage": 5}')
+        assert training.shown == {"progressPercentage": 5}
+
+
+async def test_suspended_and_resumed(training: Training) -> None:
+    """A suspended training shows how far it was, and goes on with its next pod."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        training.log().end()
+        training.client.remove(PODS, FIRST_POD, KEY.namespace)
+        await training.clock.advance(600)
+        assert training.percentage == 30
+        assert training.series("active_streams") == 0
+        await training.start(SECOND_POD)
+        await training.report('{"progressPercentage": 31}', SECOND_POD)
+        await training.clock.advance(5)
+        assert training.percentage == 31
+
+
+async def test_failed(training: Training) -> None:
+    """A failed training keeps what was reported last; only that time would remain is no longer said."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 2700}')
+        assert training.shown["estimatedRemainingTimeSummary"] == "45 minutes"
+        await training.end(code=1)
+        await training.finish("Failed")
+        await training.clock.advance(10)
+        assert training.shown == {"progressPercentage": 30, "estimatedRemainingSeconds": 2700}
+        writes = training.writes
+        await training.clock.advance(600)
+        assert training.writes == writes
+
+
+async def test_complete_without_a_last_message(training: Training) -> None:
+    """100 % is not invented."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"currentStep": 97, "totalSteps": 100}')
+        await training.end()
+        await training.finish()
+        await training.clock.advance(60)
+        assert training.percentage == 97
+
+
+async def test_deleted_and_made_again(training: Training) -> None:
+    """A TrainJob of the same name inherits nothing."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        training.log().write(f'{TAG} {{"progressPercentage": 31}}\n'.encode())
+        training.client.remove(TRAIN_JOBS, KEY.name, KEY.namespace)
+        await training.put(training.train_job_object(uid="another"))
+        await training.clock.advance(60)
+        assert training.shown == {}
+        assert training.series("active_streams") == 0
+
+
+async def test_another_job_is_not_touched(training: Training) -> None:
+    """A log changes the TrainJob of its pod, whatever it says."""
+    other = training.train_job_object(uid="other-uid", name="other")
+    training.client.add(other)
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30, "name": "other", "metadata": {"name": "other"}}')
+        objects = {obj["metadata"]["name"]: obj for obj in training.client.objects(TRAIN_JOBS)}
+    assert objects["digits"]["status"]["trainerStatus"]["progressPercentage"] == 30
+    assert "trainerStatus" not in objects["other"].get("status", {})
+
+
+async def test_pod_with_forged_labels(training: Training) -> None:
+    """The pod of another Job has no say, whatever its labels and annotations claim."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        forged = {"owner": "evil", "annotations": {PRIMARY_POD: "true"}, "created": "2027-01-01T00:00:00Z"}
+        await training.start("forged", **forged)
+        await training.report('{"progressPercentage": 99}', "forged")
+        await training.clock.advance(60)
+        assert training.percentage == 30
+        assert {name for name, _ in training.log_requests} == {FIRST_POD}
+
+
+async def test_an_older_pod_that_is_left(training: Training) -> None:
+    """What was reported last stays when its pod is gone and only the failed one before it is left."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 60}')
+        await training.end(code=1)
+        await training.clock.advance(60)
+        await training.start(SECOND_POD, created="2026-01-03T10:00:00Z")
+        await training.report('{"progressPercentage": 5}', SECOND_POD)
+        training.log(SECOND_POD).end()
+        training.client.remove(PODS, SECOND_POD, KEY.namespace)
+        await training.clock.advance(600)
+        assert training.percentage == 5
+        third = "digits-node-0-0-klmno"
+        await training.start(third, created="2026-01-04T10:00:00Z")
+        await training.report('{"progressPercentage": 6}', third)
+        await training.clock.advance(5)
+        assert training.percentage == 6
+
+
+@pytest.mark.parametrize(
+    ("on_job", "on_jobset", "is_followed"),
+    [
+        pytest.param({}, {}, True, id="by default"),
+        pytest.param({MONITORING: "false"}, {}, False, id="not by the TrainJob"),
+        pytest.param({}, {MONITORING: "false"}, False, id="not by the JobSet"),
+        pytest.param({MONITORING: "true"}, {}, True, id="true"),
+        pytest.param({MONITORING: "maybe"}, {}, True, id="nonsense"),
+    ],
+)
+async def test_switch(
+    training: Training, on_job: dict[str, str], on_jobset: dict[str, str], *, is_followed: bool
+) -> None:
+    """An annotation keeps a log from being read."""
+    training.client.add(training.train_job_object(annotations=on_job))
+    training.client.add(jobset(annotations=on_jobset))
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        assert (training.percentage == 30, bool(training.log_requests)) == (is_followed, is_followed)
+
+
+async def test_switched_off_and_on(training: Training) -> None:
+    """The annotation takes effect while a training runs; what it said meanwhile is read when it is allowed again."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        await training.put(
+            training.train_job | {"metadata": training.train_job["metadata"] | {"annotations": {MONITORING: "false"}}}
+        )
+        await training.report('{"progressPercentage": 40}')
+        await training.clock.advance(60)
+        assert (training.percentage, training.series("active_streams")) == (30, 0)
+        await training.put(training.train_job | {"metadata": training.train_job["metadata"] | {"annotations": {}}})
+        await training.read()
+        await training.clock.advance(5)
+        assert training.percentage == 40
+
+
+async def test_annotated_pod_and_container(training: Training) -> None:
+    """Another pod and container may be named."""
+    async with training.managed():
+        await training.start()
+        other = {"annotations": {PRIMARY_POD: "true", CONTAINER: "reporter"}, "containers": ["trainer", "reporter"]}
+        training.log("digits-node-0-3-abcde", "trainer").write(f'{TAG} {{"progressPercentage": 1}}\n'.encode())
+        training.log("digits-node-0-3-abcde", "reporter").write(f'{TAG} {{"progressPercentage": 2}}\n'.encode())
+        await training.start("digits-node-0-3-abcde", index=3, **other)
+        await training.read()
+        assert training.percentage == 2
+
+
+async def test_bad_messages(training: Training) -> None:
+    """Bad messages are counted and told once, and cost no good one."""
+    async with training.managed():
+        await training.start()
+        for step in range(5):
+            await training.report(f'{{"currentStep": {step}, "progressPercentage": 140}}')
+            await training.report("no JSON")
+            await training.report(f'{{"currentStep": {step}}}')
+        await training.clock.advance(10)
+        assert training.shown == {"currentStep": 4}
+        ((reason, message),) = training.warnings
+        assert reason == "TrainerStatusRejected"
+        assert "progressPercentage" in message
+        assert "140" in message
+        assert training.series("rejected_messages_total") == 10
+
+
+async def test_a_restarted_manager_reads_on(training: Training) -> None:
+    """Another manager goes on where the last one has written, and so sees what came meanwhile."""
+    async with training.managed():
+        await training.start()
+        await training.clock.advance(1)
+        await training.report('{"progressPercentage": 30, "trainMetrics": {"loss": 0.5}}')
+        time = training.train_job["status"]["trainerStatus"]["lastUpdatedTime"]
+    await training.clock.advance(100)
+    training.log().write(f'{TAG} {{"progressPercentage": 40}}\n'.encode())
+    training.client.requests.clear()
+    async with training.managed():
+        await training.read()
+        assert training.log_requests == [(FIRST_POD, time)]
+        assert training.shown["progressPercentage"] == 40
+        assert training.shown["trainMetrics"] == {"loss": "0.5"}
+
+
+async def test_a_restarted_manager_finds_a_new_pod(training: Training) -> None:
+    """What is shown of an earlier pod says nothing about how far the log of this one is read."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30, "trainMetrics": {"loss": 0.5}}')
+    await training.clock.advance(100)
+    training.client.remove(PODS, FIRST_POD, KEY.namespace)
+    training.client.requests.clear()
+    async with training.managed():
+        await training.start(SECOND_POD)
+        await training.report('{"progressPercentage": 1}', SECOND_POD)
+        assert training.log_requests == [(SECOND_POD, None)]
+        assert training.shown == {"progressPercentage": 1}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(statuses.internal_error(), id="500"),
+        pytest.param(statuses.expired(), id="410"),
+        pytest.param(statuses.too_many_requests(), id="429"),
+        pytest.param(TransportError("connection refused"), id="down"),
+    ],
+)
+async def test_interruptions(training: Training, error: Exception) -> None:
+    """A stream that breaks and an API server that is down lose no message."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        training.client.faults.fail(error, verb="log", times=3)
+        training.client.faults.drop_logs(TransportError("connection reset"))
+        training.log().write(f'{TAG} {{"progressPercentage": 40}}\n'.encode())
+        await training.clock.advance(300)
+        assert training.percentage == 40
+        assert training.series("messages_total") == 2
+        assert training.series("reconnects_total", reason="broken") >= 1
+
+
+async def test_forbidden(training: Training) -> None:
+    """Without the right to read logs nothing else suffers, and the log is asked for again later."""
+    training.client.faults.fail(statuses.failure(403, "Forbidden", "pods/log is forbidden"), verb="log", times=2)
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        assert training.percentage is None
+        await training.clock.advance(130)
+        assert training.percentage == 30
+
+
+async def test_long_and_odd_lines(training: Training) -> None:
+    """Lines over 64 KiB are skipped, and binary output and progress bars do no harm."""
+    async with training.managed():
+        log = await training.start()
+        log.write(b"x" * 70_000 + b"\n")
+        log.write(bytes(range(256)) * 8 + b"\n")
+        log.write(f'\r 10%|#   | 1/10\r 20%|##  | 2/10{TAG} {{"progressPercentage": 20}}\n'.encode())
+        await training.read()
+        assert training.percentage == 20
+        assert training.series("skipped_lines_total") == 1
+
+
+async def test_jobset_of_another(training: Training) -> None:
+    """Pods of a JobSet that is not the TrainJob's are nothing to it."""
+    foreign = jobset()
+    foreign["metadata"]["ownerReferences"] = []
+    training.client.remove(JOBSETS, KEY.name, KEY.namespace)
+    training.client.add(foreign)
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        assert training.log_requests == []
+
+
+async def test_managed_by_another(training: Training) -> None:
+    """A TrainJob that another controller looks after is left alone."""
+    obj = training.train_job_object()
+    training.client.add(obj | {"spec": obj["spec"] | {"managedBy": "kueue.x-k8s.io/multikueue"}})
+    async with training.managed():
+        await training.start()
+        assert training.log_requests == []
+
+
+async def test_stall(training: Training) -> None:
+    """A training that runs and gets nowhere is told of once, and counted until it gets on."""
+    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "600"}))
+    async with training.managed():
+        await training.start()
+        await training.report('{"currentStep": 4500, "totalSteps": 10000}')
+        await training.clock.advance(500)
+        await training.report('{"currentStep": 4500, "totalSteps": 10000}')
+        await training.clock.advance(90)
+        assert training.warnings == []
+        await training.clock.advance(20)
+        ((reason, message),) = training.warnings
+        assert reason == "TrainingStalled"
+        assert message.startswith("no progress for 10 minutes (last: step 4500 of 10000 at ")
+        await training.clock.advance(6000)
+        assert len(training.warnings) == 1
+        assert training.series("stalled_jobs") == 1
+        await training.report('{"currentStep": 4501}')
+        assert training.series("stalled_jobs") == 0
+        await training.clock.advance(601)
+        assert len(training.warnings) == 2
+
+
+async def test_stall_by_configuration(training: Training) -> None:
+    """A timeout for all trainings is for those that report something."""
+    async with training.managed(stall_timeout_seconds=60.0):
+        await training.start()
+        await training.clock.advance(600)
+        assert training.warnings == []
+        await training.report('{"progressPercentage": 1}')
+        await training.clock.advance(61)
+        assert [reason for reason, _ in training.warnings] == ["TrainingStalled"]
+
+
+async def test_no_stall_of_what_has_ended(training: Training) -> None:
+    """A training that has ended or waits for its next pod does not stall."""
+    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "60"}))
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 1}')
+        await training.end(code=1)
+        await training.clock.advance(600)
+        assert training.warnings == []
+
+
+async def test_odd_stall_timeout(training: Training) -> None:
+    """An annotation that says nothing sensible is told of, and otherwise ignored."""
+    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "soon"}))
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 1}')
+        await training.report('{"progressPercentage": 2}')
+        ((reason, message),) = training.warnings
+        assert reason == "InvalidAnnotation"
+        assert "soon" in message
+
+
+async def test_container_that_does_not_exist(training: Training) -> None:
+    """A container that the pod does not have is told of; the one that trains is read."""
+    training.client.add(training.train_job_object(annotations={CONTAINER: "reportr", STALL_SECONDS: "soon"}))
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 1}')
+        assert training.percentage == 1
+        container, stall = sorted(message for _, message in training.warnings)
+        assert container == (
+            f'metadata.annotations[{CONTAINER}]: Invalid value: "reportr": the pod has no container of this name; '
+            "the log of trainer is read"
+        )
+        assert stall.startswith(f'metadata.annotations[{STALL_SECONDS}]: Invalid value: "soon": ')
+
+
+async def test_history(training: Training) -> None:
+    """The samples of a running training are kept, and go when it has ended."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"trainMetrics": {"loss": 0.5}}')
+        await training.report('{"trainMetrics": {"loss": 0.25}}')
+        history = training.controller.history.of(KEY)
+        assert history is not None
+        values = {series.name: [value for _, value in series.samples] for series in history.series()}
+        assert values == {"loss": [0.5, 0.25]}
+        await training.end()
+        await training.finish()
+        await training.clock.advance(10)
+        assert training.controller.history.of(KEY) is None
+
+
+async def test_a_new_run_heard_before_it_is_known(training: Training) -> None:
+    """A log may tell of the next run of a container before its pod does; that is not mixed into the run before."""
+    async with training.managed():
+        log = await training.start(restart_policy="OnFailure")
+        await training.report('{"progressPercentage": 60, "trainMetrics": {"loss": 0.5}}')
+        await training.clock.advance(10)
+        log.restart()
+        await training.clock.advance(10)
+        since = training.since
+        await training.report('{"currentStep": 1, "totalSteps": 100}')
+        await training.put(pod(state=running(since), restart_policy="OnFailure"))
+        await training.clock.advance(5)
+        assert training.shown == {"progressPercentage": 1, "currentStep": 1, "totalSteps": 100}
+        await training.report('{"currentStep": 2}')
+        await training.clock.advance(5)
+        assert training.percentage == 2
+
+
+async def test_not_found_by_mistake(training: Training) -> None:
+    """A 404 of whatever stands between, while the pod is there, does not end the following."""
+    training.client.faults.fail(statuses.not_found(PODS, FIRST_POD), verb="log", times=1)
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        await training.clock.advance(10)
+        assert training.percentage == 30
+
+
+@pytest.mark.parametrize(
+    ("ended", "shown", "is_read"),
+    [
+        pytest.param("2025-12-31T22:00:00Z", {}, False, id="long ago"),
+        pytest.param("2025-12-31T23:55:00Z", {}, True, id="just now"),
+        pytest.param(
+            "2025-12-31T22:00:00Z", {"estimatedRemainingTimeSummary": "1 minute"}, True, id="not read to its end"
+        ),
+        pytest.param("2025-12-31T22:00:00Z", {"progressPercentage": 97}, False, id="read to its end"),
+    ],
+)
+async def test_ended_before_the_manager_started(
+    training: Training, ended: str, shown: dict[str, object], *, is_read: bool
+) -> None:
+    """Of the TrainJobs that have ended, only the logs are read that another manager may not have read to their end."""
+    assert training.since == "2026-01-01T00:00:00Z"
+    complete = {"type": "Complete", "status": "True", "reason": "Done", "lastTransitionTime": ended}
+    status: dict[str, object] = {"conditions": [complete]}
+    if shown:
+        status["trainerStatus"] = shown | {"lastUpdatedTime": "2025-12-31T21:00:00Z"}
+    training.client.add(training.train_job_object() | {"status": status})
+    training.log().write(f'{TAG} {{"progressPercentage": 100}}\n'.encode())
+    training.log().end()
+    training.client.add(pod(state=terminated(since="2025-12-31T20:00:00Z"), phase="Succeeded"))
+    async with training.managed():
+        await training.clock.advance(10)
+        assert bool(training.log_requests) == is_read
+        assert training.percentage == (100 if is_read else shown.get("progressPercentage"))
+
+
+async def test_streams_that_end_at_once(training: Training) -> None:
+    """A server that ends streams all the time does not make more writes than one in its turn and one out of it."""
+    async with training.managed():
+        await training.start()
+        for step in range(40):
+            training.client.faults.drop_logs(None)
+            await training.report(f'{{"currentStep": {step}}}')
+            await training.clock.advance(0.75)
+        assert training.series("reconnects_total", reason="ended") > 15
+        assert training.shown["currentStep"] > 30
+        assert training.writes <= 2 * 40 / 5 + 2
+
+
+async def test_a_defect_does_not_end_the_manager(training: Training, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong with one log is logged, and the log is read again later."""
+    failures = iter([RuntimeError("a bug")])
+
+    def broken(*_: object) -> None:
+        for failure in failures:
+            raise failure
+
+    async with training.managed():
+        monkeypatch.setattr(training.controller.history, "record", broken)
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+        assert training.percentage is None
+        await training.clock.advance(61)
+        assert training.percentage == 30
+
+
+async def test_nothing_to_do_sends_nothing(training: Training) -> None:
+    """A message that was read before, as after a restart, is not written again."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30}')
+    assert training.writes == 1
+    async with training.managed():
+        await training.read()
+        await training.clock.advance(60)
+    assert training.writes == 1
+    await settle()

@@ -1,0 +1,209 @@
+"""When a training counts as stalled, and what is told of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from trainer.kube.objects import ObjectKey
+from trainer.kube.podlogs.instant import Instant
+from trainer.kube.testing import ManualClock
+from trainer.progress.metrics import ProgressSeries
+from trainer.progress.protocol import Message
+from trainer.progress.stalls import StallWatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+JOB, OTHER = ObjectKey("team", "a"), ObjectKey("team", "b")
+TIME = Instant(10 * 3600 + 30 * 60 + 45, 5)
+TIMEOUT = 600.0
+
+
+class Bench:
+    """A watch with its clock and its series."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.registry = CollectorRegistry()
+        self.watch = StallWatch(self.clock, ProgressSeries(self.registry))
+
+    async def after(self, seconds: float, key: ObjectKey = JOB) -> str | None:
+        """What is told of a training when so much time has passed."""
+        await self.clock.advance(seconds)
+        return self.watch.check(key)
+
+    def report(self, message: Message, key: ObjectKey = JOB, time: Instant = TIME) -> bool:
+        """Whether a stall ends by this message."""
+        return self.watch.record(key, message, time)
+
+    def counts(self) -> tuple[float | None, float | None]:
+        """Stalls so far, and trainings that are stalled."""
+        read = self.registry.get_sample_value
+        return read("trainer_progress_stalls_total"), read("trainer_progress_stalled_jobs")
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+async def test_stall_is_told_once(bench: Bench) -> None:
+    """When the time is over there is one complaint, until the training has got on and stalls again."""
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.report(Message(current_step=4500, total_steps=10000))
+    assert await bench.after(599) is None
+    assert bench.counts() == (0, 0)
+    assert await bench.after(1) == "no progress for 10 minutes (last: step 4500 of 10000 at 10:30:45 UTC)"
+    assert await bench.after(9999) is None
+    assert bench.counts() == (1, 1)
+    assert bench.report(Message(current_step=4501))
+    assert bench.counts() == (1, 0)
+    assert await bench.after(599) is None
+    assert await bench.after(1) is not None
+    assert bench.counts() == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "repeated", "moved"),
+    [
+        pytest.param(Message(progress_percentage=45), Message(), Message(progress_percentage=46), id="percentage"),
+        pytest.param(Message(current_step=3, total_steps=9), Message(), Message(current_step=4), id="step"),
+        pytest.param(Message(current_epoch=1), Message(), Message(current_epoch=2), id="epoch"),
+        pytest.param(Message(current_step=9), Message(), Message(current_step=1), id="begun-again"),
+        pytest.param(Message(progress_percentage=45), Message(total_steps=7), Message(current_step=1), id="first-step"),
+        pytest.param(
+            Message(progress_percentage=45, current_step=4, estimated_remaining_seconds=9),
+            Message(progress_percentage=45, estimated_remaining_seconds=7, train_metrics={"loss": "1"}),
+            Message(progress_percentage=45, current_step=5),
+            id="metrics-and-estimates-do-not-count",
+        ),
+        pytest.param(
+            Message(train_metrics={"loss": "1"}),
+            Message(train_metrics={"loss": "1"}),
+            Message(train_metrics={"loss": "2"}),
+            id="metrics-count-when-there-is-nothing-else",
+        ),
+        pytest.param(
+            Message(eval_metrics={"loss": "1"}), Message(), Message(eval_metrics={"loss": "2"}), id="evaluation"
+        ),
+    ],
+)
+async def test_what_counts_as_progress(bench: Bench, before: Message, repeated: Message, moved: Message) -> None:
+    """A percentage, step or epoch that differs; not what is repeated."""
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.report(before)
+    await bench.clock.advance(400)
+    bench.report(repeated)
+    bench.report(before)
+    assert bench.watch.next_check(JOB) == 200
+    await bench.clock.advance(100)
+    bench.report(moved)
+    assert bench.watch.next_check(JOB) == 600
+
+
+@pytest.mark.parametrize(
+    ("message", "last"),
+    [
+        pytest.param(Message(progress_percentage=45), "45 %", id="percentage"),
+        pytest.param(Message(progress_percentage=45, current_step=4), "step 4", id="step"),
+        pytest.param(Message(current_step=4, total_steps=9), "step 4 of 9", id="step-of"),
+        pytest.param(Message(current_epoch=2, progress_percentage=4), "epoch 2", id="epoch"),
+        pytest.param(Message(current_epoch=2, total_epochs=5), "epoch 2 of 5", id="epoch-of"),
+        pytest.param(Message(train_metrics={"loss": "1"}), "metrics", id="metrics"),
+    ],
+)
+async def test_complaint_tells_how_far_it_was(bench: Bench, message: Message, last: str) -> None:
+    """As exactly as the training has told, with the time by its node's clock."""
+    bench.watch.watch(JOB, "run", 2)
+    bench.report(message)
+    assert await bench.after(2) == f"no progress for 2 seconds (last: {last} at 10:30:45 UTC)"
+
+
+async def test_time_of_the_last_progress(bench: Bench) -> None:
+    """It is when the training got on, and not when it last repeated itself."""
+    bench.watch.watch(JOB, "run", 60)
+    bench.report(Message(current_step=1))
+    bench.report(Message(current_step=1), time=Instant(TIME.seconds + 30))
+    assert await bench.after(60) == "no progress for 1 minute (last: step 1 at 10:30:45 UTC)"
+
+
+@pytest.mark.parametrize(
+    ("is_expected", "complaint"),
+    [
+        pytest.param(False, None, id="any-training"),
+        pytest.param(True, "no progress for 10 minutes (nothing has been reported yet)", id="expected-to-report"),
+    ],
+)
+async def test_training_that_never_reports(bench: Bench, is_expected: bool, complaint: str | None) -> None:
+    """Most trainings report nothing; one whose author has set the time does, unless it hangs from the start."""
+    bench.watch.watch(JOB, "run", TIMEOUT, is_expected_to_report=is_expected)
+    assert bench.watch.next_check(JOB) == (TIMEOUT if is_expected else None)
+    assert await bench.after(TIMEOUT) == complaint
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda watch: watch.forget(JOB), id="forgotten"),
+        pytest.param(lambda watch: watch.watch(JOB, "run", None), id="no-limit"),
+        pytest.param(lambda watch: watch.watch(JOB, "run", 0), id="limit-of-zero"),
+        pytest.param(lambda watch: watch.watch(JOB, "another run", TIMEOUT), id="restarted"),
+        pytest.param(lambda watch: watch.watch(JOB, "run", 9999), id="longer-limit"),
+    ],
+)
+async def test_end_of_a_stall(bench: Bench, end: Callable[[StallWatch], None]) -> None:
+    """What is suspended, over, begun anew or given more time is not stalled."""
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.report(Message(current_step=1))
+    assert await bench.after(TIMEOUT) is not None
+    end(bench.watch)
+    assert bench.counts() == (1, 0)
+    assert bench.watch.check(JOB) is None
+
+
+async def test_looking_again_changes_nothing(bench: Bench) -> None:
+    """Each reconcile watches; the time goes on, and what has been told stays told."""
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.report(Message(current_step=1))
+    await bench.clock.advance(400)
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    assert bench.watch.next_check(JOB) == 200
+    assert await bench.after(200) is not None
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    assert bench.watch.check(JOB) is None
+    assert bench.watch.next_check(JOB) is None
+    assert bench.counts() == (1, 1)
+
+
+async def test_shorter_limit(bench: Bench) -> None:
+    """A limit that is over already is told at the next check."""
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.report(Message(current_step=1))
+    await bench.clock.advance(100)
+    bench.watch.watch(JOB, "run", 50)
+    assert bench.watch.next_check(JOB) == 0
+    assert bench.watch.check(JOB) == "no progress for 50 seconds (last: step 1 at 10:30:45 UTC)"
+
+
+async def test_trainings_are_apart(bench: Bench) -> None:
+    """One that gets on does not excuse another one."""
+    for key in (JOB, OTHER):
+        bench.watch.watch(key, "run", TIMEOUT)
+        bench.report(Message(current_step=1), key)
+    await bench.clock.advance(300)
+    bench.report(Message(current_step=2), OTHER)
+    assert await bench.after(300) is not None
+    assert bench.watch.check(OTHER) is None
+    assert bench.counts() == (1, 1)
+
+
+def test_unknown_trainings(bench: Bench) -> None:
+    """What is not watched does not stall."""
+    assert not bench.report(Message(current_step=1))
+    assert bench.watch.check(JOB) is None
+    assert bench.watch.next_check(JOB) is None
+    bench.watch.forget(JOB)
+    assert bench.counts() == (0, 0)

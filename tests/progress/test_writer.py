@@ -1,0 +1,325 @@
+from __future__ import annotations
+
+import weakref
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.manager.manager import Manager
+from trainer.kube.objects import ObjectKey, uid_of
+from trainer.kube.podlogs.instant import Instant
+from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
+from trainer.progress.metrics import ProgressSeries
+from trainer.progress.writer import FIELD_MANAGER, ProgressWriter
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.objects import Object
+
+KEY = ObjectKey("team-a", "digits")
+INTERVAL = 5.0
+
+
+def train_job(**status: object) -> Object:
+    return {
+        "apiVersion": TRAIN_JOBS.api_version,
+        "kind": "TrainJob",
+        "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+        "spec": {"runtimeRef": {"name": "torch"}},
+        "status": status,
+    }
+
+
+COMPLETE = {"conditions": [{"type": "Complete", "status": "True", "reason": "Done"}]}
+
+
+class Desk:
+    """A manager with a writer, and a training that has reported some percentage."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.client = FakeClient(train_job(), resources=[TRAIN_JOBS], clock=self.clock)
+        self.manager = Manager(self.client, clock=self.clock)
+        informer = self.manager.informer(TRAIN_JOBS)
+        self.series = self.manager.metrics.series(ProgressSeries)
+        self.writer = ProgressWriter(self.manager, informer.lister, INTERVAL, self.series)
+        self.percentage = 0
+
+    @property
+    def uid(self) -> str:
+        return uid_of(self.client.objects(TRAIN_JOBS)[0])
+
+    def report(self, percentage: int, uid: str | None = None) -> None:
+        self.percentage = percentage
+        now = Instant.of(self.clock.now())
+        self.writer.submit(KEY, uid or self.uid, lambda: self.status(now), now)
+
+    def status(self, time: Instant) -> TrainerStatus:
+        return TrainerStatus(
+            progress_percentage=self.percentage,
+            estimated_remaining_seconds=60,
+            estimated_remaining_time_summary="1 minute",
+            last_updated_time=time.second,
+        )
+
+    @property
+    def written(self) -> list[int]:
+        """The percentages that were written, in their order."""
+        return [
+            write.body["status"]["trainerStatus"]["progressPercentage"] for write in self.client.requests_of("apply")
+        ]
+
+    @property
+    def shown(self) -> Object:
+        """Progress as the TrainJob shows it."""
+        obj = self.client.find(TRAIN_JOBS, KEY.name, KEY.namespace)
+        return ((obj or {}).get("status") or {}).get("trainerStatus") or {}
+
+    def count(self, result: str) -> float:
+        value = self.manager.metrics.registry.get_sample_value(
+            "trainer_progress_status_writes_total", {"result": result}
+        )
+        return value or 0
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.manager.run)
+            await self.manager.wait_for_start()
+            await settle()
+            yield
+            tasks.cancel_scope.cancel()
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+async def test_throttle(desk: Desk) -> None:
+    """The first message is written at once, later ones at most once per interval, and always the newest."""
+    async with desk.open():
+        for percentage in range(10):
+            desk.report(percentage)
+            await settle()
+            assert desk.written == [0]
+            await desk.clock.advance(0.1)
+        await desk.clock.advance(INTERVAL - 1.0 - 0.01)
+        assert desk.written == [0]
+        await desk.clock.advance(0.01)
+        assert desk.written == [0, 9]
+        await desk.clock.advance(100)
+        assert desk.written == [0, 9]
+        desk.report(50)
+        await settle()
+        assert desk.written == [0, 9, 50]
+
+
+async def test_flush(desk: Desk) -> None:
+    """What waits when a log has ended is written at once, and nothing when nothing waits."""
+    async with desk.open():
+        desk.report(1)
+        await settle()
+        desk.report(100)
+        desk.writer.flush(KEY)
+        await settle()
+        assert desk.written == [1, 100]
+        desk.writer.flush(KEY)
+        await desk.clock.advance(60)
+        assert desk.written == [1, 100]
+
+
+async def test_flush_is_limited(desk: Desk) -> None:
+    """Only the last word of a run is written out of turn more than once per interval."""
+    async with desk.open():
+        for percentage in range(4):
+            desk.report(percentage)
+            desk.writer.flush(KEY)
+            await desk.clock.advance(1)
+        assert desk.written == [0]
+        await desk.clock.advance(1)
+        assert desk.written == [0, 3]
+        desk.report(4)
+        desk.writer.flush(KEY)
+        await settle()
+        assert desk.written == [0, 3, 4]
+        desk.report(5)
+        desk.writer.flush(KEY, is_last=True)
+        await settle()
+        assert desk.written == [0, 3, 4, 5]
+
+
+async def test_interval_after_a_flush(desk: Desk) -> None:
+    """The time until the next write counts from the last one, also when that did not wait for its turn."""
+    async with desk.open():
+        desk.report(0)
+        await desk.clock.advance(1)
+        desk.report(1)
+        await desk.clock.advance(1)
+        desk.writer.flush(KEY)
+        await desk.clock.advance(1)
+        assert desk.written == [0, 1]
+        desk.report(2)
+        await desk.clock.advance(3.9)
+        assert desk.written == [0, 1]
+        await desk.clock.advance(0.1)
+        assert desk.written == [0, 1, 2]
+
+
+async def test_conflict(desk: Desk) -> None:
+    """A write that meets another one is repeated: it may have been the last."""
+    desk.client.faults.fail(statuses.conflict(TRAIN_JOBS, KEY.name), verb="apply", times=1)
+    async with desk.open():
+        desk.report(100)
+        await settle()
+        await desk.clock.advance(1)
+        assert desk.shown["progressPercentage"] == 100
+
+
+async def test_request(desk: Desk) -> None:
+    """The progress is applied to the status alone, by a field manager of its own, to this very TrainJob."""
+    async with desk.open():
+        desk.report(7)
+        await settle()
+    (write,) = desk.client.requests_of("apply")
+    assert (write.resource, write.subresource, write.field_manager) == (TRAIN_JOBS, "status", FIELD_MANAGER)
+    assert write.body["metadata"] == {"name": "digits", "namespace": "team-a", "uid": desk.uid}
+    assert list(write.body["status"]) == ["trainerStatus"]
+
+
+async def test_another_train_job_of_the_name(desk: Desk) -> None:
+    """The progress of a TrainJob that was deleted is not shown by the next one of its name."""
+    async with desk.open():
+        desk.report(7, uid="of-the-deleted-one")
+        await settle()
+    assert desk.written == []
+    assert desk.shown == {}
+
+
+async def test_failure(desk: Desk) -> None:
+    """A write that fails is repeated with what is newest by then."""
+    desk.client.faults.fail(statuses.internal_error("etcd is down"), verb="apply", times=2)
+    async with desk.open():
+        desk.report(1)
+        await settle()
+        desk.percentage = 2
+        await desk.clock.advance(1)
+        assert desk.shown["progressPercentage"] == 2
+        assert (desk.count("error"), desk.count("success")) == (2, 1)
+
+
+async def test_refusal(desk: Desk) -> None:
+    """A progress that the API server never takes is not sent again and again; the next one is."""
+    desk.client.faults.fail(statuses.invalid(TRAIN_JOBS, KEY.name, "status is wrong"), verb="apply", times=1)
+    async with desk.open():
+        desk.report(1)
+        await settle()
+        await desk.clock.advance(600)
+        assert desk.written == [1]
+        desk.report(2)
+        await settle()
+        assert desk.shown["progressPercentage"] == 2
+
+
+async def test_deleted(desk: Desk) -> None:
+    """Nothing is written about a TrainJob that is gone."""
+    async with desk.open():
+        desk.report(1)
+        await settle()
+        desk.report(2)
+        desk.client.remove(TRAIN_JOBS, KEY.name, KEY.namespace)
+        await settle()
+        await desk.clock.advance(60)
+        assert desk.written == [1]
+
+
+async def test_end(desk: Desk) -> None:
+    """A TrainJob that has ended shows what was reported last, but says no more what remains."""
+    async with desk.open():
+        desk.report(40)
+        await settle()
+        obj = desk.client.objects(TRAIN_JOBS)[0]
+        desk.client.add(obj | {"status": obj["status"] | COMPLETE})
+        await settle()
+        desk.writer.close(KEY)
+        await settle()
+        assert desk.written == [40]
+        await desk.clock.advance(INTERVAL)
+        assert desk.written == [40, 40]
+        assert "estimatedRemainingTimeSummary" not in desk.shown
+        assert desk.shown["estimatedRemainingSeconds"] == 60
+        desk.writer.close(KEY)
+        await desk.clock.advance(60)
+        assert desk.written == [40, 40]
+
+
+async def test_last_message_after_the_end(desk: Desk) -> None:
+    """What was reported last is written although the TrainJob has ended."""
+    async with desk.open():
+        desk.report(40)
+        await settle()
+        obj = desk.client.objects(TRAIN_JOBS)[0]
+        desk.client.add(obj | {"status": obj["status"] | COMPLETE})
+        await settle()
+        desk.client.faults.fail(statuses.internal_error(), verb="apply", times=1)
+        desk.report(100)
+        desk.writer.flush(KEY, is_last=True)
+        desk.writer.close(KEY)
+        await desk.clock.advance(1)
+        assert desk.written[-1] == 100
+        assert "estimatedRemainingTimeSummary" not in desk.shown
+
+
+async def test_nothing_is_kept_after_the_end(desk: Desk) -> None:
+    """Of a TrainJob that has ended and is shown as it was, nothing stays in memory."""
+
+    def status() -> TrainerStatus:
+        return desk.status(now)
+
+    now = Instant.of(desk.clock.now())
+    kept = weakref.ref(status)
+    async with desk.open():
+        desk.writer.submit(KEY, desk.uid, status, now)
+        del status
+        await settle()
+        assert kept() is not None
+        desk.writer.close(KEY)
+        await desk.clock.advance(INTERVAL)
+        assert kept() is None
+
+
+async def test_end_seen_by_another_manager() -> None:
+    """A manager that finds a TrainJob ended takes back what remains, too, and only that."""
+    desk = Desk()
+    shown = {
+        "progressPercentage": 40,
+        "estimatedRemainingTimeSummary": "1 minute",
+        "lastUpdatedTime": "2026-01-01T00:00:00Z",
+    }
+    obj = desk.client.objects(TRAIN_JOBS)[0]
+    desk.client.add(obj | {"status": COMPLETE})
+    applied = {name: obj[name] for name in ("apiVersion", "kind")} | {
+        "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+        "status": {"trainerStatus": shown},
+    }
+    await desk.client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, subresource="status")
+    async with desk.open():
+        desk.writer.close(KEY)
+        await settle()
+        assert desk.shown == {"progressPercentage": 40, "lastUpdatedTime": "2026-01-01T00:00:00Z"}
+
+
+async def test_lag(desk: Desk) -> None:
+    """The lag is measured from the log's time to the answer of the API server."""
+    async with desk.open():
+        desk.report(1)
+        await settle()
+        desk.report(2)
+        await desk.clock.advance(INTERVAL)
+    assert desk.manager.metrics.registry.get_sample_value("trainer_progress_lag_seconds_count") == 2
+    assert desk.manager.metrics.registry.get_sample_value("trainer_progress_lag_seconds_sum") == pytest.approx(INTERVAL)

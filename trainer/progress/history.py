@@ -1,0 +1,232 @@
+"""What running trainings have reported lately, sample by sample, in memory that does not grow.
+
+What is measured together is kept together: a message with the metrics it has had before adds one row of numbers to a
+table of plain doubles, whose time all metrics share. A thousand trainings with 10 metrics and 200 samples each take
+24 MB that way, and none takes more than 150 KB for 200 samples whatever it prints.
+
+It is a cache: after a restart of the manager it begins anew. The log has the whole story.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainer.progress.protocol import METRICS_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from trainer.kube.objects import ObjectKey
+    from trainer.kube.podlogs.instant import Instant
+    from trainer.progress.protocol import Message
+
+Sample: TypeAlias = tuple[float, float]
+"""Seconds since 1970-01-01T00:00:00Z by the clock of the training's node, and the value."""
+
+FULL_METRICS = 64
+"""How many metrics of one TrainJob have all their samples; of more, the oldest samples of the TrainJob go earlier."""
+
+_TABLE_COST = 64
+"""What a table costs beside its numbers and names, in doubles: many small tables are not cheaper than a large one."""
+
+_NAME_COST = 14
+"""What a name of the usual length costs, in doubles."""
+
+_PROGRESS = ("progressPercentage", "currentStep", "currentEpoch")
+
+
+class SeriesKind(StrEnum):
+    """What a series of samples is about."""
+
+    PROGRESS = "progress"
+    """How far the training is: progressPercentage, currentStep and currentEpoch, as far as it reports them."""
+    TRAIN = "train"
+    """A metric on the training data."""
+    EVAL = "eval"
+    """A metric on the evaluation data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The last samples of one metric, the oldest first."""
+
+    name: str
+    """As the training calls it."""
+    kind: SeriesKind
+    samples: tuple[Sample, ...]
+    """Never empty."""
+
+
+class History:
+    """The last samples of each metric of the trainings that run.
+
+    Args:
+        samples: how many of each metric are kept; 0 keeps none. Default: 200.
+    """
+
+    def __init__(self, *, samples: int = 200) -> None:
+        if samples < 0:
+            raise ValueError(f"the number of samples must not be negative: {samples}")
+        self._samples = samples
+        self._jobs: dict[ObjectKey, JobHistory] = {}
+
+    def record(self, key: ObjectKey, uid: str, message: Message, time: Instant) -> None:
+        """Add what a message says. One that has been recorded before, with the same time and values, adds nothing.
+
+        Args:
+            key: the TrainJob.
+            uid: tells it from an earlier one of the same name, whose samples go.
+            message: its metrics, percentage, step and epoch are taken.
+            time: of its line in the log.
+        """
+        if not self._samples:
+            return
+        job = self._jobs.get(key)
+        if job is None or job.uid != uid:
+            self.forget(key)
+            job = JobHistory(uid, self._samples)
+        job.record(message, time.seconds + time.nanoseconds / 1e9)
+        if job.last_time is not None:
+            self._jobs[key] = job
+
+    def forget(self, key: ObjectKey) -> None:
+        """Drop the samples of a TrainJob that is gone, or has ended for a while."""
+        self._jobs.pop(key, None)
+
+    def of(self, key: ObjectKey) -> JobHistory | None:
+        """The samples of one TrainJob; None if it has reported none."""
+        return self._jobs.get(key)
+
+    def __iter__(self) -> Iterator[tuple[ObjectKey, JobHistory]]:
+        """All TrainJobs that have samples, in the order of their names."""
+        return iter(sorted(self._jobs.items()))
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+
+class JobHistory:
+    """The last samples of one TrainJob.
+
+    Args:
+        uid: of the TrainJob.
+        samples: how many of each metric are kept.
+    """
+
+    __slots__ = ("_budget", "_cost", "_samples", "_tables", "uid")
+
+    def __init__(self, uid: str, samples: int) -> None:
+        self.uid = uid
+        self._samples = samples
+        columns = FULL_METRICS + len(_PROGRESS)
+        full = columns * (samples + _NAME_COST) + len(SeriesKind) * (samples + _TABLE_COST)
+        largest = METRICS_LIMIT * (1 + _NAME_COST) + 1 + _TABLE_COST
+        self._budget = max(full, len(SeriesKind) * largest)
+        self._cost = 0
+        self._tables: dict[_TableKey, _Table] = {}
+
+    @property
+    def last_time(self) -> float | None:
+        """Of the sample that came last, in seconds as in `Sample`; None if there is none."""
+        return max((table.times[-1] for table in self._tables.values()), default=None)
+
+    @property
+    def names(self) -> list[tuple[SeriesKind, str]]:
+        """The metrics that have samples, by kind and name."""
+        return sorted({(kind, name) for kind, names in self._tables for name in names})
+
+    def series(self) -> list[Series]:
+        """All samples by metric, by kind and name."""
+        return [Series(name, kind, self._samples_of(kind, name)) for kind, name in self.names]
+
+    def record(self, message: Message, time: float) -> None:
+        """Add what a message says, see `History.record`."""
+        self._add(SeriesKind.PROGRESS, _progress_of(message), time)
+        for kind, metrics in ((SeriesKind.TRAIN, message.train_metrics), (SeriesKind.EVAL, message.eval_metrics)):
+            if metrics:
+                self._add(kind, {name: float(value) for name, value in metrics.items()}, time)
+
+    def _add(self, kind: SeriesKind, values: Mapping[str, float], time: float) -> None:
+        if not values:
+            return
+        key = kind, tuple(values)
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = _Table(len(values))
+            self._cost += table.own_cost
+        elif table.has(time, values.values()):
+            return
+        table.append(time, values.values())
+        self._cost += table.row_cost
+        if len(table.times) > self._samples:
+            self._drop_oldest_row(key, table)
+        while self._cost > self._budget:
+            self._drop_oldest_row(*min(self._tables.items(), key=lambda item: item[1].times[0]))
+
+    def _drop_oldest_row(self, key: _TableKey, table: _Table) -> None:
+        table.drop_first()
+        self._cost -= table.row_cost
+        if not table.times:
+            del self._tables[key]
+            self._cost -= table.own_cost
+
+    def _samples_of(self, kind: SeriesKind, name: str) -> tuple[Sample, ...]:
+        """Those of all tables that have the metric: a training may report it alone and together with others."""
+        found: list[Sample] = []
+        for (kind_of_table, names), table in self._tables.items():
+            if kind_of_table is kind and name in names:
+                found += table.column(names.index(name))
+        found.sort(key=lambda sample: sample[0])
+        return tuple(found[-self._samples :])
+
+
+_TableKey: TypeAlias = tuple[SeriesKind, tuple[str, ...]]
+
+
+class _Table:
+    """Rows of numbers that were measured at the same time."""
+
+    __slots__ = ("times", "values", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.times = array("d")
+        self.values = array("d")
+        """Row after row."""
+
+    @property
+    def own_cost(self) -> int:
+        return _TABLE_COST + _NAME_COST * self.width
+
+    @property
+    def row_cost(self) -> int:
+        return self.width + 1
+
+    def append(self, time: float, values: Iterable[float]) -> None:
+        self.times.append(time)
+        self.values.extend(values)
+
+    def drop_first(self) -> None:
+        del self.times[0]
+        del self.values[: self.width]
+
+    def has(self, time: float, values: Iterable[float]) -> bool:
+        """Whether the row is there: a log is read again from the second at which reading ended."""
+        if time > self.times[-1]:
+            return False
+        row = array("d", values)
+        return any(
+            at == time and self.values[index * self.width : (index + 1) * self.width] == row
+            for index, at in enumerate(self.times)
+        )
+
+    def column(self, index: int) -> Iterator[Sample]:
+        return zip(self.times, self.values[index :: self.width], strict=True)
+
+
+def _progress_of(message: Message) -> dict[str, float]:
+    reported = message.progress_percentage, message.current_step, message.current_epoch
+    return {name: float(value) for name, value in zip(_PROGRESS, reported, strict=True) if value is not None}

@@ -1,0 +1,57 @@
+"""Series of following trainings. None has a label by job: there are as many jobs as people start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from trainer.kube.podlogs.interruption import Interruption
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+_LAG = (0.1, 0.25, 0.5, 1, 2, 3, 4, 5, 6, 7.5, 10, 15, 30, 60, 120, 300, 600)
+"""Fine around the five seconds between two writes; what comes after a restart of the manager is minutes old."""
+
+WRITE_RESULTS = ("success", "error")
+"""Label `result` of status writes."""
+
+
+class ProgressSeries:
+    """All series of the room; take them from `manager.metrics.series(ProgressSeries)`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str) -> Counter:
+            return Counter(f"trainer_progress_{name}_total", text, registry=registry)
+
+        self.active_streams = Gauge(
+            "trainer_progress_active_streams", "Logs that are being followed.", registry=registry
+        )
+        self.lines = counter("lines", "Lines of logs read, whatever is in them.")
+        self.messages = counter("messages", "Messages about progress that were taken.")
+        self.rejected_messages = counter("rejected_messages", "Tagged lines with a message that breaks a rule.")
+        self.skipped_lines = counter("skipped_lines", "Lines that were too long to be read.")
+        self.reconnects = Counter(
+            "trainer_progress_reconnects_total",
+            "Times that a log was asked for again after its connection had ended, by reason.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in Interruption:
+            self.reconnects.labels(reason)
+        self.lag_seconds = Histogram(
+            "trainer_progress_lag_seconds",
+            "Time from a message in the log to the status that shows it.",
+            buckets=_LAG,
+            registry=registry,
+        )
+        self.status_writes = Counter(
+            "trainer_progress_status_writes_total", "Writes of progress, by result.", ["result"], registry=registry
+        )
+        for result in WRITE_RESULTS:
+            self.status_writes.labels(result)
+        self.stalls = counter("stalls", "Times that a training was found to make no progress.")
+        self.stalled_jobs = Gauge(
+            "trainer_progress_stalled_jobs", "Trainings that make no progress at the moment.", registry=registry
+        )

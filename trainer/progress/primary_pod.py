@@ -1,0 +1,134 @@
+"""The primary pod of a TrainJob, whose log tells of the progress, and what its container is doing (KEP-2779).
+
+It is the pod that an annotation names, else the first pod of the replicated Job that trains. Pods are made again after
+failures, so there may be several with the same place: the newest counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID
+from trainer.api.jobset_pods import age_of, place_of, recency_of
+from trainer.api.progress import CONTAINER, PRIMARY_POD
+from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
+from trainer.kube.container_status import container_status, has_ended
+from trainer.kube.objects import annotations_of, controller_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.podlogs.instant import Instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object, ObjectKey
+
+CANDIDATES = "progress-candidates"
+"""Name of the index of pods that may be primary ones, by `candidates_of` their JobSet."""
+
+_ANNOTATION = PRIMARY_POD.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerState:
+    """What the container whose log is read is doing, as its pod says."""
+
+    namespace: str
+    pod: str
+    pod_uid: str
+    container: str
+    started: Instant | None = None
+    """Since when its present run goes on, or when its last one began; None before the first."""
+    has_ended: bool = False
+    """Whether it has ended and will not be started again."""
+    age: tuple[int, str] = (0, "")
+    """How often the JobSet had been restarted when the pod was made, and when that was, by the API server's clock."""
+    missing: str = ""
+    """The container that an annotation names, if the pod has none of the name."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What the log belongs to: uid of the pod, and container."""
+        return self.pod_uid, self.container
+
+
+def candidates_of(jobset: ObjectKey) -> str:
+    """The value of the index for the pods of one JobSet."""
+    return str(jobset)
+
+
+def candidates(pod: CachedObject) -> tuple[str, ...]:
+    """Index function of `CANDIDATES`; a JobSet may have thousands of pods, of which one or two are candidates."""
+    labels = pod.labels
+    jobset = labels.get(JOBSET_NAME)
+    if not jobset:
+        return ()
+    # Annotations have to be decoded: only where there is something to be found.
+    index = labels.get(COMPLETION_INDEX)
+    if index == "0" or (not index and place_of(pod).completion_index == 0) or _ANNOTATION in pod.raw:
+        return (f"{pod.key.namespace}/{jobset}" if pod.key.namespace else jobset,)
+    return ()
+
+
+def is_made_of(jobset: Object, pod: Object) -> bool:
+    """Whether a Job of this JobSet has made the pod; labels alone may be given to any pod."""
+    job, index, _ = place_of(pod)
+    jobs = (jobset.get("spec") or {}).get("replicatedJobs") or []
+    owner = controller_of(pod) or {}
+    return (
+        any(each["name"] == job and index < each.get("replicas", 1) for each in jobs)
+        and owner.get("kind") == "Job"
+        and owner.get("name") == f"{name_of(jobset)}-{job}-{index}"
+    )
+
+
+def primary_pod(pods: Iterable[Object], jobset: Object) -> Object | None:
+    """The primary one among the candidates of a JobSet; None while it does not exist."""
+    own = [pod for pod in pods if labels_of(pod).get(JOBSET_UID, uid_of(jobset)) == uid_of(jobset)]
+    named = [pod for pod in own if annotations_of(pod).get(PRIMARY_POD) == "true"]
+    if not named:
+        job = _trainer_job(jobset)
+        named = [pod for pod in own if place_of(pod) == (job, 0, 0)]
+    first = min(map(place_of, named), default=None)
+    return max((pod for pod in named if place_of(pod) == first), key=recency_of, default=None)
+
+
+def container_state(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -> ContainerState:
+    """Which container of the primary pod is meant, and what it is doing."""
+    container, missing = _container(pod, jobset, train_job)
+    state = ContainerState(*(namespace_of(pod), name_of(pod), uid_of(pod), container), age=age_of(pod), missing=missing)
+    status = container_status(pod, container)
+    present, last = status.get("state") or {}, status.get("lastState") or {}
+    run = present.get("running") or present.get("terminated") or last.get("terminated")
+    if run is None:
+        return state
+    return replace(
+        state,
+        started=Instant.parse(run.get("startedAt") or "") or Instant(0),
+        has_ended=has_ended(pod, container),
+    )
+
+
+def _container(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -> tuple[str, str]:
+    """The container, and the one that an annotation names instead but is not there."""
+    names = [str(container.get("name")) for container in (pod.get("spec") or {}).get("containers") or []]
+    stated = (annotations_of(each).get(CONTAINER) for each in (pod, jobset, train_job))
+    wanted = next((name for name in stated if name), "")
+    if wanted in names:
+        return wanted, ""
+    return next((name for name in TRAINER_CONTAINERS if name in names), names[0] if names else ""), wanted
+
+
+def _trainer_job(jobset: Object) -> str | None:
+    jobs = (jobset.get("spec") or {}).get("replicatedJobs") or []
+    labelled = [job["name"] for job in jobs if _ancestor(job) == Ancestor.TRAINER]
+    named = [job["name"] for job in jobs if job["name"] in TRAINER_JOBS]
+    return next(iter([*labelled, *named, *(job["name"] for job in jobs)]), None)
+
+
+def _ancestor(job: Object) -> str | None:
+    template = job.get("template") or {}
+    pod_template = (template.get("spec") or {}).get("template") or {}
+    return labels_of(template).get(ANCESTOR_LABEL) or labels_of(pod_template).get(ANCESTOR_LABEL)

@@ -1,0 +1,307 @@
+"""The messages by which a training tells of its progress in its log: tagged lines with one JSON object (KEP-2779).
+
+Whoever prints them is a training script, and so may print anything: whatever does not fit is a `RejectedMessageError`
+that names the field and the rule, and is never half a message.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_many
+from trainer.kube.podlogs.position import instant_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trainer.kube.podlogs.instant import Instant
+
+TAG: Final = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
+"""What a line with a message begins with; version v2alpha1 of the TrainJob."""
+TAGS: Final = (TAG, "[trainer.kubeflow.org/v1alpha1/trainjob/trainerStatus]")
+"""All tags that are understood; their messages are the same."""
+
+PAYLOAD_LIMIT: Final = 64 * 1024
+"""Bytes that a payload may have; readers of logs skip longer lines anyway (KEP-2779, "reading trainer status")."""
+METRICS_LIMIT: Final = 256
+"""Metrics that each of the two maps may have."""
+TEXT_LIMIT: Final = 64
+"""Characters that a metric's name may have, and the text of its value."""
+_SHOWN_LIMIT = 40
+"""Characters of a wrong value that a message repeats."""
+
+_TAGS = tuple(tag.encode() for tag in TAGS)
+_TAG_LENGTH = len(_TAGS[0])
+_TAG_END = b"/trainjob/trainerStatus]"
+"""What all tags share: searched for once instead of once per tag."""
+NOTHING_SHOWN: Final = re.compile(rb"(?:[ \t\v\f\r]|\x1b\[[0-9;?]*[A-Za-z])*")
+"""Blanks, and the terminal control sequences that progress bars leave behind when they make room."""
+
+
+class TaggedLine(NamedTuple):
+    """A line of a log that claims to be a message."""
+
+    time: Instant
+    """When the training printed it, by the clock of its node."""
+    payload: bytes
+    """What follows the tag, as it stands there."""
+
+
+def tagged_lines(block: bytes) -> Iterator[TaggedLine]:
+    r"""Find the messages in whole lines of a log, each `<RFC 3339 timestamp> <text>\n`.
+
+    A tag counts at the start of the text, or behind a progress bar, which is to say a carriage return; somewhere else
+    it is ordinary text, such as code that is printed. Lines without a timestamp are ordinary text, too. The cost is one
+    search of the block when there is no tag.
+    """
+    found = block.find(_TAG_END)
+    start = 0  # of the lines that have not been looked at
+    while found >= 0:
+        start = block.rfind(b"\n", start, found) + 1 or start
+        end = block.find(b"\n", found)
+        line = block[start : end if end >= 0 else len(block)]
+        payload = _payload(line.partition(b" ")[2])
+        if payload is not None and (time := instant_of(line)) is not None:
+            yield TaggedLine(time, payload)
+        if end < 0:
+            return
+        start = end + 1
+        found = block.find(_TAG_END, start)
+
+
+def _payload(text: bytes) -> bytes | None:
+    """What follows the first tag that counts."""
+    at = _find_tag(text, 0)
+    if at < 0:
+        return None
+    if not NOTHING_SHOWN.fullmatch(text, 0, at):
+        overwritten = text.find(b"\r")
+        if overwritten < 0:
+            return None
+        at = _find_tag(text, max(at, overwritten)) if at < overwritten else at
+    return text[at + _TAG_LENGTH :] if at >= 0 else None
+
+
+def _find_tag(text: bytes, start: int) -> int:
+    """Where the next tag of any version begins, or -1."""
+    return min((at for at in (text.find(tag, start) for tag in _TAGS) if at >= 0), default=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one tagged line says; a field is None when the line lacks it."""
+
+    progress_percentage: int | None = None
+    """0 to 100."""
+    estimated_remaining_seconds: int | None = None
+    """0 to 2^63-1."""
+    current_step: int | None = None
+    """0 to 2^31-1, as the three that follow."""
+    total_steps: int | None = None
+    current_epoch: int | None = None
+    total_epochs: int | None = None
+    train_metrics: Mapping[str, str] | None = None
+    """Numbers by name, digit by digit as they were printed."""
+    eval_metrics: Mapping[str, str] | None = None
+    """As `train_metrics`, measured on the evaluation data."""
+
+
+class RejectedMessageError(ValueError):
+    """A message is not as the protocol wants it.
+
+    The text names field, value and rule: `progressPercentage: Invalid value: 140: must be at most 100`. It has at most
+    a few hundred characters, all of them printable, and so can be shown in events, logs and terminals.
+    """
+
+
+def parse(payload: bytes) -> Message:
+    """Read what follows the tag: whitespace and one JSON object.
+
+    Keys that are not known are ignored, so that later versions can say more. A null is an absent field. Integers may be
+    written as `45.0`.
+
+    Raises:
+        RejectedMessageError: it is something else, or a value breaks a rule.
+    """
+    fields = _known(_decode(payload))
+    return Message(
+        progress_percentage=_percentage(fields),
+        estimated_remaining_seconds=_integer(fields, "estimatedRemainingSeconds", 2**63 - 1),
+        current_step=_integer(fields, "currentStep", 2**31 - 1),
+        total_steps=_integer(fields, "totalSteps", 2**31 - 1),
+        current_epoch=_integer(fields, "currentEpoch", 2**31 - 1),
+        total_epochs=_integer(fields, "totalEpochs", 2**31 - 1),
+        train_metrics=_metrics(fields, "trainMetrics"),
+        eval_metrics=_metrics(fields, "evalMetrics"),
+    )
+
+
+_FIELDS = frozenset(
+    {
+        "progressPercentage",
+        "progressPercent",
+        "estimatedRemainingSeconds",
+        "currentStep",
+        "totalSteps",
+        "currentEpoch",
+        "totalEpochs",
+        "trainMetrics",
+        "evalMetrics",
+    }
+)
+
+
+class _Number(str):
+    """A number as it was printed."""
+
+    __slots__ = ()
+
+
+class _NotANumber(str):
+    """NaN, Infinity or -Infinity, which Python prints although JSON has no such thing."""
+
+    __slots__ = ()
+
+
+_Members: TypeAlias = tuple[tuple[str, object], ...]
+"""A JSON object, names that occur twice included."""
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=tuple, parse_float=_Number, parse_int=_Number, parse_constant=_NotANumber, strict=True
+)
+
+
+def _decode(payload: bytes) -> _Members:
+    if len(payload) > PAYLOAD_LIMIT:
+        raise _rejected(FieldError("", f"Too long: may not be more than {PAYLOAD_LIMIT} bytes"))
+    if not payload[:1].isspace():
+        raise _invalid("", payload.decode(errors="replace"), "the tag must be followed by whitespace and a JSON object")
+    try:
+        text = payload.decode().strip(" \t\r\n\v\f")
+    except UnicodeDecodeError as error:
+        detail = f"must be UTF-8: {error.reason} at byte {error.start + 1}"
+        raise _invalid("", payload.decode(errors="replace"), detail) from None
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        reason = error.msg.removesuffix(" at").rstrip(": ")
+        raise _invalid("", text, f"must be one JSON object: {reason} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise _invalid("", text, "must be one JSON object: it is nested too deeply") from None
+    if not isinstance(value, tuple):
+        raise _invalid("", text, "must be one JSON object")
+    return value
+
+
+def _known(members: _Members) -> dict[str, object]:
+    """The fields of a message; what they do not know is left out, whatever it is."""
+    fields: dict[str, object] = {}
+    for name, value in members:
+        if name not in _FIELDS:
+            continue
+        if name in fields:
+            raise _rejected(forbidden(name, "it is there twice"))
+        fields[name] = value
+    return fields
+
+
+def _percentage(fields: Mapping[str, object]) -> int | None:
+    percentage = _integer(fields, "progressPercentage", 100)
+    short = _integer(fields, "progressPercent", 100)  # as the KEP's example writes it
+    if percentage is not None and short is not None:
+        raise _rejected(forbidden("progressPercent", "it is another name of progressPercentage, which is there, too"))
+    return short if percentage is None else percentage
+
+
+def _integer(fields: Mapping[str, object], name: str, most: int) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    number = _exact(value) if isinstance(value, _Number) else None
+    if number is None:
+        raise _invalid(name, value, "must be an integer")
+    if number < 0:
+        raise _invalid(name, value, "must be at least 0")
+    if number > most:
+        raise _invalid(name, value, f"must be at most {most}")
+    if number != int(number):
+        raise _invalid(name, value, "must be an integer")
+    return int(number)
+
+
+def _exact(text: _Number) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of some 18 digits
+        return None
+
+
+def _metrics(fields: Mapping[str, object], field: str) -> Mapping[str, str] | None:
+    members = fields.get(field)
+    if members is None:
+        return None
+    if not isinstance(members, tuple):
+        raise _invalid(field, members, "must be an object with a number for each name")
+    if len(members) > METRICS_LIMIT:
+        raise _rejected(too_many(field, len(members), METRICS_LIMIT))
+    metrics: dict[str, str] = {}
+    for name, value in members:
+        _check_name(name, field)
+        if name in metrics:
+            raise _rejected(duplicate(field, name))
+        metrics[name] = _metric(value, f"{field}[{name}]")
+    return metrics
+
+
+def _check_name(name: str, field: str) -> None:
+    if not name:
+        raise _invalid(field, name, "the name of a metric must not be empty")
+    if len(name) > TEXT_LIMIT:
+        raise _invalid(field, name, f"the name of a metric must be no more than {TEXT_LIMIT} characters")
+    if not name.isprintable():
+        raise _invalid(field, name, "the name of a metric must consist of printable characters")
+
+
+def _metric(value: object, path: str) -> str:
+    if isinstance(value, _NotANumber):
+        raise _invalid(path, value, "must be a finite number")
+    if not isinstance(value, _Number):
+        raise _invalid(path, value, "must be a number")
+    if len(value) > TEXT_LIMIT:
+        raise _invalid(path, value, f"must be no more than {TEXT_LIMIT} characters")
+    if not math.isfinite(float(value)):
+        raise _invalid(path, value, "must be a finite number")
+    return str(value)
+
+
+def _invalid(path: str, value: object, rule: str) -> RejectedMessageError:
+    return _rejected(FieldError(path, f"Invalid value: {_show(value)}: {rule}"))
+
+
+def _rejected(error: FieldError) -> RejectedMessageError:
+    return RejectedMessageError(str(error))
+
+
+def _show(value: object) -> str:
+    """The beginning of a value, without anything that a terminal would obey."""
+    match value:
+        case _Number() | _NotANumber():
+            return _shorten(value)
+        case str():
+            quoted = json.dumps(_shorten(value), ensure_ascii=False)
+            return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in quoted)
+        case tuple():
+            return "{...}" if value else "{}"
+        case list():
+            return "[...]" if value else "[]"
+        case _:
+            return json.dumps(value)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN_LIMIT else f"{text[:_SHOWN_LIMIT]}..."

@@ -1,0 +1,453 @@
+"""Tells the TrainJob how far a training is: `report(current_step=120, total_steps=1000, train_metrics={"loss": loss})`.
+
+The file needs nothing but Python 3.8 or later, so it can be copied beside a training script, into an image or a
+ConfigMap: `from report import report`. Where this package is installed: `from trainer.progress.report import report`.
+
+What is reported becomes a line of the log that starts with a tag (KEP-2779). The controller manager follows the log of
+the primary pod, which is that of completion index 0, and shows what the lines say: `kubectl get trainjob`.
+
+Call it as often as you like, on all ranks: which of them writes is decided here, for with torchrun rank 0 may be in
+another pod than the one whose log is followed. At most one line a second is written. What comes in between is
+joined to the next line, so a line says what is newest. The line of the last step is written at once, and so is what
+`force=True` asks for; what is left is written when Python exits. A call costs microseconds, and GPUs are not waited
+for: a tensor becomes a number when a line is written, at most once a second. Nothing that is passed makes it raise.
+What the controller manager would refuse is left out, with one warning.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import logging
+import math
+import numbers
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import SupportsFloat, TextIO, TypeVar
+
+    Value = TypeVar("Value")
+
+TAG = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
+"""What a line with a message begins with."""
+INTERVAL_VARIABLE = "TRAINER_STATUS_INTERVAL_SECONDS"
+"""Environment variable with the seconds between two lines. Default: 1, as the TrainJob changes every few seconds."""
+
+_FORWARDED = (
+    "OMPI_COMM_WORLD_RANK",  # Open MPI, and the launcher may be completion index 0 while rank 0 is elsewhere
+    "PMIX_RANK",
+    "PMI_RANK",  # MPICH, Intel MPI
+    "MV2_COMM_WORLD_RANK",
+    "HOROVOD_RANK",
+    "MLX_RANK",
+    "SLURM_PROCID",  # after MPI: all that mpirun starts within a batch step of Slurm inherit 0
+)
+"""Ranks set by what brings the output of all processes to one place, whichever pods they are in."""
+_RANKS = (
+    "RANK",  # torchrun, accelerate, deepspeed: one process each, even when one of the following started them
+    *_FORWARDED,
+    "JAX_PROCESS_ID",  # several for each node, when numProcPerNode asks for it
+    "PET_NODE_RANK",  # from here on one for each pod: PyTorch without torchrun
+    "TF_CONFIG",
+    "DMLC_TASK_ID",  # XGBoost
+    "JOB_COMPLETION_INDEX",  # Kubernetes sets it in all pods of Indexed Jobs
+)
+"""Where the rank of a process is found. The first that is set wins: what started the process itself knows better."""
+
+_LIMITS = {
+    "progressPercentage": 100,
+    "estimatedRemainingSeconds": 2**63 - 1,
+    "currentStep": 2**31 - 1,
+    "totalSteps": 2**31 - 1,
+    "currentEpoch": 2**31 - 1,
+    "totalEpochs": 2**31 - 1,
+}
+_POSITION = frozenset({"progressPercentage", "currentStep", "currentEpoch"})
+_METRICS_LIMIT = 256
+_TEXT_LIMIT = 64
+_LINE_LIMIT = 60_000
+"""Bytes; longer lines are skipped by those who read them: at 64 KiB, of which a little is theirs."""
+_LINES_AT_THE_END = 10
+"""Lines that do not wait for the interval once the last step is reached: enough for the words at the end of a training,
+and few when its last epoch is reported thousands of times."""
+_PATIENCE = 1.0
+"""Seconds for which a stdout that does not block and is full is tried again."""
+_WARNINGS_LIMIT = 20
+_METRIC_LIMIT = 10 ** (_TEXT_LIMIT - 1)
+"""Of integers, so that they with their sign have few enough characters; no float has so many."""
+
+_log = logging.getLogger("trainer.report")
+_warned: set[str] = set()
+
+
+def report(
+    *unnamed: object,
+    progress_percentage: SupportsFloat | None = None,
+    estimated_remaining_seconds: SupportsFloat | None = None,
+    current_step: SupportsFloat | None = None,
+    total_steps: SupportsFloat | None = None,
+    current_epoch: SupportsFloat | None = None,
+    total_epochs: SupportsFloat | None = None,
+    train_metrics: Mapping[str, SupportsFloat] | None = None,
+    eval_metrics: Mapping[str, SupportsFloat] | None = None,
+    force: bool = False,
+    **unknown: object,
+) -> None:
+    """Report what is known; what is left out, or None, stays on the TrainJob as it was last reported.
+
+    Numbers may be those of Python, NumPy, PyTorch, JAX and TensorFlow. Metrics that are measured together belong into
+    one call. NaN and infinities are left out. Never raises, and writes nothing in all processes but one.
+
+    Args:
+        unnamed: nothing; all arguments have names.
+        progress_percentage: 0 to 100. Default: what steps or else epochs make it.
+        estimated_remaining_seconds: until the end of the training. Default: estimated from the speed so far.
+        current_step: steps that are completed, counted from the very beginning also when a training was resumed.
+        total_steps: steps of the whole training.
+        current_epoch: epochs that are completed.
+        total_epochs: epochs of the whole training.
+        train_metrics: numbers by name, such as the loss; at most 256, with names of at most 64 characters.
+        eval_metrics: the same, measured on the evaluation data.
+        force: whether the line is written at once, however short ago the one before was.
+        unknown: nothing; other names are left out.
+    """
+    try:
+        if unnamed or unknown:
+            what = ", ".join(sorted(unknown)) or "arguments without a name"
+            _warn_once("arguments", "does not know %.200s", what)
+        given = (
+            progress_percentage,
+            estimated_remaining_seconds,
+            current_step,
+            total_steps,
+            current_epoch,
+            total_epochs,
+        )
+        fields = {name: value for name, value in zip(_LIMITS, given) if value is not None}  # noqa: B905 Python 3.8
+        metrics = {"trainMetrics": train_metrics, "evalMetrics": eval_metrics}
+        _reporter.take(fields, dict(_mappings(metrics)), force=force)
+    except Exception as error:
+        _warn_once("error", "failed: %.200r", error)
+
+
+class Reporter:
+    """Joins what is reported to lines, and hands on at most one in each interval.
+
+    Args:
+        write: takes a line; returns whether it was written.
+        interval: seconds between two lines.
+        clock: seconds since whenever.
+    """
+
+    def __init__(
+        self, write: Callable[[bytes], bool], *, interval: float = 1.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._write, self._interval, self._clock = write, interval, clock
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew, as the child of a fork must: what is held back is its parent's, and locked perhaps for ever."""
+        self._lock = threading.RLock()  # handlers of signals may report, too
+        self._fields: dict[str, object] = {}
+        self._metrics: dict[str, dict[str, object]] = {}
+        self._position: dict[str, float] = {}
+        self._due = -math.inf
+        self._is_silent = self._is_registered = False
+        self._lines_at_the_end = _LINES_AT_THE_END
+
+    def take(
+        self, fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, object]], *, force: bool = False
+    ) -> None:
+        """Write a line if one is due or must not wait, or keep what is new for the next one."""
+        with self._lock:
+            now = self._clock()
+            is_due = self._is_at_the_end(fields) or force or now >= self._due
+            if is_due:
+                self._is_silent = bool(rank())
+                self._due = now + self._interval
+            if self._is_silent:
+                return
+            _merge(self._fields, fields)
+            for name, values in metrics.items():
+                self._metrics.setdefault(name, {}).update((key, _held(value)) for key, value in values.items())
+            self._register()
+            if is_due:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is held back, if anything is."""
+        with self._lock:
+            if not self._fields and not self._metrics:
+                return
+            line = encode(self._fields, self._metrics)
+            if line is None or self._write(line):
+                self._fields, self._metrics = {}, {}
+            self._due = self._clock() + self._interval
+
+    def _is_at_the_end(self, fields: Mapping[str, object]) -> bool:
+        """Whether the training has reached its last step, and has not said much since."""
+        _merge(self._position, dict(_ready(fields)))
+        if not _is_complete(self._position):
+            self._lines_at_the_end = _LINES_AT_THE_END
+            return False
+        self._lines_at_the_end -= 1
+        return self._lines_at_the_end >= 0
+
+    def _register(self) -> None:
+        """See to it that the exit flushes: now and not on import, so that it does before frameworks shut down."""
+        if self._is_registered:
+            return
+        self._is_registered = True
+        atexit.register(self._exit)
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:  # processes that it starts end without atexit
+            util.Finalize(None, self._exit, exitpriority=100)
+
+    def _exit(self) -> None:
+        try:
+            self.flush()
+        except Exception as error:
+            _warn_once("error", "failed: %.200r", error)
+
+
+class Stdout:
+    """The stdout that the process was started with, whatever notebooks, loggers and bars have put in its place."""
+
+    def __init__(self) -> None:
+        self._is_cut = False
+
+    def write(self, line: bytes) -> bool:
+        """Write a line in one piece; returns False when there is no stdout, it is full, or nobody reads it any more."""
+        for stream in (sys.stdout, sys.__stdout__):
+            _flush(stream)  # else what was printed before would come later, and perhaps end in the middle of a line
+        original = sys.__stdout__
+        if original is None or original.closed:
+            return False
+        # Not through the stream: it has an encoding, may be in use by another thread, and may write in two pieces,
+        # between which other processes write.
+        data = b"\n" + line if self._is_cut else line
+        sent, deadline = 0, time.monotonic() + _PATIENCE
+        try:
+            while sent < len(data):
+                sent += _write_some(original.fileno(), data[sent:], deadline)
+        except OSError:
+            pass
+        finally:
+            self._is_cut = sent < len(data) and (sent > 0 or self._is_cut)
+        return sent == len(data)
+
+
+def _flush(stream: TextIO | None) -> None:
+    try:
+        if stream is not None:
+            stream.flush()
+    except Exception:  # noqa: S110 closed, a broken pipe, or whatever somebody calls a stream
+        pass
+
+
+def _write_some(fd: int, data: bytes, deadline: float) -> int:
+    """Write at least one byte; waits only for a stdout that does not block by itself, as asyncio makes pipes."""
+    while True:
+        try:
+            return os.write(fd, data)
+        except BlockingIOError:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not select.select([], [fd], [], remaining)[1]:
+                raise
+
+
+def rank() -> int | None:
+    """The place of this process among all, of which the first one writes; None: alone.
+
+    In an Indexed Job whose pods have several processes each: as the pods count. Otherwise it is what PyTorch says once
+    its processes have met, else what the environment says.
+    """
+    in_job = _rank_in_job()
+    if in_job is not None:
+        return in_job
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_initialized() and distributed.get_world_size() > 1:
+            return int(distributed.get_rank())
+    except Exception:  # noqa: S110 built without it, half imported, being destroyed
+        pass
+    return next(_ranks(), None)
+
+
+def _rank_in_job() -> int | None:
+    """Counted by pods, since the log of the first one is followed.
+
+    An elastic torchrun may make another pod rank 0 each time that nodes come and go.
+    """
+    index, local = _variable("JOB_COMPLETION_INDEX"), _variable("LOCAL_RANK")
+    if index is None or local is None or any(_variable(name) is not None for name in _FORWARDED):
+        return None
+    return index * (_variable("LOCAL_WORLD_SIZE") or 1) + local
+
+
+def _ranks() -> Iterator[int]:
+    """All ranks that the environment names, the most telling first."""
+    found = (_variable(name) for name in _RANKS)
+    return (number for number in found if number is not None)
+
+
+def _variable(name: str) -> int | None:
+    """The number that a variable of the environment says, if it does."""
+    text = os.environ.get(name, "")
+    try:
+        number = _tensorflow_rank(json.loads(text)) if name == "TF_CONFIG" and text else int(text)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return number if number >= 0 else None
+
+
+def _tensorflow_rank(config: dict[str, dict[str, str]]) -> int:
+    """0 for the chief, which is the first worker where there is none."""
+    kind, index = config["task"]["type"], int(config["task"]["index"])
+    chiefs = {"chief", "master"} & set(config["cluster"])
+    is_chief = kind in chiefs if chiefs else kind == "worker"
+    return index if is_chief else index + 1
+
+
+def encode(fields: Mapping[str, object], metrics: Mapping[str, Mapping[str, object]]) -> bytes | None:
+    """The line that says this, without what the controller manager would refuse the line for; None: nothing is left."""
+    wholes = ((name, _whole(name, fields[name])) for name in _LIMITS if name in fields)
+    message = {name: number for name, number in wholes if number is not None}
+    maps = {name: dict(_numbers(name, metrics[name])) for name in ("trainMetrics", "evalMetrics") if name in metrics}
+    limit = _METRICS_LIMIT
+    while message or any(maps.values()):
+        shown = {name: dict(itertools.islice(numbers.items(), limit)) for name, numbers in maps.items() if numbers}
+        text = json.dumps({**message, **shown}, separators=(",", ":"), allow_nan=False)
+        line = f"{TAG} {text}\n".encode("ascii")
+        if len(line) <= _LINE_LIMIT:
+            return line
+        limit //= 2
+        _warn_once("line", "left metrics out: with all of them the line is longer than %d bytes", _LINE_LIMIT)
+    return None
+
+
+def _whole(name: str, value: object) -> int | None:
+    """The value without its fraction, if it is in range."""
+    number, limit = _number(value), _LIMITS[name]
+    if number is not None and 0 <= number < limit + 1:
+        return math.floor(number)
+    _warn_once(name, "left out %s=%s: must be a number from 0 to %d", name, _show(value), limit)
+    return None
+
+
+def _numbers(field: str, metrics: Mapping[str, object]) -> Iterator[tuple[str, float]]:
+    """The metrics that the controller manager takes: as many as it takes, the first ones."""
+    count = 0
+    for name, value in metrics.items():
+        number = _number(value)
+        if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= _TEXT_LIMIT:
+            rule = f"names of metrics have 1 to {_TEXT_LIMIT} printable characters"
+            _warn_once(f"{field}.{_show(name)}", "left out %s[%s]: %s", field, _show(name), rule)
+        elif number is None or (abs(number) >= _METRIC_LIMIT and isinstance(number, int)):
+            _warn_once(f"{field}.{name}", "left out %s[%s]=%s: must be a finite number", field, name, _show(value))
+        elif count == _METRICS_LIMIT:
+            _warn_once(field, "left out what %s has beyond %d metrics", field, _METRICS_LIMIT)
+        else:
+            count += 1
+            yield name, number
+
+
+def _number(value: object) -> float | None:
+    """The number that something is, integers as such; None when it is none, or not finite."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return None
+    try:
+        item = getattr(value, "item", None)  # NumPy, PyTorch, JAX, MLX; TensorFlow and others have __float__
+        number = item() if callable(item) else value
+        if isinstance(number, int):
+            return int(number)
+        number = float(number)  # type: ignore[arg-type]  # raises for whatever is no number
+    except Exception:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _held(value: object) -> object:
+    """A tensor as it is now, for scripts go on adding to theirs; without its graph, which would keep its memory.
+
+    The device copies it when it comes to that: nobody waits.
+    """
+    if isinstance(value, (int, float)):
+        return value
+    detach = getattr(value, "detach", None)
+    if not callable(detach):
+        return value
+    tensor = detach()
+    return tensor.clone() if tensor.numel() == 1 else tensor
+
+
+def _ready(fields: Mapping[str, object]) -> Iterator[tuple[str, float]]:
+    """What is a number already: to make one of a tensor would be to wait for it, at every step."""
+    for name, value in fields.items():
+        if isinstance(value, numbers.Real) and not value < 0 and value <= _LIMITS[name]:
+            yield name, float(value)
+
+
+def _merge(known: dict[str, Value], new: Mapping[str, Value]) -> None:
+    """Take over what is new; it outdates a percentage and a remaining time that came before the latest step."""
+    if not _POSITION.isdisjoint(new):
+        known.pop("progressPercentage", None)
+        known.pop("estimatedRemainingSeconds", None)
+    known.update(new)
+
+
+def _is_complete(position: Mapping[str, float]) -> bool:
+    if "progressPercentage" in position:
+        return position["progressPercentage"] >= 100
+    for current, total in (("currentStep", "totalSteps"), ("currentEpoch", "totalEpochs")):
+        if current in position and total in position:
+            return 0 < position[total] <= position[current]
+    return False
+
+
+def _mappings(metrics: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    for name, values in metrics.items():
+        if isinstance(values, Mapping):
+            yield name, dict(values)  # whoever passed it may go on changing it
+        elif values is not None:
+            _warn_once(name, "left out %s=%s: must be numbers by name", name, _show(values))
+
+
+def _show(value: object) -> str:
+    """A number or a text, else only its type: printing a tensor would take its time."""
+    try:
+        return f"{value!r:.50}" if isinstance(value, (int, float, str)) else type(value).__name__
+    except Exception:
+        return type(value).__name__
+
+
+def _warn_once(about: str, text: str, *args: object) -> None:
+    """Say on stderr what is wrong; not again at every step, and not about ever new names."""
+    if about not in _warned and len(_warned) < _WARNINGS_LIMIT:
+        _warned.add(about)
+        _log.warning("report() " + text, *args)
+
+
+def _interval() -> float:
+    text = os.environ.get(INTERVAL_VARIABLE, "1")
+    try:
+        interval = float(text)
+    except ValueError:
+        interval = math.nan
+    if 0 <= interval < math.inf:
+        return interval
+    _warn_once(INTERVAL_VARIABLE, "takes 1 for %s=%.50r: must be seconds", INTERVAL_VARIABLE, text)
+    return 1.0
+
+
+_reporter = Reporter(Stdout().write, interval=_interval())
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_reporter.forget)

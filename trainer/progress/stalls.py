@@ -1,0 +1,187 @@
+"""Stalls: trainings that run and get nowhere, such as one whose nodes wait for each other for ever.
+
+A training gets on when its percentage, step or epoch is another than before; repeating itself does not count, and
+neither do metrics, unless it reports nothing else. The time is that of the manager and not of the log, so that neither
+clocks that differ nor a log that is read late look like a stall. After a restart of the manager the time begins anew.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from trainer.progress.protocol import Message
+from trainer.progress.summary import summarize
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import ObjectKey
+    from trainer.kube.podlogs.instant import Instant
+    from trainer.progress.metrics import ProgressSeries
+
+_T = TypeVar("_T")
+
+STALLED = "TrainingStalled"
+"""Reason of the event about a stall."""
+
+
+class StallWatch:
+    """Tells once for each stall of each training; it does no work by itself, and is asked when `next_check` says.
+
+    Args:
+        clock: only its monotonic time is read.
+        series: counts the stalls.
+    """
+
+    def __init__(self, clock: Clock, series: ProgressSeries) -> None:
+        self._clock = clock
+        self._series = series
+        self._watched: dict[ObjectKey, _Watched] = {}
+        self._stalled: set[ObjectKey] = set()
+
+    def watch(
+        self, key: ObjectKey, run: Hashable, timeout: float | None, *, is_expected_to_report: bool = False
+    ) -> None:
+        """Watch a training, or go on with it; the time goes on as long as the run is the same.
+
+        Args:
+            key: the TrainJob.
+            run: what is another after a restart, such as the pod's uid with the start of its container.
+            timeout: seconds without progress that make a stall; None or 0: it is not watched any more.
+            is_expected_to_report: whether it may stall before it has reported anything; True where somebody has set the
+                timeout for this very training, and so knows that it reports. Default: False.
+        """
+        if not timeout:
+            self.forget(key)
+            return
+        watched = self._watched.get(key)
+        if watched is None or watched.run != run:
+            self.forget(key)
+            watched = self._watched[key] = _Watched(run, self._clock.monotonic())
+        watched.timeout, watched.is_expected_to_report = timeout, is_expected_to_report
+        if watched.remaining(self._clock.monotonic()) > 0:
+            self._recover(key)
+
+    def forget(self, key: ObjectKey) -> None:
+        """Watch it no more: it is suspended, has ended or is gone."""
+        self._watched.pop(key, None)
+        self._recover(key)
+
+    def record(self, key: ObjectKey, message: Message, time: Instant) -> bool:
+        """Take note of what a training reports; whether that ends a stall.
+
+        Args:
+            key: the TrainJob; nothing happens if it is not watched.
+            message: what it reports.
+            time: of its line in the log, for people.
+        """
+        watched = self._watched.get(key)
+        if watched is None or not watched.take(message, time):
+            return False
+        watched.since = self._clock.monotonic()
+        return self._recover(key)
+
+    def check(self, key: ObjectKey) -> str | None:
+        """What to tell people of a stall that has begun, once; None if there is none, or it has been told."""
+        watched = self._watched.get(key)
+        if watched is None or key in self._stalled or watched.remaining(self._clock.monotonic()) > 0:
+            return None
+        self._stalled.add(key)
+        self._series.stalls.inc()
+        self._series.stalled_jobs.set(len(self._stalled))
+        return watched.complaint
+
+    def next_check(self, key: ObjectKey) -> float | None:
+        """Seconds after which `check` is worth a call, at least 0; None if nothing comes before the next message."""
+        watched = self._watched.get(key)
+        if watched is None or key in self._stalled:
+            return None
+        remaining = watched.remaining(self._clock.monotonic())
+        return None if remaining == math.inf else max(remaining, 0.0)
+
+    def _recover(self, key: ObjectKey) -> bool:
+        if key not in self._stalled:
+            return False
+        self._stalled.remove(key)
+        self._series.stalled_jobs.set(len(self._stalled))
+        return True
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One run of a training, and how far it was when it last got on."""
+
+    run: Hashable
+    since: float
+    """Monotonic time of the last progress, or of the first look."""
+    timeout: float = math.inf
+    is_expected_to_report: bool = False
+    last: Message = field(default_factory=Message)
+    """The newest of each field; metrics only as long as there is nothing else."""
+    time: Instant | None = None
+    """Of the message by which it last got on."""
+
+    def remaining(self, now: float) -> float:
+        """Seconds until it counts as stalled."""
+        if self.time is None and not self.is_expected_to_report:
+            return math.inf
+        return self.since + self.timeout - now
+
+    def take(self, message: Message, time: Instant) -> bool:
+        """Whether it has got on by this message."""
+        last = self.last
+        merged = Message(
+            progress_percentage=_newest(message.progress_percentage, last.progress_percentage),
+            current_step=_newest(message.current_step, last.current_step),
+            total_steps=_newest(message.total_steps, last.total_steps),
+            current_epoch=_newest(message.current_epoch, last.current_epoch),
+            total_epochs=_newest(message.total_epochs, last.total_epochs),
+        )
+        if _position(merged) == _NOWHERE:
+            merged = Message(
+                train_metrics=_newest(message.train_metrics, last.train_metrics),
+                eval_metrics=_newest(message.eval_metrics, last.eval_metrics),
+            )
+            has_moved = merged != last
+        else:
+            has_moved = _position(merged) != _position(last)
+        self.last = merged
+        if has_moved:
+            self.time = time
+        return has_moved
+
+    @property
+    def complaint(self) -> str:
+        """What people are told of the stall."""
+        return f"no progress for {summarize(math.ceil(self.timeout))} ({self._last_report})"
+
+    @property
+    def _last_report(self) -> str:
+        if self.time is None:
+            return "nothing has been reported yet"
+        return f"last: {_place(self.last)} at {self.time.moment:%H:%M:%S} UTC"
+
+
+def _newest(reported: _T | None, before: _T | None) -> _T | None:
+    return before if reported is None else reported
+
+
+def _position(message: Message) -> tuple[int | None, int | None, int | None]:
+    return message.progress_percentage, message.current_step, message.current_epoch
+
+
+_NOWHERE = (None, None, None)
+
+
+def _place(message: Message) -> str:
+    """How far it was, as exactly as it has told."""
+    for unit, current, total in (
+        ("step", message.current_step, message.total_steps),
+        ("epoch", message.current_epoch, message.total_epochs),
+    ):
+        if current is not None:
+            return f"{unit} {current} of {total}" if total is not None else f"{unit} {current}"
+    return "metrics" if message.progress_percentage is None else f"{message.progress_percentage} %"

@@ -1,0 +1,184 @@
+"""Writes `status.trainerStatus`, with a field manager of its own and not too often (KEP-2779).
+
+Server-side apply replaces all that this field manager has written before, so each write is the whole progress.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.framework.status import has_ended
+from trainer.kube.controller.controller import Controller
+from trainer.kube.errors import InvalidError, NotFoundError, TerminalError
+from trainer.kube.objects import is_being_deleted, name_of, namespace_of, uid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.api.trainjob_status import TrainerStatus
+    from trainer.kube.cache.store import Lister
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.podlogs.instant import Instant
+    from trainer.progress.metrics import ProgressSeries
+
+log = structlog.get_logger(__name__)
+
+FIELD_MANAGER = "trainer-progress"
+
+SUMMARY = "estimatedRemainingTimeSummary"
+"""The field that says in words what remains; TrainJobs that have ended do not have it."""
+
+
+@dataclass(slots=True)
+class _Account:
+    """What is to be written about one TrainJob."""
+
+    uid: str
+    status: Callable[[], TrainerStatus | None]
+    newest: Instant | None = None
+    """Time of the newest message that waits to be written."""
+    written_at: float = -math.inf
+    """When the last write began, by the monotonic clock."""
+    hurried_at: float = -math.inf
+    """When a write last did not wait for its turn."""
+    is_closed: bool = False
+    """Whether nothing more comes."""
+
+
+class ProgressWriter:
+    """Writes what is submitted, at most once per interval and TrainJob.
+
+    Args:
+        manager: provides client and clock; only the leader writes.
+        train_jobs: all TrainJobs.
+        interval: seconds.
+        series: counts the writes.
+    """
+
+    def __init__(self, manager: Manager, train_jobs: Lister, interval: float, series: ProgressSeries) -> None:
+        self._client = manager.client
+        self._clock = manager.clock
+        self._train_jobs = train_jobs
+        self._interval = interval
+        self._series = series
+        self._accounts: dict[ObjectKey, _Account] = {}
+        self._controller = Controller(
+            "trainjob-progress-status", manager, self.reconcile, max_concurrent_reconciles=10
+        ).watches_nothing()
+
+    def submit(self, key: ObjectKey, uid: str, status: Callable[[], TrainerStatus | None], newest: Instant) -> None:
+        """Have the progress written soon.
+
+        Args:
+            key: of the TrainJob.
+            uid: its uid: another TrainJob of the same name gets nothing of it.
+            status: asked for when it is written.
+            newest: when that was logged which is new about it.
+        """
+        account = self._accounts.get(key)
+        if account is None or account.uid != uid:
+            account = self._accounts[key] = _Account(uid, status)
+        account.status = status
+        is_new, account.newest = account.newest is None, newest
+        if is_new:
+            self._enqueue_in_turn(key, account)
+
+    def flush(self, key: ObjectKey, *, is_last: bool = False) -> None:
+        """Write what waits at once, once per interval: nothing more may be to be expected for some time.
+
+        Args:
+            key: of the TrainJob.
+            is_last: nothing more comes of this run, so it is written at once in any case. Default: False.
+        """
+        account = self._accounts.get(key)
+        if account is None or account.newest is None:
+            return
+        now = self._clock.monotonic()
+        if is_last or now >= account.hurried_at + self._interval:
+            account.hurried_at = now
+            self._controller.enqueue(key)
+
+    def close(self, key: ObjectKey) -> None:
+        """The TrainJob has ended, and all is read that it has told: its progress no longer says what remains."""
+        account = self._accounts.get(key)
+        if account is None:
+            self._controller.enqueue(key)
+            return
+        account.is_closed = True
+        self._enqueue_in_turn(key, account)
+
+    def forget(self, key: ObjectKey) -> None:
+        """The TrainJob is gone."""
+        self._accounts.pop(key, None)
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        """Write the progress of one TrainJob, if there is news."""
+        obj = self._train_jobs.get(key)
+        account = self._accounts.get(key)
+        if obj is None or is_being_deleted(obj):
+            self.forget(key)
+            return
+        if account is not None and account.uid != uid_of(obj):
+            account = None
+        shown = (obj.get("status") or {}).get("trainerStatus")
+        fields = _fields(obj, shown, account)
+        newest = account.newest if account is not None else None
+        if account is not None:
+            account.newest = None
+        if fields is not None and fields != shown:
+            await self._write(obj, fields, account, newest)
+        if account is not None and account.is_closed and account.newest is None:
+            self.forget(key)
+
+    async def _write(self, obj: Object, fields: Object, account: _Account | None, newest: Instant | None) -> None:
+        if account is not None:
+            account.written_at = self._clock.monotonic()
+        try:
+            await self._apply(obj, fields)
+        except NotFoundError:
+            log.info("dropped progress, the TrainJob is gone")
+            return
+        except InvalidError as error:
+            self._count("error")
+            raise TerminalError(f"the API server refuses the progress: {error}") from error
+        except Exception:
+            self._count("error")
+            if account is not None:
+                account.newest = account.newest or newest
+            raise
+        self._count("success")
+        if newest is not None:
+            lag = self._clock.now().timestamp() - newest.seconds - newest.nanoseconds / 1e9
+            self._series.lag_seconds.observe(max(lag, 0.0))
+
+    def _enqueue_in_turn(self, key: ObjectKey, account: _Account) -> None:
+        self._controller.enqueue(key, after=max(account.written_at + self._interval - self._clock.monotonic(), 0))
+
+    def _count(self, result: str) -> None:
+        self._series.status_writes.labels(result).inc()
+
+    async def _apply(self, obj: Object, fields: Object) -> None:
+        applied: Object = {
+            "apiVersion": TRAIN_JOBS.api_version,
+            "kind": TRAIN_JOBS.kind,
+            # The uid keeps the progress of a deleted TrainJob from a new one of the same name.
+            "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)},
+            "status": {"trainerStatus": fields},
+        }
+        await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
+
+
+def _fields(obj: Object, shown: Object | None, account: _Account | None) -> Object | None:
+    """The progress that the TrainJob is to show; None if there is none."""
+    fields = shown
+    if account is not None and account.newest is not None and (status := account.status()) is not None:
+        fields = status.to_object()
+    if fields and has_ended(obj):
+        return {name: value for name, value in fields.items() if name != SUMMARY}
+    return fields
