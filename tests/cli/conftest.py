@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
+from rich.console import Console
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.testing import FakeClient, ManualClock
+from trainer.kube.testing import FakeClient, FakeServer, ManualClock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from trainer.cli.job_state import JobState
     from trainer.kube.objects import Object, ObjectKey
 
@@ -50,6 +56,53 @@ def client(clock: ManualClock) -> FakeClient:
 @pytest.fixture
 def display() -> RecordingDisplay:
     return RecordingDisplay()
+
+
+@pytest.fixture
+def served() -> FakeClient:
+    """The cluster of `cluster`, by the clock of the machine."""
+    return FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES])
+
+
+@pytest.fixture
+def cluster(served: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
+    """A cluster for real command lines: $KUBECONFIG names it, and it is served from another thread."""
+    server = FakeServer(served)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(server):
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(KUBECONFIG.format(server=server.endpoint.server))
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield server
+
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+clusters: [{{name: c, cluster: {{server: "{server}"}}}}]
+users: [{{name: u, user: {{}}}}]
+"""
+
+
+def screen(*, terminal: bool = False, width: int = 80) -> Console:
+    """A console as commands have it, without colours."""
+    return Console(
+        file=io.StringIO(),
+        force_terminal=terminal,
+        color_system=None,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=True,
+    )
+
+
+def text_of(console: Console) -> str:
+    """What was printed on a `screen`."""
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
 
 
 def train_job(name: str = "demo", **status: Any) -> Object:

@@ -106,7 +106,22 @@ def test_help_lists_the_commands(arguments: str) -> None:
     result = CliRunner().invoke(app, arguments)
 
     assert result.exit_code == 0
-    for command in ("demo", "run", "lint", "render", "up", "down", "status", "cluster", "manager", "plugins", "crds"):
+    for command in (
+        "demo",
+        "run",
+        "lint",
+        "render",
+        "get",
+        "logs",
+        "metrics",
+        "up",
+        "down",
+        "status",
+        "cluster",
+        "manager",
+        "plugins",
+        "crds",
+    ):
         assert command in result.stdout
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.cli.console import complain, duration, note, say
+from trainer.cli.console import complain, duration, escaped, note, printable, say, short_duration
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,39 @@ from trainer.cli.console import complain, duration, note, say
 def test_duration(seconds: float, text: str) -> None:
     """A length of time is told in its two largest units."""
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        pytest.param(-5, "0s", id="a clock that went back"),
+        pytest.param(59, "59s", id="seconds"),
+        pytest.param(185, "3m5s", id="few minutes"),
+        pytest.param(13 * 60 + 59, "13m", id="minutes"),
+        pytest.param(3600, "1h", id="an hour"),
+        pytest.param(795649, "9d5h", id="days"),
+        pytest.param(86400 * 400, "400d", id="more than a year"),
+    ],
+)
+def test_short_duration(seconds: float, text: str) -> None:
+    """In columns a length of time has a smaller unit only while it matters."""
+    assert short_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "with_blanks"),
+    [
+        pytest.param(" a  b\n\tc ", "a b c", r" a  b\n        c ", id="blanks"),
+        pytest.param("\x1b[2J\x07", r"\x1b[2J\x07", r"\x1b[2J\x07", id="control characters"),
+        pytest.param("\u202eevil\u200b", r"\u202eevil\u200b", r"\u202eevil\u200b", id="direction and invisible ones"),
+        pytest.param("größe 損失 [b]", "größe 損失 [b]", "größe 損失 [b]", id="letters"),
+        pytest.param("\ud800", r"\ud800", r"\ud800", id="half a character"),
+    ],
+)
+def test_printable(text: str, line: str, with_blanks: str) -> None:
+    """What others have written is shown so that no terminal obeys it."""
+    assert printable(text) == line
+    assert escaped(text) == with_blanks
 
 
 def test_say_leaves_text_alone(capsys: pytest.CaptureFixture[str]) -> None:

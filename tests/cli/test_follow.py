@@ -12,7 +12,6 @@ from tests.cli.conftest import finished, node_pod, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.follow import Outcome, follow_jobs
 from trainer.cli.job_state import JobState
-from trainer.cli.log_stream import ContainerLog
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
@@ -140,19 +139,21 @@ async def test_silence_is_explained(client: FakeClient, display: RecordingDispla
         client.add(train_job(**finished("Complete", "Done", "")))
 
 
-class SlowLog(ContainerLog):
+class SlowLog:
     """A log with a line every 6 s, which stops without an end when it should have more lines than `lines`."""
 
     lines = 5
 
-    async def follow(
-        self, _client: Client, emit: Callable[[str], None], *, is_finished: Callable[[], bool], clock: Clock
-    ) -> None:
+    def __init__(self, _client: Client, _namespace: str, _pod: str, container: str, *, clock: Clock, **_: Any) -> None:
+        self._container = container
+        self._clock = clock
+
+    async def follow(self, receive: Callable[[bytes], None], *, is_finished: Callable[[], bool]) -> None:
         for number in range(self.lines):
-            await clock.sleep(6)
-            emit(str(number))
+            await self._clock.sleep(6)
+            receive(f"2026-01-01T00:00:0{number}Z {number}\n".encode())
         assert is_finished()
-        if self.container == "stuck":
+        if self._container == "stuck":
             await anyio.sleep_forever()
 
 
@@ -172,7 +173,7 @@ async def test_long_logs_are_read_to_their_end(
     warnings: list[str],
 ) -> None:
     """After the end of a job its logs are read as long as there are new lines; a missing end is told."""
-    monkeypatch.setattr("trainer.cli.follow.ContainerLog", SlowLog)
+    monkeypatch.setattr("trainer.cli.job_logs.ContainerLog", SlowLog)
     pod = node_pod("demo", 0, phase="Succeeded")
     pod["spec"]["containers"][0]["name"] = pod["status"]["containerStatuses"][0]["name"] = container
     client.add(pod)
@@ -182,6 +183,28 @@ async def test_long_logs_are_read_to_their_end(
 
     assert display.lines == [f"demo node-0: {number}" for number in range(SlowLog.lines)]
     assert display.warnings == warnings
+
+
+TAGGED = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] "
+
+
+async def test_messages_move_the_bar(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """What the first node reports in its log is the progress at once, and no line; other nodes do not count."""
+    for index in (0, 1):
+        pod = client.add(node_pod("demo", index))
+        text = b"begin\n" + TAGGED + b'{"progressPercentage": 3%d}\n' % index + TAGGED + b"nonsense\nend\n"
+        log = client.log(pod["metadata"]["name"], "default")
+        log.write(text)
+        log.end()
+
+    async with following(client, display, clock, train_job(state="Running")):
+        await clock.advance(5)
+        for index in (0, 1):
+            client.add(node_pod("demo", index, phase="Succeeded"))
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    assert {line for line in display.lines if "node-0" in line} == {"demo node-0: begin", "demo node-0: end"}
+    assert {state.progress.percentage for state in display.states if not state.is_terminal} == {None, 30}
 
 
 async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:

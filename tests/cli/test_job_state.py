@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from trainer.cli.job_state import JobState
+from trainer.cli.training_progress import TrainingProgress
 
 
 def condition(kind: str, status: str, reason: str, message: str = "") -> dict[str, str]:
@@ -23,7 +26,7 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
         pytest.param({"state": "Created", "conditions": [CREATED]}, JobState("Created"), "Created", id="created"),
         pytest.param(
             {"state": "Running", "conditions": [CREATED], "trainerStatus": {"progressPercentage": 0}},
-            JobState("Running", progress=0),
+            JobState("Running", TrainingProgress(percentage=0)),
             "Running  0 %",
             id="progress of zero is progress",
         ),
@@ -32,9 +35,18 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
                 "state": "Running",
                 "trainerStatus": {"progressPercentage": 45, "estimatedRemainingTimeSummary": "2 min"},
             },
-            JobState("Running", progress=45, eta="2 min"),
+            JobState("Running", TrainingProgress(percentage=45, remaining="2 min")),
             "Running  45 %  ETA 2 min",
             id="remaining time",
+        ),
+        pytest.param(
+            {
+                "state": "Suspended",
+                "trainerStatus": {"progressPercentage": 45, "estimatedRemainingTimeSummary": "2 min"},
+            },
+            JobState("Suspended", TrainingProgress(percentage=45, remaining="2 min")),
+            "Suspended  45 %",
+            id="what is suspended has no end to expect",
         ),
         pytest.param(
             {"state": "Blocked", "conditions": [condition("Created", "False", "JobsBuildFailed", "no runtime x")]},
@@ -85,7 +97,7 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
                 "conditions": [CREATED, condition("Complete", "True", "AllJobsCompleted", "done")],
                 "trainerStatus": {"progressPercentage": 99},
             },
-            JobState("Complete", progress=99, reason="AllJobsCompleted", message="done"),
+            JobState("Complete", TrainingProgress(percentage=99), reason="AllJobsCompleted", message="done"),
             "Complete",
             id="complete",
         ),
@@ -114,3 +126,29 @@ def test_properties() -> None:
     assert not JobState("Running").is_terminal
     assert JobState("Failed", reason="FailedJobs", message="exit 3").explanation == "FailedJobs: exit 3"
     assert not JobState("Running").explanation
+
+
+EARLY = TrainingProgress(percentage=10, updated=datetime(2026, 1, 1, tzinfo=UTC))
+LATE = TrainingProgress(percentage=20, updated=datetime(2026, 1, 2, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("told", "logged", "shown"),
+    [
+        pytest.param(TrainingProgress(), EARLY, EARLY, id="only the log tells"),
+        pytest.param(EARLY, TrainingProgress(), EARLY, id="only the status tells"),
+        pytest.param(EARLY, LATE, LATE, id="the log is ahead"),
+        pytest.param(LATE, EARLY, LATE, id="the status is ahead"),
+        pytest.param(replace(EARLY, percentage=9), EARLY, EARLY, id="in the same second the log is ahead"),
+    ],
+)
+def test_progress_from_the_log(told: TrainingProgress, logged: TrainingProgress, shown: TrainingProgress) -> None:
+    """Of what the status and the log tell of the progress, the newer counts."""
+    assert JobState("Running", told).with_progress(logged) == JobState("Running", shown)
+
+
+def test_explanation_cannot_command_the_terminal() -> None:
+    """Texts of the cluster become one line of printable characters."""
+    state = JobState("Failed", reason="Bad\x1b[2J", message="a\nb\u202ec")
+
+    assert state.explanation == "Bad\\x1b[2J: a b\\u202ec"

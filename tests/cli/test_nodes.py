@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.cli.nodes import Speaker, has_ended, node_name, speaker_of, started_containers
+from trainer.cli.nodes import Speaker, node_name, speaker_of, started_containers
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -83,23 +83,3 @@ def test_containers_of_a_pod_with_several_are_told_apart() -> None:
     several["spec"]["initContainers"] = [{"name": "fetch"}]
 
     assert [container.source for container in started_containers(several)] == ["node-0/fetch", "node-0/trainer"]
-
-
-@pytest.mark.parametrize(
-    ("policy", "phase", "state", "ended"),
-    [
-        pytest.param("Never", "Running", {"running": {}}, False, id="running"),
-        pytest.param("Never", "Running", {"terminated": {"exitCode": 1}}, True, id="never restarted"),
-        pytest.param("OnFailure", "Running", {"terminated": {"exitCode": 1}}, False, id="will be restarted"),
-        pytest.param("OnFailure", "Running", {"terminated": {"exitCode": 0}}, True, id="success is not repeated"),
-        pytest.param("Always", "Running", {"terminated": {"exitCode": 0}}, False, id="always restarted"),
-        pytest.param("Always", "Failed", {"terminated": {"exitCode": 0}}, True, id="the pod has ended"),
-        pytest.param("Never", "Pending", {"waiting": {}}, False, id="not started"),
-    ],
-)
-def test_has_ended(policy: str, phase: str, state: dict[str, Any], ended: bool) -> None:
-    """A container has ended for good when its pod has, or when its restart policy leaves it alone."""
-    subject = pod(phase=phase, containerStatuses=[{"name": "trainer", "state": state}])
-    subject["spec"]["restartPolicy"] = policy
-
-    assert has_ended(subject, "trainer") == ended

@@ -16,9 +16,12 @@ from trainer.cli.console import complain, say
 from trainer.cli.crds import crds
 from trainer.cli.demo import demo
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
+from trainer.cli.get import get
 from trainer.cli.lifecycle import down, status, up
 from trainer.cli.lint import lint
+from trainer.cli.logs import logs
 from trainer.cli.manager import manager
+from trainer.cli.metrics import metrics
 from trainer.cli.plugins import plugins
 from trainer.cli.render import render
 from trainer.cli.run import run
@@ -74,9 +77,11 @@ def _main(
         say(context.get_help())
 
 
-_TRY, _LAPTOP, _SERVERS = "Run TrainJobs", "A cluster on this machine", "Processes and manifests"
+_TRY, _LOOK = "Run TrainJobs", "See how TrainJobs are doing"
+_LAPTOP, _SERVERS = "A cluster on this machine", "Processes and manifests"
 for command, panel in (
     (demo, _TRY), (run, _TRY), (lint, _TRY), (render, _TRY),
+    (get, _LOOK), (logs, _LOOK), (metrics, _LOOK),
     (up, _LAPTOP), (down, _LAPTOP), (status, _LAPTOP),
     (cluster, _SERVERS), (manager, _SERVERS), (plugins, _SERVERS), (crds, _SERVERS),
 ):  # fmt: skip

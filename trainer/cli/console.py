@@ -37,13 +37,13 @@ def say(text: str | Text = "") -> None:
 
 def complain(message: str) -> None:
     """Print one `error: ...` line to standard error."""
-    line = Text("error: ", style="bold red").append(" ".join(message.split()), style="not bold default")
+    line = Text("error: ", style="bold red").append(printable(message), style="not bold default")
     _PlainConsole(stderr=True).print(line)
 
 
 def note(message: str, *, kind: str = "note") -> None:
     """Print one `note: ...` line to standard error, or one of another kind: what is good to know beside a result."""
-    line = Text(f"{kind}: ", style="bold yellow").append(" ".join(message.split()), style="not bold default")
+    line = Text(f"{kind}: ", style="bold yellow").append(printable(message), style="not bold default")
     _PlainConsole(stderr=True).print(line)
 
 
@@ -55,6 +55,20 @@ def quote(origin: Path, lines: Iterable[str]) -> None:
         console.print(Text(line, style="dim"))
 
 
+def printable(text: str) -> str:
+    r"""What somebody else has written, as one line that no terminal obeys: an escape character reads `\x1b`."""
+    return escaped(" ".join(text.split()))
+
+
+def escaped(line: str) -> str:
+    """The same for a line whose blanks matter, such as one of a log."""
+    return line if line.isprintable() else "".join(map(_visible, line.expandtabs()))
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
 def duration(seconds: float) -> str:
     """A length of time for people, in its two largest units: `42 s`, `3 min 05 s`, `2 h 07 min`, `4 d 03 h`."""
     whole = max(int(seconds), 0)
@@ -62,3 +76,16 @@ def duration(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size} {unit} {whole % size // part_size:02d} {part}"
     return f"{whole} s"
+
+
+def short_duration(seconds: float) -> str:
+    """A length of time for a column of a table: `42s`, `3m5s`, `13m`, `9d5h`; the smaller unit while it matters."""
+    whole = max(int(seconds), 0)
+    for unit, size, part, part_size in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if whole >= size:
+            count, rest = whole // size, whole % size // part_size
+            return f"{count}{unit}{rest}{part}" if rest and count < _EXACT_BELOW else f"{count}{unit}"
+    return f"{whole}s"
+
+
+_EXACT_BELOW = 10

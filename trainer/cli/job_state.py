@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from trainer.cli.console import printable
+from trainer.cli.training_progress import NOTHING_REPORTED, TrainingProgress
 from trainer.kube.objects import find_condition, is_condition_true
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ _UNTOUCHED = "Submitted"
 
 _ENDS = ("Failed", "Complete")
 _HINDRANCES = ("Pending", "Restarting")
+_GOING = ("Running", "Pending", "Restarting")
 """States that are also conditions, with one line for each reason in their message."""
 
 
@@ -24,10 +27,8 @@ class JobState:
 
     word: str = _UNTOUCHED
     """`status.state`; Submitted before a controller has written it."""
-    progress: int | None = None
-    """Per cent; None when the training does not report it."""
-    eta: str = ""
-    """Remaining time, for people; empty when unknown."""
+    progress: TrainingProgress = NOTHING_REPORTED
+    """What the training has reported."""
     reason: str = ""
     message: str = ""
     """Why it ended, cannot start or has to start again."""
@@ -36,14 +37,12 @@ class JobState:
     def of(cls, job: Object) -> JobState:
         """Read a TrainJob object."""
         status = job.get("status") or {}
-        training = status.get("trainerStatus") or {}
         decisive = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
         word = decisive or status.get("state") or _UNTOUCHED
         reason, message = _explanation(job, word)
         return cls(
             word=word,
-            progress=training.get("progressPercentage"),
-            eta=training.get("estimatedRemainingTimeSummary") or "",
+            progress=TrainingProgress.of(status.get("trainerStatus")),
             reason=reason,
             message=message,
         )
@@ -63,18 +62,27 @@ class JobState:
         """Whether the job has ended well."""
         return self.word == "Complete"
 
+    @property
+    def is_going_on(self) -> bool:
+        """Whether its nodes are at work, or will be without somebody's doing: only then it has an end to expect."""
+        return self.word in _GOING
+
+    def with_progress(self, progress: TrainingProgress) -> JobState:
+        """The state with what the log tells already, unless the TrainJob itself tells something newer."""
+        return replace(self, progress=progress) if progress.is_newer_than(self.progress) else self
+
     def __str__(self) -> str:
         parts = [self.word]
-        if self.progress is not None and not self.is_terminal:
-            parts.append(f"{self.progress} %")
-        if self.eta and not self.is_terminal:
-            parts.append(f"ETA {self.eta}")
+        if self.progress.percentage is not None and not self.is_terminal:
+            parts.append(f"{self.progress.percentage} %")
+        if self.progress.remaining and self.is_going_on:
+            parts.append(f"ETA {self.progress.remaining}")
         return "  ".join(parts)
 
     @property
     def explanation(self) -> str:
-        """Reason and message as one text; empty when there is nothing to explain."""
-        return ": ".join(part for part in (self.reason, self.message) if part)
+        """Reason and message as one line; empty when there is nothing to explain."""
+        return printable(": ".join(part for part in (self.reason, self.message) if part))
 
 
 def _explanation(job: Object, word: str) -> tuple[str, str]:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICAS, REPLICATED_JOB
+from trainer.api.jobset_pods import place_of
+from trainer.framework.runtime_info import LAUNCHER
+from trainer.framework.trainer_step import TRAINER_JOBS
+from trainer.kube.container_status import container_status, container_statuses, containers_of
 from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
@@ -13,25 +18,14 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
 
-JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
-"""Label that the JobSet controller puts on the Jobs and pods of a JobSet; a TrainJob's JobSet has its name."""
-
-_REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
-_REPLICAS = "jobset.sigs.k8s.io/replicatedjob-replicas"
-_JOB_INDEX = "jobset.sigs.k8s.io/job-index"
-_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-
 
 def node_name(pod: Object) -> str:
     """What people call the pod: replicated job and index, such as `node-0`; its own name if no JobSet made it."""
-    labels = labels_of(pod)
-    job, index = labels.get(_REPLICATED_JOB), labels.get(_COMPLETION_INDEX)
+    job, job_index, index = place_of(pod)
     if not job:
         return name_of(pod)
-    parts = [job]
-    if labels.get(_REPLICAS, "1") != "1":
-        parts.append(labels.get(_JOB_INDEX, "0"))
-    return "-".join([*parts, index or "0"])
+    has_several_jobs = labels_of(pod).get(REPLICAS, "1") != "1"
+    return f"{job}-{job_index}-{index}" if has_several_jobs else f"{job}-{index}"
 
 
 class Speaker(IntEnum):
@@ -46,12 +40,12 @@ class Speaker(IntEnum):
 def speaker_of(pod: Object) -> Speaker:
     """What the pod's log says about the result."""
     labels = labels_of(pod)
-    if labels.get(_COMPLETION_INDEX) != "0":
+    if labels.get(COMPLETION_INDEX) != "0":
         return Speaker.NOBODY
-    return _SPEAKERS.get(labels.get(_REPLICATED_JOB, ""), Speaker.NOBODY)
+    return _SPEAKERS.get(labels.get(REPLICATED_JOB, ""), Speaker.NOBODY)
 
 
-_SPEAKERS = {"node": Speaker.FIRST_NODE, "trainer-node": Speaker.FIRST_NODE, "launcher": Speaker.LAUNCHER}
+_SPEAKERS = dict.fromkeys(TRAINER_JOBS, Speaker.FIRST_NODE) | {LAUNCHER: Speaker.LAUNCHER}
 """By the replicated Job."""
 
 
@@ -68,10 +62,8 @@ class StartedContainer:
 
 def started_containers(pod: Object) -> Iterator[StartedContainer]:
     """The containers, init containers included, that run or have run."""
-    statuses = _container_statuses(pod)
-    spec = pod.get("spec") or {}
-    several = len(spec.get("initContainers") or []) + len(spec.get("containers") or []) > 1
-    for status in statuses:
+    several = len(containers_of(pod)) > 1
+    for status in container_statuses(pod):
         state = status.get("state") or {}
         if not ("running" in state or "terminated" in state or status.get("restartCount")):
             continue
@@ -80,18 +72,6 @@ def started_containers(pod: Object) -> Iterator[StartedContainer]:
         yield StartedContainer(uid_of(pod), namespace_of(pod), name_of(pod), name, source)
 
 
-def has_ended(pod: Object, container: str) -> bool:
-    """Whether the container has ended and will not be restarted."""
-    if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
-        return True
-    policy = (pod.get("spec") or {}).get("restartPolicy", "Always")
-    status = next((status for status in _container_statuses(pod) if status.get("name") == container), {})
-    ended = (status.get("state") or {}).get("terminated")
-    if ended is None:
-        return False
-    return bool(policy == "Never" or (policy == "OnFailure" and ended.get("exitCode") == 0))
-
-
-def _container_statuses(pod: Object) -> list[dict[str, Any]]:
-    status = pod.get("status") or {}
-    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+def restarts_of(pod: Object, container: str) -> int:
+    """How often the container was started again within its pod."""
+    return int(container_status(pod, container).get("restartCount") or 0)

@@ -78,5 +78,5 @@ def run(
     if submitted and code >= ExitCode.TIMEOUT:
         names = ", ".join(map(name_of, submitted))
         reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "interrupted"
-        say(f"{reason}: the cluster goes on with {names} (see: kubectl get trainjob)")
+        say(f"{reason}: the cluster goes on with {names} (see: trainer get)")
     raise typer.Exit(code)

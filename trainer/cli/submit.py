@@ -9,6 +9,7 @@ from trainer.cli.console import say
 from trainer.cli.documents import Document, place
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.manifests import FIELD_MANAGER
+from trainer.cli.train_jobs import is_about_an_object, not_served
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -50,21 +51,10 @@ async def _refuse_existing(client: Client, job: Document) -> None:
     try:
         await client.get(TRAIN_JOBS, name, namespace)
     except NotFoundError as error:
-        if _is_about_an_object(error):
+        if is_about_an_object(error):
             return
-        raise _not_served() from None
+        raise not_served() from None
     raise _already_exists(job)
-
-
-def _is_about_an_object(error: NotFoundError) -> bool:
-    """Whether an object is missing (the job, its namespace), which the message names; else it is the whole resource."""
-    return '"' in error.message
-
-
-def _not_served() -> CommandError:
-    return CommandError(
-        "the cluster does not know TrainJobs: install them (trainer crds | kubectl apply --server-side -f -)"
-    )
 
 
 def _already_exists(job: Document) -> BadInputError:
@@ -94,7 +84,7 @@ async def _create(client: Client, document: Document) -> Object:
     except AlreadyExistsError:
         raise _already_exists(document) from None
     except NotFoundError as error:
-        raise _refused(document, error) if _is_about_an_object(error) else _not_served() from None
+        raise _refused(document, error) if is_about_an_object(error) else not_served() from None
     except ApiError as error:
         raise _refused(document, error) from None
     say(f"trainjob.{TRAIN_JOBS.group}/{metadata_of(job)['name']} created")

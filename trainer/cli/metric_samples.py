@@ -1,0 +1,74 @@
+"""The metrics that a training has reported in its log, as samples over its steps and over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trainer.kube.podlogs.instant import Instant
+
+
+class Sample(NamedTuple):
+    """One value of one metric."""
+
+    time: Instant
+    name: str
+    value: str
+    """The number, digit by digit as it was printed."""
+    is_eval: bool
+    """Whether it was measured on the evaluation data."""
+    step: int | None
+    """The step that the same message tells, or else the last one before."""
+    epoch: int | None
+    """Likewise."""
+
+
+class Series(NamedTuple):
+    """What identifies a metric: the two kinds may have the same name."""
+
+    is_eval: bool
+    name: str
+
+
+@dataclass(slots=True)
+class MetricSamples:
+    """Collects samples from a log, line by line."""
+
+    series: dict[Series, list[Sample]] = field(default_factory=dict)
+    """By metric, in the order in which they were reported."""
+    messages: int = 0
+    """How many messages there were, those without metrics included."""
+    rejected: int = 0
+    """How many could not be understood."""
+    rejection: str = ""
+    """Why the last of them was not; printable."""
+    _step: int | None = None
+    _epoch: int | None = None
+
+    def take(self, block: bytes) -> list[Sample]:
+        """Read whole lines of a log; returns what is new."""
+        new: list[Sample] = []
+        for line in tagged_lines(block):
+            try:
+                message = parse(line.payload)
+            except RejectedMessageError as error:
+                self.rejected += 1
+                self.rejection = str(error)
+                continue
+            self.messages += 1
+            self._step = self._step if message.current_step is None else message.current_step
+            self._epoch = self._epoch if message.current_epoch is None else message.current_epoch
+            new += self._samples(line.time, message.train_metrics or {}, is_eval=False)
+            new += self._samples(line.time, message.eval_metrics or {}, is_eval=True)
+        for sample in new:
+            self.series.setdefault(Series(sample.is_eval, sample.name), []).append(sample)
+        return new
+
+    def _samples(self, time: Instant, metrics: Mapping[str, str], *, is_eval: bool) -> Iterator[Sample]:
+        for name, value in metrics.items():
+            yield Sample(time, name, value, is_eval, self._step, self._epoch)

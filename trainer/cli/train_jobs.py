@@ -1,0 +1,67 @@
+"""The TrainJobs that a command is asked about, and clear words where there are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.errors import CommandError
+from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.objects import key_of, name_of
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+
+JobName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the TrainJob.", show_default=False)]
+
+_MOST_NAMES = 10
+
+
+async def find_train_job(client: Client, name: str, namespace: str) -> Object:
+    """The TrainJob of this name.
+
+    Raises:
+        CommandError: there is none; the message names those that there are.
+    """
+    try:
+        return await client.get(TRAIN_JOBS, name, namespace)
+    except NotFoundError as error:
+        if not is_about_an_object(error):
+            raise not_served() from None
+    missing = f"there is no TrainJob {name} in namespace {namespace}"
+    try:
+        names = [name_of(job) for job in await list_train_jobs(client, namespace)]
+    except ForbiddenError:
+        raise CommandError(missing) from None
+    listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else "")
+    others = f"there are: {listed}" if names else "there are none in it (see: trainer get -A)"
+    raise CommandError(f"{missing}: {others}")
+
+
+async def list_train_jobs(client: Client, namespace: str | None) -> list[Object]:
+    """The TrainJobs of a namespace, or of all, by namespace and name.
+
+    Raises:
+        CommandError: the cluster does not know TrainJobs.
+    """
+    try:
+        jobs = await client.list(TRAIN_JOBS, Selection(namespace))
+    except NotFoundError:
+        raise not_served() from None
+    return sorted(jobs.items, key=key_of)
+
+
+def is_about_an_object(error: NotFoundError) -> bool:
+    """Whether an object is missing (the job, its namespace), which the message names; else it is the whole resource."""
+    return '"' in error.message
+
+
+def not_served() -> CommandError:
+    """What to say when the cluster has no such resource."""
+    return CommandError(
+        "the cluster does not know TrainJobs: install them (trainer crds | kubectl apply --server-side -f -)"
+    )
