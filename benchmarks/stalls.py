@@ -14,14 +14,15 @@ TICK = 0.001
 
 
 class LoopStalls:
-    """Ticks each millisecond and remembers the longest gap between two ticks.
+    """Ticks each millisecond, or as often as told, and remembers the longest gap between two ticks.
 
     The wall clock includes what other processes and threads took; the processor time of the loop's thread does not, so
     it tells on a busy machine too how long a callback or a garbage collection ran.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, tick: float = TICK) -> None:
         self._loop = loop
+        self._seconds = tick
         self.longest_seconds = 0.0
         self.longest_cpu_seconds = 0.0
 
@@ -29,7 +30,7 @@ class LoopStalls:
     def watching(self) -> Iterator[None]:
         """Measure while the body runs."""
         self._last, self._last_cpu = time.perf_counter(), time.thread_time()
-        self._timer = self._loop.call_later(TICK, self._tick)
+        self._timer = self._loop.call_later(self._seconds, self._tick)
         try:
             yield
         finally:
@@ -37,7 +38,7 @@ class LoopStalls:
 
     def _tick(self) -> None:
         now, cpu = time.perf_counter(), time.thread_time()
-        self.longest_seconds = max(self.longest_seconds, now - self._last - TICK)
+        self.longest_seconds = max(self.longest_seconds, now - self._last - self._seconds)
         self.longest_cpu_seconds = max(self.longest_cpu_seconds, cpu - self._last_cpu)
         self._last, self._last_cpu = now, cpu
-        self._timer = self._loop.call_later(TICK, self._tick)
+        self._timer = self._loop.call_later(self._seconds, self._tick)

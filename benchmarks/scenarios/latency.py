@@ -6,8 +6,8 @@ import time
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Measurement, Unit
-from benchmarks.progress import Progress
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant
 from benchmarks.server.control import Emission
 from benchmarks.server.objects import SENT_AT
@@ -24,19 +24,19 @@ async def _measure(trial: Trial) -> list[Measurement]:
     # Each event is about another object: two about one that waits in a queue become one reconcile.
     objects = events
     workload = await trial.serve("pods", objects)
-    progress, nanoseconds = Progress(), list[int]()
+    arrivals, nanoseconds = Arrivals(), list[int]()
 
     async def reconcile(read: ReadAnnotations) -> None:
         moment = time.monotonic_ns()
         nanoseconds.append(moment - int(read()[SENT_AT]))
-        progress.step()
+        arrivals.step()
 
     async with trial.subject.reconciling(workload, reconcile, 1):
-        await progress.wait_for_count(objects)
+        await arrivals.wait_for_count(objects)
         await trial.control.wait_for_watch()
         nanoseconds.clear()
         await trial.control.emit(Emission(events, per_second=EVENTS_PER_SECOND))
-        await progress.wait_for_count(objects + events)
+        await arrivals.wait_for_count(objects + events)
     hundredths = quantiles(nanoseconds, n=100)
     return [
         Measurement("p50", hundredths[49] / 1e9, Unit.SECONDS),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Feature, Measurement, Unit
 from benchmarks.process import Effort
-from benchmarks.progress import Progress
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant
 from benchmarks.stalls import LoopStalls
 from benchmarks.subjects.subject import Loading
@@ -16,11 +16,11 @@ from benchmarks.subjects.subject import Loading
 async def _measure(trial: Trial, *, loading: Loading) -> list[Measurement]:
     await trial.warm_up("pods")
     workload = await trial.serve("pods", trial.size.objects, loading=loading)
-    progress, stalls = Progress(), LoopStalls(asyncio.get_running_loop())
+    arrivals, stalls = Arrivals(), LoopStalls(asyncio.get_running_loop())
     start = Effort.now()
     with stalls.watching():
-        async with trial.subject.caching(workload, progress):
-            await progress.wait_for_count(trial.size.objects)
+        async with trial.subject.caching(workload, arrivals):
+            await arrivals.wait_for_count(trial.size.objects)
             effort = Effort.now().since(start)
             # What the subject does once it has everything belongs to the load.
             await trial.control.wait_for_watch()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Feature, Measurement, Unit
 from benchmarks.process import Effort, peak_bytes, reset_peak, resident_bytes
-from benchmarks.progress import Progress
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant, wait_until_quiet
 from benchmarks.server.control import Disturbance, Emission
 from benchmarks.subjects.subject import Loading
@@ -20,24 +20,24 @@ async def _measure(trial: Trial, *, resource: str, loading: Loading) -> list[Mea
     await trial.warm_up(resource)
     objects, updates = trial.size.objects, trial.size.updates
     workload = await trial.serve(resource, objects, loading=loading)
-    progress, weight = Progress(), _Weight(objects)
+    arrivals, weight = Arrivals(), _Weight(objects)
     found: list[Measurement] = []
 
     start = Effort.now()
-    async with trial.subject.caching(workload, progress):
-        await progress.wait_for_count(objects)
+    async with trial.subject.caching(workload, arrivals):
+        await arrivals.wait_for_count(objects)
         found += _effort("init", Effort.now().since(start), objects, "object")
         found += await weight.measure("init")
         await trial.control.wait_for_watch()
 
         start = Effort.now()
-        await progress.wait_for_version(await trial.control.emit(Emission(updates)))
+        await arrivals.wait_for_version(await trial.control.emit(Emission(updates)))
         found += _effort("updates", Effort.now().since(start), updates, "update")
         found += await weight.measure("updates")
 
         start = Effort.now()
         disturbed = await trial.control.disturb(Disturbance(compacts=True))
-        await progress.wait_for_version(disturbed.version)
+        await arrivals.wait_for_version(disturbed.version)
         found += _effort("relist", Effort.now().since(start), objects, "object")
         found += await weight.measure("relist")
     return found

@@ -6,9 +6,9 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Feature, Measurement, Unit
 from benchmarks.process import Effort
-from benchmarks.progress import Progress
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant
 from benchmarks.server.control import Emission
 
@@ -27,29 +27,29 @@ WORKERS = (1, 10, 100)
 
 
 async def _measure_queue(trial: Trial, *, nap: float, workers: int) -> list[Measurement]:
-    reconciles, progress = _reconciles(nap, workers, most=2 * trial.size.objects), Progress()
+    reconciles, arrivals = _reconciles(nap, workers, most=2 * trial.size.objects), Arrivals()
     workload = await trial.serve("configmaps", 0)
-    async with trial.subject.reconciling(workload, _reconciler(progress, nap), workers) as enqueue:
+    async with trial.subject.reconciling(workload, _reconciler(arrivals, nap), workers) as enqueue:
         start = Effort.now()
         for number in range(reconciles):
             enqueue("benchmark", f"object-{number}")
-        await progress.wait_for_count(reconciles)
+        await arrivals.wait_for_count(reconciles)
         effort = Effort.now().since(start)
     return list(_rates(reconciles, effort))
 
 
 async def _measure_wire(trial: Trial, *, nap: float, workers: int) -> list[Measurement]:
-    reconciles, progress = _reconciles(nap, workers, most=trial.size.objects), Progress()
+    reconciles, arrivals = _reconciles(nap, workers, most=trial.size.objects), Arrivals()
     # Where each object has a worker of its own, the objects must be as few as the workers; elsewhere they must be
     # different, since changes of an object that waits in a queue become one reconcile.
     objects = min(workers, reconciles) if trial.subject.serves_objects_apart else reconciles
     workload = await trial.serve("configmaps", objects)
-    async with trial.subject.reconciling(workload, _reconciler(progress, nap), workers):
-        await progress.wait_for_count(objects)
+    async with trial.subject.reconciling(workload, _reconciler(arrivals, nap), workers):
+        await arrivals.wait_for_count(objects)
         await trial.control.wait_for_watch()
         start = Effort.now()
         await trial.control.emit(Emission(reconciles))
-        await progress.wait_for_count(objects + reconciles)
+        await arrivals.wait_for_count(objects + reconciles)
         effort = Effort.now().since(start)
     return list(_rates(reconciles, effort))
 
@@ -58,25 +58,25 @@ def _reconciles(nap: float, workers: int, *, most: int) -> int:
     return min(most, round(workers / nap * NAPPING_SECONDS)) if nap else most
 
 
-def _reconciler(progress: Progress, nap: float) -> _Reconciler:
-    return _Napping(progress, nap) if nap else _Reconciler(progress)
+def _reconciler(arrivals: Arrivals, nap: float) -> _Reconciler:
+    return _Napping(arrivals, nap) if nap else _Reconciler(arrivals)
 
 
 class _Reconciler:
     """Does nothing."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
 
     async def __call__(self, read: ReadAnnotations) -> None:  # noqa: ARG002
-        self._progress.step()
+        self._arrivals.step()
 
 
 class _Napping(_Reconciler):
     """Waits."""
 
-    def __init__(self, progress: Progress, nap: float) -> None:
-        super().__init__(progress)
+    def __init__(self, arrivals: Arrivals, nap: float) -> None:
+        super().__init__(arrivals)
         self._nap = nap
 
     async def __call__(self, read: ReadAnnotations) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from statistics import median
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Measurement, Unit
-from benchmarks.progress import Progress
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant
 from benchmarks.server.control import Disturbance, Emission
 
@@ -21,16 +21,16 @@ async def _measure(trial: Trial, *, disturbance: Disturbance) -> list[Measuremen
 
 async def _recover(trial: Trial, disturbance: Disturbance) -> float:
     """One disturbance of a new watch: what happens once in hours must not meet the backoff of the one before."""
-    objects, progress = max(trial.size.objects // 10, 1), Progress()
+    objects, arrivals = max(trial.size.objects // 10, 1), Arrivals()
     workload = await trial.serve("configmaps", objects)
-    async with trial.subject.caching(workload, progress):
-        await progress.wait_for_count(objects)
+    async with trial.subject.caching(workload, arrivals):
+        await arrivals.wait_for_count(objects)
         await trial.control.wait_for_watch()
         # A watch that has shown nothing is rightly taken for a failure by a careful client.
-        await progress.wait_for_version(await trial.control.emit(Emission(1)))
+        await arrivals.wait_for_version(await trial.control.emit(Emission(1)))
         disturbed = await trial.control.disturb(disturbance)
-        await progress.wait_for_version(disturbed.version)
-        return progress.newest_at - disturbed.moment
+        await arrivals.wait_for_version(disturbed.version)
+        return arrivals.newest_at - disturbed.moment
 
 
 RECOVERY = Scenario(

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.progress import Progress
+from benchmarks.arrivals import Arrivals
 from benchmarks.server.control import Reset
 from benchmarks.subjects.subject import Keeping, Loading, Workload
 
@@ -69,10 +69,10 @@ class Trial:
 
     async def warm_up(self, resource: str) -> None:
         """Let the subject import and allocate what it needs at any size."""
-        progress = Progress()
+        arrivals = Arrivals()
         workload = await self.serve(resource, WARM_UP_OBJECTS)
-        async with self.subject.caching(workload, progress):
-            await progress.wait_for_count(WARM_UP_OBJECTS)
+        async with self.subject.caching(workload, arrivals):
+            await arrivals.wait_for_count(WARM_UP_OBJECTS)
 
 
 async def wait_until_quiet() -> None:

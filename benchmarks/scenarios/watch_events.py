@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from benchmarks.arrivals import Arrivals
 from benchmarks.measurement import Measurement, Unit
 from benchmarks.process import Effort, resident_bytes
-from benchmarks.progress import Progress
 from benchmarks.scenarios.scenario import Scenario, Trial, Variant, wait_until_quiet
 from benchmarks.server.control import Emission
 from benchmarks.subjects.subject import Keeping
@@ -14,12 +14,12 @@ async def _measure(trial: Trial) -> list[Measurement]:
     await trial.warm_up("pods")
     events = trial.size.updates
     workload = await trial.serve("pods", events, visible=0, keeping=Keeping.EVENTS)
-    progress = Progress()
-    async with trial.subject.caching(workload, progress):
+    arrivals = Arrivals()
+    async with trial.subject.caching(workload, arrivals):
         await trial.control.wait_for_watch()
         before, start = resident_bytes(), Effort.now()
         await trial.control.emit(Emission(events, adds=True))
-        await progress.wait_for_count(events)
+        await arrivals.wait_for_count(events)
         effort = Effort.now().since(start)
         await wait_until_quiet()
         weight = resident_bytes() - before

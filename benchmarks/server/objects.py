@@ -58,7 +58,7 @@ def pod(number: int) -> Object:
     owner = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "name": name.rpartition("-")[0],
+        "name": name.rsplit("-", 2)[0],
         "uid": _uid("job", number),
         "controller": True,
         "blockOwnerDeletion": True,
@@ -106,7 +106,7 @@ def _labels(name: str, number: int) -> dict[str, str]:
     return {
         "app.kubernetes.io/name": "train",
         "batch.kubernetes.io/job-completion-index": "0",
-        "batch.kubernetes.io/job-name": name.rpartition("-")[0],
+        "batch.kubernetes.io/job-name": name.rsplit("-", 2)[0],
         "jobset.sigs.k8s.io/jobset-name": f"train-{number:06}",
         "jobset.sigs.k8s.io/replicatedjob-name": "node",
         "jobset.sigs.k8s.io/restart-attempt": "0",

@@ -13,7 +13,7 @@ from benchmarks.subjects.subject import Loading
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-    from benchmarks.progress import Progress
+    from benchmarks.arrivals import Arrivals
     from benchmarks.subjects.subject import Reconcile, Workload
 
 PAGE_SIZE = 500
@@ -31,7 +31,7 @@ class KopfOperator:
     serves_objects_apart = True
 
     @asynccontextmanager
-    async def caching(self, workload: Workload, progress: Progress) -> AsyncIterator[None]:
+    async def caching(self, workload: Workload, arrivals: Arrivals) -> AsyncIterator[None]:
         """A dict that the handler fills.
 
         Not kopf's index, made for this: with one, the start takes time that grows with the square of the number of
@@ -41,7 +41,7 @@ class KopfOperator:
 
         async def keep(*, namespace: str, name: str, body: Mapping[str, Any], **_: Any) -> None:
             objects[namespace, name] = dict(body)
-            progress.saw(body["metadata"]["resourceVersion"])
+            arrivals.saw(body["metadata"]["resourceVersion"])
 
         async with _operator(workload, keep):
             yield

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from benchmarks.arrivals import Arrivals
     from benchmarks.measurement import Feature
-    from benchmarks.progress import Progress
 
 ReadAnnotations: TypeAlias = "Callable[[], Mapping[str, str]]"
 """Looks up the object that a reconcile is about, as the library's users do, and returns its annotations."""
@@ -70,7 +70,7 @@ class Subject(Protocol):
     def serves_objects_apart(self) -> bool:
         """Whether reconciles run at once as many objects as there are, whatever the number of workers."""
 
-    def caching(self, workload: Workload, progress: Progress) -> AbstractAsyncContextManager[None]:
+    def caching(self, workload: Workload, arrivals: Arrivals) -> AbstractAsyncContextManager[None]:
         """Keep what the resource holds and tell of each object that the user's code is shown."""
 
     def reconciling(

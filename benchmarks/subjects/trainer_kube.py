@@ -16,8 +16,8 @@ from benchmarks.subjects.running import running
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+    from benchmarks.arrivals import Arrivals
     from benchmarks.measurement import Feature
-    from benchmarks.progress import Progress
     from benchmarks.subjects.subject import Reconcile, Workload
     from trainer.kube import Lister, Manager, Object, ObjectKey, Resource
     from trainer.kube.cache.cached_object import CachedObject
@@ -32,10 +32,10 @@ class TrainerKube:
     serves_objects_apart = False
 
     @asynccontextmanager
-    async def caching(self, workload: Workload, progress: Progress) -> AsyncIterator[None]:
+    async def caching(self, workload: Workload, arrivals: Arrivals) -> AsyncIterator[None]:
         """An informer with a handler that only counts."""
         async with _manager(workload.server) as manager:
-            manager.informer(_resource(workload)).add_handler(_Counting(progress))
+            manager.informer(_resource(workload)).add_handler(_Counting(arrivals))
             async with running(manager.run()):
                 yield
 
@@ -63,14 +63,14 @@ class TrainerKube:
 class _Counting:
     """Handler."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
 
     def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002
-        self._progress.saw(obj.resource_version)
+        self._arrivals.saw(obj.resource_version)
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002
-        self._progress.saw(new.resource_version)
+        self._arrivals.saw(new.resource_version)
 
     def on_delete(self, obj: CachedObject, *, stale: bool) -> None:
         pass

@@ -12,7 +12,7 @@ from benchmarks.subjects.subject import Keeping
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-    from benchmarks.progress import Progress
+    from benchmarks.arrivals import Arrivals
     from benchmarks.subjects.subject import Reconcile, Workload
 
 _METHODS = {"pods": "list_pod_for_all_namespaces", "configmaps": "list_config_map_for_all_namespaces"}
@@ -32,7 +32,7 @@ class TypedWatch:
     serves_objects_apart = False
 
     @asynccontextmanager
-    async def caching(self, workload: Workload, progress: Progress) -> AsyncIterator[None]:
+    async def caching(self, workload: Workload, arrivals: Arrivals) -> AsyncIterator[None]:
         """A dict of typed objects, or a list of events."""
         objects: dict[tuple[str, str], Any] = {}
         events: list[Any] = []
@@ -43,7 +43,7 @@ class TypedWatch:
                 events.append(event)
             else:
                 objects[metadata.namespace, metadata.name] = event["object"]
-            progress.saw(metadata.resource_version)
+            arrivals.saw(metadata.resource_version)
 
         async with running(_watch(workload, keep)):
             yield

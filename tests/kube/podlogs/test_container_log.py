@@ -378,7 +378,7 @@ async def test_options_reach_the_server(log: FakeLog, client: FakeClient, clock:
     log.end()
     reader.has_ended = True
     await reader.follow()
-    assert reader.asked == [LogOptions("c", timestamps=True, idle_timeout=60)]
+    assert reader.asked == [LogOptions("c", timestamps=True, pace=0.25, idle_timeout=60)]
 
 
 async def test_pace(log: FakeLog, client: FakeClient, clock: ManualClock, background: Background) -> None:

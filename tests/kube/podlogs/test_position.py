@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.podlogs.position import Position, instant_of
@@ -51,6 +55,52 @@ def test_position(blocks: list[bytes], instant: str | None, since: str | None) -
     asked, _ = position.resume()
     assert position.instant == (Instant.parse(f"2026-01-01T00:{instant}Z") if instant else None)
     assert (asked.second if asked else None) == (f"2026-01-01T00:{since}Z" if since else None)
+
+
+SECONDS = st.lists(st.integers(0, 3), max_size=8)
+"""How much later each line is than the one before."""
+DISORDER = st.lists(st.sampled_from([0, 0, 0, 0, -1, 1, None]), min_size=8, max_size=8)
+"""What is wrong with each line: seconds by which it is off, or None: it has no timestamp."""
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(SECONDS, DISORDER), max_size=5))
+def test_blocks_count_as_their_lines_do(steps: list[tuple[list[int], list[int | None]]]) -> None:
+    """However many seconds a block spans, and in whatever order: it leads to where its lines one by one do."""
+    second, blocks = 100, list[list[bytes]]()
+    for later, disorder in steps:
+        block = []
+        for seconds, wrong in zip(later, disorder, strict=False):
+            second += seconds
+            seen = second + (wrong or 0)
+            block.append(b"text\n" if wrong is None else line(f"{seen // 60:02}:{seen % 60:02}"))
+        blocks.append(block)
+    whole = at([b"".join(block) for block in blocks if block])
+    single = at([each for block in blocks for each in block])
+    (asked, repeats), (single_asked, single_repeats) = whole.resume(), single.resume()
+    assert asked == single_asked
+    known = (f"{asked} x\n".encode() if asked else b"text\n") * 41
+    assert repeats.without(known) == single_repeats.without(known)
+
+
+def test_a_backlog_costs_no_python_code_per_line() -> None:
+    """Blocks that span several seconds, as those of a backlog do, are counted as fast as those within one."""
+    stamps = [f"00:{number // 100:02}.{number % 100:02}0000000" for number in range(6000)]
+    block = lines(*stamps)
+    seen = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal seen
+        seen += event == "call"
+
+    position = Position()
+    sys.setprofile(count)
+    try:
+        assert position.advance(block) == 6000
+    finally:
+        sys.setprofile(None)
+    assert seen < 20
+    assert position.instant == Instant.parse("2026-01-01T00:00:59.99Z")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def test_bodies(headers: bytes, pieces: list[bytes], body: bytes, is_complete: b
     "headers",
     [
         pytest.param(b"Content-Length: -5\r\n", id="negative"),
+        pytest.param(b"Content-Length: " + b"9" * 5000 + b"\r\n", id="astronomic"),
         pytest.param(b"Content-Length: 5\r\nContent-Length: 6\r\n", id="two-lengths"),
         pytest.param(b"Transfer-Encoding: gzip, chunked\r\n", id="coding"),
     ],

@@ -210,7 +210,7 @@ class ContainerLog:
             previous=options.previous,
             timestamps=True,
             since_time=since.second if since is not None else None,
-            pace=options.pace if follow else 0,
+            pace=options.pace,
             idle_timeout=options.idle_timeout,
         )
         blocks = LineBlocks(reading.take, reading.skip, limit=options.line_limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -32,6 +33,7 @@ LINE_LIMIT = 8 * 1024
 """Bytes of a line between chunks: a size in hexadecimal, or a trailer."""
 
 _END = b"\r\n"
+_LENGTH = re.compile("[0-9]{1,18}")
 
 
 class MalformedAnswerError(ValueError):
@@ -61,7 +63,7 @@ class Head(NamedTuple):
         if not lengths:
             return SizedBody(None)
         length = lengths.pop()
-        if lengths or not (length.isascii() and length.isdigit()):
+        if lengths or not _LENGTH.fullmatch(length):
             raise MalformedAnswerError(f"Content-Length {', '.join({length, *lengths})!r} is no number")
         return SizedBody(int(length))
 

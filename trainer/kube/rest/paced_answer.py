@@ -11,12 +11,12 @@ import asyncio
 import random
 from typing import TYPE_CHECKING
 
-from aiohttp import ClientPayloadError, hdrs
+from aiohttp import ClientError, ClientPayloadError, hdrs
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from trainer.kube.rest.failures import BrokenConnectionError
 from trainer.kube.rest.http_answer import HEAD_LIMIT, Head, MalformedAnswerError, parse_head
-from trainer.kube.rest.wire import connect
+from trainer.kube.rest.wire import READ_SIZE, connect
 
 if TYPE_CHECKING:
     import ssl
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trainer.kube.rest.wire import Wire
 
 HURRY = 16
-"""How many times as often a stream is read whose last read was large, see `Wire.may_have_more`.
+"""How many times as often a stream is read of which more arrives than one read takes.
 
 With 16 KiB at a time and a pace of 0.25 s that is at most 1 MiB/s, so one pod that floods its log cannot keep the event
 loop busy, and a reader that is a minute behind an ordinary log has caught up within seconds.
@@ -67,24 +67,26 @@ class PacedAnswer:
             aiohttp.ClientError: the connection broke, or ended early.
             TimeoutError: the server sent nothing for the idle timeout.
         """
+        pause = pace
         # Streams that were opened together do not stay together.
-        pause = pace * random.random()  # noqa: S311 - not a secret
+        spread = random.random()  # noqa: S311 - not a secret
         data: bytes | memoryview | None = self._rest
         self._rest, self.headers = b"", _NO_HEADERS
         while True:
-            if data:
-                chunk = self._feed(data)
-                # Before anything else runs: the buffer belongs to all.
-                data = None
-                if chunk:
-                    yield chunk
-                    # Not kept during the pause.
-                    chunk = b""
-                if self._body.is_complete:
-                    return
-                if pause:
-                    await self._clock.sleep(pause / HURRY if self._wire.may_have_more else pause)
-                pause = pace
+            has_come = bool(data)
+            chunk = self._feed(data or b"")
+            # Before anything else runs: the buffer belongs to all.
+            data = None
+            if chunk:
+                yield chunk
+                # Not kept during the pause.
+                chunk = b""
+            if self._body.is_complete:
+                return
+            if pace and has_come:
+                pause = _pause_after(self._wire.received, pause, pace)
+                await self._clock.sleep(pause * spread)
+                spread = 1.0
             await self._turns.take()
             data = self._wire.receive()
             if data is None:
@@ -103,7 +105,7 @@ class PacedAnswer:
         try:
             return self._body.feed(data)
         except MalformedAnswerError as error:
-            raise ClientPayloadError(str(error)) from error
+            raise ClientError(str(error)) from error
 
     def _end(self) -> None:
         try:
@@ -115,6 +117,17 @@ class PacedAnswer:
         if self._idle_timeout is None:
             return None
         return self._heard_at + self._idle_timeout - asyncio.get_running_loop().time()
+
+
+def _pause_after(size: int, pause: float, pace: float) -> float:
+    """Seconds until the next read, after one that took so many bytes and came so many seconds after the one before.
+
+    A full read leaves nobody knows how much. After any other, it is until one read is filled at the speed of the last:
+    while a backlog comes in, a read ends early now and then, before the server has heard that there is room again.
+    """
+    if size >= READ_SIZE:
+        return pace / HURRY
+    return min(max(pause * READ_SIZE / max(size, 1), pace / HURRY), pace)
 
 
 async def open_paced(
@@ -140,7 +153,7 @@ async def open_paced(
         context: TLS; None for an http:// URL.
         server_hostname: name in the certificate where it differs from the URL.
         clock: measures the pauses; timeouts of the network are measured by the event loop.
-        turns: in which streams are read.
+        turns: in which streams are opened and read.
         connect_timeout: seconds until the connection stands.
         idle_timeout: seconds without a byte, from now on; None waits for ever.
 
@@ -149,7 +162,7 @@ async def open_paced(
         TimeoutError: the server is too slow.
     """
     host, port = url.host or "", url.port or 0
-    wire = await connect(host, port, context, server_hostname=server_hostname, timeout=connect_timeout)
+    wire = await connect(host, port, context, server_hostname=server_hostname, turns=turns, timeout=connect_timeout)
     try:
         await wire.send(_request(method, url, headers, body))
         head, rest = await _head(wire, idle_timeout)
@@ -157,7 +170,8 @@ async def open_paced(
         return PacedAnswer(wire, head, rest, clock=clock, turns=turns, idle_timeout=idle_timeout)
     except MalformedAnswerError as error:
         wire.close()
-        raise ClientPayloadError(str(error)) from error
+        # As something else than a broken connection it is not tried again.
+        raise ClientError(str(error)) from error
     except OSError as error:
         wire.close()
         if isinstance(error, TimeoutError):

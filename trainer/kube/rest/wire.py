@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import struct
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
+from aiohappyeyeballs import start_connection
 from aiohttp import (
     ClientConnectorCertificateError,
     ClientConnectorDNSError,
@@ -30,30 +32,42 @@ from trainer.kube.rest.pool import keepalive_socket
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trainer.kube.rest.turns import Turns
+
 READ_SIZE = 16 * 1024
 """Bytes that one read takes from the kernel at most: a millisecond of work."""
 
-_RECORD_SIZE = 17 * 1024
-"""More than a TLS record holds; one that was incomplete before a read adds to what the read yields."""
+_RECORD_SIZE = 19 * 1024
+"""More than a TLS record takes; one that was incomplete before a read adds to what the read yields."""
+
+_HEADER = struct.Struct("!BBxH")
+"""Of a TLS record: its kind, the major version, and its length."""
+_RECORD_KINDS = range(20, 25)
+_RECORD_VERSION = 3
 
 _SLICE = 2 * 1024
 """Bytes that OpenSSL is given at a time: its queue never shrinks, and there is one for each connection."""
 
-_received = memoryview(bytearray(READ_SIZE))
+NEXT_ADDRESS_AFTER = 0.25
+"""Seconds until the next address of a host is tried besides the one before, as in aiohttp."""
+
+_received = memoryview(bytearray(READ_SIZE + _RECORD_SIZE))
 _decrypted = memoryview(bytearray(READ_SIZE + _RECORD_SIZE))
 
 
 class Wire:
     """A connected socket, with or without TLS on it; not for several threads."""
 
-    __slots__ = ("_has_ended", "_incoming", "_outgoing", "_socket", "_tls", "may_have_more")
+    __slots__ = ("_has_ended", "_incoming", "_incomplete", "_outgoing", "_socket", "_tls", "received")
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
         self._tls: ssl.SSLObject | None = None
+        self._incomplete = b""
+        """The beginning of a TLS record: OpenSSL would take 17 KiB to wait for the rest of it."""
         self._has_ended = False
-        self.may_have_more = False
-        """Whether the last read took so much that the kernel may hold more."""
+        self.received = 0
+        """Bytes that the last read took from the kernel; `READ_SIZE` if the kernel may hold more."""
 
     def receive(self) -> memoryview | None:
         """What has arrived; empty at the end of the connection, None if nothing has. Valid until the next await.
@@ -63,24 +77,29 @@ class Wire:
         """
         if self._has_ended:
             return _decrypted[:0]
+        start = len(self._incomplete)
         try:
-            size = self._socket.recv_into(_received)
+            size = self._socket.recv_into(_received[start:], READ_SIZE)
         except (BlockingIOError, InterruptedError):
-            self.may_have_more = False
             return None
-        # Less than all that it may: a read ends early now and then, such as where a packet did.
-        self.may_have_more = size >= READ_SIZE // 4
+        self.received = size
         if self._tls is None:
             return _received[:size]
-        return self._decrypt(self._tls, size)
-
-    def _decrypt(self, tls: ssl.SSLObject, received: int) -> memoryview | None:
-        size = 0
-        if not received:
+        if not size:
             self._incoming.write_eof()
-            size = self._read_records(tls, size)
-        for start in range(0, received, _SLICE):
-            self._incoming.write(_received[start : min(start + _SLICE, received)])
+        _received[:start] = self._incomplete
+        return self._decrypt(self._tls, self._whole_records(_received[: start + size]))
+
+    def _whole_records(self, received: memoryview) -> memoryview:
+        """What of it OpenSSL is to be given now; the rest is kept."""
+        end = whole_records(received)
+        self._incomplete = bytes(received[end:])
+        return received[:end]
+
+    def _decrypt(self, tls: ssl.SSLObject, records: memoryview) -> memoryview | None:
+        size = self._read_records(tls, 0)
+        for start in range(0, len(records), _SLICE):
+            self._incoming.write(records[start : start + _SLICE])
             size = self._read_records(tls, size)
         self._flush_now()
         return _decrypted[:size] if size or self._has_ended else None
@@ -104,10 +123,12 @@ class Wire:
         """Send TLS's own messages, such as a new key; a few bytes, for which the kernel has room."""
         if not self._outgoing.pending:
             return
-        try:
-            self._socket.send(self._outgoing.read())
-        except BlockingIOError as error:
-            raise BrokenConnectionError("the server reads nothing") from error
+        message = self._outgoing.read()
+        sent = 0
+        with suppress(BlockingIOError):
+            sent = self._socket.send(message)
+        if sent < len(message):
+            raise BrokenConnectionError("the server reads nothing")
 
     async def readable(self, seconds: float | None) -> None:
         """Wait until there is something to receive.
@@ -142,8 +163,8 @@ class Wire:
         if self._tls is not None:
             self._tls.write(b"")
 
-    async def start_tls(self, context: ssl.SSLContext, server_hostname: str) -> None:
-        """Shake hands.
+    async def start_tls(self, context: ssl.SSLContext, server_hostname: str, turns: Turns) -> None:
+        """Shake hands, which takes milliseconds of work.
 
         Raises:
             ssl.SSLError: the server is not trusted, or speaks no TLS.
@@ -153,6 +174,7 @@ class Wire:
         tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_hostname)
         loop = asyncio.get_running_loop()
         while True:
+            await turns.take()
             try:
                 tls.do_handshake()
                 break
@@ -161,7 +183,7 @@ class Wire:
                 received = await loop.sock_recv(self._socket, _SLICE)
                 if not received:
                     raise ConnectionResetError("the server closed the connection during the TLS handshake") from None
-                self._incoming.write(received)
+                self._incoming.write(self._whole_records(memoryview(self._incomplete + received)))
             finally:
                 # What ends the handshake, or explains a refusal to the server.
                 with suppress(OSError):
@@ -171,6 +193,19 @@ class Wire:
     def close(self) -> None:
         """Close the connection at once; may be called again."""
         self._socket.close()
+
+
+def whole_records(received: memoryview) -> int:
+    """How many bytes are whole TLS records (RFC 8446, section 5.1); all of them if it is something else."""
+    position, end = 0, len(received)
+    while position + _HEADER.size <= end:
+        kind, version, length = _HEADER.unpack_from(received, position)
+        if kind not in _RECORD_KINDS or version != _RECORD_VERSION or length > _RECORD_SIZE - 1024:
+            return end
+        if position + _HEADER.size + length > end:
+            break
+        position += _HEADER.size + length
+    return position
 
 
 def _tell(arrival: asyncio.Future[None]) -> None:
@@ -184,15 +219,17 @@ async def connect(
     context: ssl.SSLContext | None,
     *,
     server_hostname: str | None,
+    turns: Turns,
     timeout: float,
 ) -> Wire:
-    """A connection to the first address of the host that answers.
+    """A connection to an address of the host, the next one being tried when one does not answer soon (RFC 8305).
 
     Args:
         host: name or address.
         port: TCP port.
         context: for TLS; None for none.
-        server_hostname: name in the certificate. Default: None, the host's.
+        server_hostname: name in the certificate; None: the host's.
+        turns: in which the handshakes of several connections go on.
         timeout: seconds for all addresses together, TLS included.
 
     Raises:
@@ -205,7 +242,7 @@ async def connect(
         async with asyncio.timeout(timeout):
             wire = await _connected(key, host, port)
             if context is not None:
-                await wire.start_tls(context, server_hostname or host)
+                await wire.start_tls(context, server_hostname or host, turns)
             return wire
     except BaseException as error:
         if wire is not None:
@@ -225,18 +262,14 @@ async def _connected(key: ConnectionKey, host: str, port: int) -> Wire:
         addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ClientConnectorDNSError(key, error) from error
-    failure = OSError(f"{host} has no address")
-    for address in addresses:
-        opened = keepalive_socket(address)
-        opened.setblocking(False)
-        try:
-            await loop.sock_connect(opened, address[4])
-        except OSError as error:
-            opened.close()
-            failure = error
-        except BaseException:
-            opened.close()
-            raise
-        else:
-            return Wire(opened)
-    raise ClientConnectorError(key, failure) from failure
+    try:
+        connected = await start_connection(
+            addresses,
+            happy_eyeballs_delay=NEXT_ADDRESS_AFTER,
+            interleave=1,
+            loop=loop,
+            socket_factory=keepalive_socket,
+        )
+    except OSError as error:
+        raise ClientConnectorError(key, error) from error
+    return Wire(connected)

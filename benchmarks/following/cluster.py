@@ -1,0 +1,127 @@
+"""`python -m benchmarks.following.cluster`: TrainJobs and their pods, and how late a status tells of a message."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from benchmarks.following.load import Load
+from benchmarks.following.worker import obey
+from benchmarks.server.objects import pod
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.resource import JOBSETS
+from trainer.kube.testing import FakeClient, FakeServer
+
+if TYPE_CHECKING:
+    from trainer.kube import Object, Resource
+
+NAMESPACE = "default"
+
+
+class Cluster(FakeClient):
+    """Notes what is written to the status of TrainJobs."""
+
+    def __init__(self) -> None:
+        super().__init__(resources=[TRAIN_JOBS])
+        self._load = Load()
+        self._shown: dict[str, int] = {}
+        """Last message that each status shows."""
+        self._delays: list[float] = []
+        self._writes = 0
+
+    async def apply(
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+    ) -> Object:
+        """Store, then note."""
+        answer = await super().apply(resource, obj, field_manager=field_manager, force=force, subresource=subresource)
+        self.requests.clear()
+        status = (obj.get("status") or {}).get("trainerStatus")
+        if resource == TRAIN_JOBS and status:
+            self._note(obj["metadata"]["name"], status["currentStep"])
+        return answer
+
+    def _note(self, name: str, newest: int) -> None:
+        """This status now shows the message of that moment, and with it all that came since the one before."""
+        now, interval = self._load.milliseconds(), 1000 * self._load.lines_per_message / self._load.lines_per_second
+        self._writes += 1
+        last = self._shown.get(name, newest - interval)
+        moment = float(newest)
+        while moment > last + interval / 2:
+            self._delays.append((now - moment) / 1000)
+            moment -= interval
+        self._shown[name] = newest
+
+    async def prepare(self, load: object) -> object:
+        """Make TrainJobs with JobSets and pods that wait for their images."""
+        self._load = msgspec.convert(load, Load)
+        for number in range(self._load.jobs):
+            job, jobset, waiting = _objects(number)
+            for obj in (job, jobset, waiting | {"status": {"phase": "Pending"}}):
+                self.add(obj)
+        return {}
+
+    async def start_pods(self) -> object:
+        """Let all pods run."""
+        for number in range(self._load.jobs):
+            self.add(_objects(number)[2])
+        return {}
+
+    async def report(self) -> object:
+        """Delays from line to status, and writes, since the last report."""
+        report = {"delays": sorted(self._delays), "writes": self._writes}
+        self._delays, self._writes = [], 0
+        return report
+
+
+def _objects(number: int) -> tuple[Object, Object, Object]:
+    running: Object = {"apiVersion": "v1", "kind": "Pod"} | pod(number)
+    name, uid = running["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"], f"00000000-0000-4000-8000-{number:012}"
+    running["metadata"]["namespace"] = NAMESPACE
+    metadata = {"name": name, "namespace": NAMESPACE, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    job = {
+        "apiVersion": TRAIN_JOBS.api_version,
+        "kind": TRAIN_JOBS.kind,
+        "metadata": metadata | {"uid": uid},
+        "spec": {"runtimeRef": {"name": "torch-distributed"}, "trainer": {"numNodes": 1, "args": ["--epochs=10"]}},
+    }
+    owner = {
+        "apiVersion": TRAIN_JOBS.api_version,
+        "kind": TRAIN_JOBS.kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    template = {"metadata": {"labels": {}}, "spec": running["spec"]}
+    replicated = {"name": "node", "replicas": 1, "template": {"spec": {"parallelism": 1, "template": template}}}
+    jobset = {
+        "apiVersion": JOBSETS.api_version,
+        "kind": JOBSETS.kind,
+        "metadata": metadata | {"ownerReferences": [owner]},
+        "spec": {"replicatedJobs": [replicated]},
+    }
+    return job, jobset, running
+
+
+async def serve() -> None:
+    """Serve on a free port of the loopback interface."""
+    cluster = Cluster()
+    async with FakeServer(cluster) as server:
+
+        async def prepare(load: object) -> object:
+            await cluster.prepare(load)
+            return {"url": server.endpoint.server}
+
+        await obey({"prepare": prepare, "start_pods": cluster.start_pods, "report": cluster.report})
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())

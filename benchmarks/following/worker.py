@@ -1,0 +1,76 @@
+"""Processes that are told what to do in lines of JSON on standard input, and answer so on standard output."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from types import TracebackType
+
+
+class WorkerError(RuntimeError):
+    """A process has ended; what it said is above."""
+
+
+class Worker:
+    """A process that runs a module of this package; it ends with the block."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __enter__(self) -> Self:
+        command = [sys.executable, "-m", self._module]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._process:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+
+    def ask(self, command: str, **arguments: object) -> dict[str, Any]:
+        """Have a command carried out and return its answer.
+
+        Raises:
+            WorkerError: the process has ended.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(msgspec.json.encode([command, arguments]) + b"\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise WorkerError(f"{self._module} has ended during {command!r}")
+        answer: dict[str, Any] = msgspec.json.decode(line)
+        return answer
+
+
+def read_command(line: str) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments of a command."""
+    name, arguments = msgspec.json.decode(line)
+    return name, arguments
+
+
+def write_answer(answer: object) -> None:
+    """Answer a command."""
+    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+    sys.stdout.flush()
+
+
+async def obey(commands: Mapping[str, Callable[..., Awaitable[object]]]) -> None:
+    """Carry out commands until standard input ends."""
+    while line := await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
+        name, arguments = read_command(line)
+        write_answer(await commands[name](**arguments))
