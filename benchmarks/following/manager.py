@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import resource
 from collections import Counter
 from contextlib import asynccontextmanager
@@ -22,6 +21,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube import Manager, configure_logging
 from trainer.kube.client import DEFAULT_LOG
 from trainer.kube.resource import PODS
+from trainer.kube.rest.connection import spare_the_collector
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.tls import TlsOptions
@@ -105,8 +105,7 @@ class Subject:
         return {"rss": resident_bytes()}
 
     async def _run(self, api: str, logs: Endpoint, started: anyio.Event) -> None:
-        # What `trainer.kube.connect` does.
-        gc.freeze()
+        spare_the_collector()
         configuration = ProgressConfiguration(
             status_interval_seconds=self._load.throttle, read_interval_seconds=self._load.pace
         )

@@ -89,7 +89,7 @@ class Training:
     async def read(self) -> None:
         """All that was written has been read."""
         await settle()
-        await self.clock.advance(0.25)
+        await self.clock.advance(0.5)
 
     async def put(self, obj: Object) -> None:
         """Somebody writes an object, and the manager does all that follows at once."""

@@ -17,9 +17,9 @@ class ProgressConfiguration(ApiModel):
     status_interval_seconds: Annotated[float, Field(ge=0, le=3600)] = 5.0
     """The least time between two writes of the status of one TrainJob; only the end of a run is told at once. Defaults
     to 5: people read it, and a thousand TrainJobs make 200 requests a second of it."""
-    read_interval_seconds: Annotated[float, Field(ge=0, le=60)] = 0.25
+    read_interval_seconds: Annotated[float, Field(ge=0, le=60)] = 0.5
     """How long a log that says something is left alone until it is read again, so that many lines are read at once. 0
-    reads each line as it comes. Defaults to 0.25, with which a thousand busy logs wake the manager 4,000 times a
+    reads each line as it comes. Defaults to 0.5, with which a thousand busy logs wake the manager 2,000 times a
     second."""
     history_samples: Annotated[int, Field(ge=0, le=100_000)] = 200
     """How many samples of each metric of a running TrainJob are kept. Defaults to 200."""
