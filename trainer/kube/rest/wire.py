@@ -42,8 +42,7 @@ _RECORD_SIZE = 19 * 1024
 
 _HEADER = struct.Struct("!BBxH")
 """Of a TLS record: its kind, the major version, and its length."""
-_RECORD_KINDS = range(20, 25)
-_RECORD_VERSION = 3
+_LONGEST_RECORD = 18 * 1024
 
 _SLICE = 2 * 1024
 """Bytes that OpenSSL is given at a time: its queue never shrinks, and there is one for each connection."""
@@ -108,15 +107,17 @@ class Wire:
         """Decrypt what is complete behind the bytes that are decrypted; return how many there are now."""
         # With a buffer, of any kind, it returns a number.
         read = cast("Callable[[int, memoryview], int]", tls.read)
-        while not self._has_ended and (self._incoming.pending or self._incoming.eof):
+        incoming = self._incoming
+        while (incoming.pending or incoming.eof) and not self._has_ended:
             try:
                 count = read(READ_SIZE, _decrypted[size:])
             except ssl.SSLWantReadError:
                 break
             except ssl.SSLEOFError as error:
                 raise BrokenConnectionError("the connection ended before TLS did") from error
+            if not count:
+                self._has_ended = True
             size += count
-            self._has_ended = not count
         return size
 
     def _flush_now(self) -> None:
@@ -198,13 +199,16 @@ class Wire:
 def whole_records(received: memoryview) -> int:
     """How many bytes are whole TLS records (RFC 8446, section 5.1); all of them if it is something else."""
     position, end = 0, len(received)
-    while position + _HEADER.size <= end:
-        kind, version, length = _HEADER.unpack_from(received, position)
-        if kind not in _RECORD_KINDS or version != _RECORD_VERSION or length > _RECORD_SIZE - 1024:
+    unpack = _HEADER.unpack_from
+    # A line of a log is a record of its own, so there may be a hundred of them.
+    while position + 5 <= end:
+        kind, version, length = unpack(received, position)
+        if version != 3 or length > _LONGEST_RECORD or not 20 <= kind < 25:
             return end
-        if position + _HEADER.size + length > end:
+        length += position + 5
+        if length > end:
             break
-        position += _HEADER.size + length
+        position = length
     return position
 
 
