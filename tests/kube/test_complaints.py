@@ -212,10 +212,15 @@ async def test_blocked_event_loop_is_told(background: Background) -> None:
     with capture_logs() as logs:
         background(watch.run())
         await settle()
-        end = time.perf_counter() + 0.4
-        while time.perf_counter() < end:
-            pass
-        await eventually(lambda: any("loop" in entry["event"] for entry in logs), within=5)
+        for _ in range(10):
+            end = time.perf_counter() + 0.4
+            while time.perf_counter() < end:
+                pass
+            await eventually(lambda: any("stood" in str(entry) or "stands" in str(entry) for entry in logs), within=5)
+            # On a machine that is too busy to run the watch itself, it says that the process stood still.
+            if any("test_complaints" in str(entry) for entry in logs):
+                break
+            logs.clear()
     assert any("test_complaints" in str(entry) for entry in logs)
 
 

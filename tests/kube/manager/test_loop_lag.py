@@ -57,10 +57,15 @@ async def test_standstill_is_told_with_its_place(metrics: Metrics, background: B
     """While the loop hangs the log names function, line and task; afterwards it tells how long it took."""
     background(LoopLagWatch(QUICK, metrics=metrics).run())
     await until(lambda: value(metrics, "lag_seconds_count") >= 1)
+    standstills = 0
     with capture_logs() as logs:
-        block_the_loop(0.4)
-        assert len(logs) == 1
-        await until(lambda: len(logs) == 2)
+        # On a machine that is too busy to run the watch itself, it says that the process stood still.
+        while not logs or (logs[0]["event"] == "process stood still" and standstills < 10):
+            logs.clear()
+            standstills += 1
+            block_the_loop(0.4)
+            assert len(logs) == 1
+            await until(lambda: len(logs) == 2)
     hang, end = logs
     assert hang["event"].startswith("event loop stands still")
     assert "test_loop_lag.py" in hang["where"]
@@ -69,7 +74,7 @@ async def test_standstill_is_told_with_its_place(metrics: Metrics, background: B
     assert hang["task"]
     assert end["event"] == "event loop turns again"
     assert end["stood_still"] >= 0.35
-    assert value(metrics, "stalls_total") == 1
+    assert value(metrics, "stalls_total") == standstills
 
 
 async def test_long_standstill_fails_the_health_check(background: Background) -> None:
