@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,7 @@ _ON_THE_EVENT_LOOP = [
     "trainer.framework",
     "trainer.kube",
     "trainer.plugins",
+    "trainer.progress",
 ]
 """Packages whose code runs on the event loop; that of the command is called by its tests as if it had none."""
 
@@ -45,5 +47,9 @@ def plain_logs() -> Iterator[None]:
         processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()],
         cache_logger_on_first_use=False,
     )
+    levels = {name: logging.getLogger(name).level for name in ("", "trainer")}
     yield
     structlog.reset_defaults()
+    # Commands set them, as for a process of their own.
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
