@@ -8,13 +8,14 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 import trainer.progress.callbacks
 import trainer.progress.report
+from e2e.waiting import until
 from trainer.progress.protocol import Message, parse, tagged_lines
 
 if TYPE_CHECKING:
@@ -261,9 +262,14 @@ def test_example(cluster: Cluster) -> None:
 
     selector = "jobset.sigs.k8s.io/jobset-name=transformers-tiny"
     assert state == "Complete", cluster.kubectl("logs", "--selector", selector, "--tail=-1").stdout
-    job = cluster.get("trainjob", "transformers-tiny")
-    assert job is not None
-    status = job["status"]["trainerStatus"]
-    assert (status["progressPercentage"], status["currentStep"], status["currentEpoch"]) == (100, 160, 10)
+    # State and progress are written by two controllers that do not wait for each other.
+    status = until(lambda: _shown_at_end(cluster), "the last message on the TrainJob", timeout=10)
+    assert (status["currentStep"], status["currentEpoch"]) == (160, 10)
     assert {"loss", "learning_rate"} <= set(status["trainMetrics"])
     assert float(status["evalMetrics"]["eval_accuracy"]) > 0.8
+
+
+def _shown_at_end(cluster: Cluster) -> dict[str, Any] | None:
+    job = cluster.get("trainjob", "transformers-tiny") or {}
+    status: dict[str, Any] = (job.get("status") or {}).get("trainerStatus") or {}
+    return status if status.get("progressPercentage") == 100 else None

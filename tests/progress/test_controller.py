@@ -71,6 +71,33 @@ async def test_last_message(training: Training) -> None:
         assert training.series("active_streams") == 0
 
 
+async def test_last_message_at_once(training: Training) -> None:
+    """The end of the container is not waited for by the pace at which its log is read."""
+    async with training.managed(read_interval_seconds=30.0):
+        await training.start()
+        training.log().write(f'{TAG} {{"progressPercentage": 10}}\n'.encode())
+        await settle()
+        training.log().write(f'{TAG} {{"progressPercentage": 100}}\n'.encode())
+        await training.end()
+        assert training.percentage == 100
+
+
+async def test_last_message_of_a_pod_that_goes(training: Training) -> None:
+    """What a stream still holds of a pod that is being deleted is read from it, since the log may be gone."""
+    async with training.managed():
+        await training.start()
+        training.log().write(f'{TAG} {{"progressPercentage": 10}}\n'.encode())
+        await settle()
+        training.log().write(f'{TAG} {{"progressPercentage": 50}}\n'.encode())
+        training.log().end()
+        ended = pod(state=terminated(143), phase="Failed")
+        ended["metadata"]["deletionTimestamp"] = "2026-01-02T11:00:00Z"
+        await training.put(ended)
+        training.client.remove(PODS, FIRST_POD, KEY.namespace)
+        await training.clock.advance(5)
+        assert training.percentage == 50
+
+
 async def test_ended_before_it_was_seen(training: Training) -> None:
     """A log is read although its container has ended before anybody looked, and only once."""
     training.log().write(f'{TAG} {{"progressPercentage": 100}}\n'.encode())

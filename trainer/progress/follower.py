@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import anyio
 import structlog
 
 from trainer.kube.errors import ForbiddenError, UnauthorizedError
@@ -89,6 +90,7 @@ class Follower:
         """What has been reported since a stream last ended: of one run, be it the known one or the next."""
         self._stream_began: Instant | None = None
         self._is_gone = False
+        self._stream: anyio.CancelScope | None = None
         self.is_done = False
         """Whether the log is read to its end."""
 
@@ -109,6 +111,9 @@ class Follower:
             Since when the status is another one by that: a new run may be heard before it is known to have started.
         """
         self._state = state
+        if state.has_ended and not state.is_leaving and self._stream is not None:
+            # Nothing more comes, so the rest need not be waited for. A stream whose pod goes may be all there is left.
+            self._stream.cancel()
         started, began = state.started, self._stream_began
         if started in {None, self._began} or began is None or began < started:
             return None
@@ -136,7 +141,7 @@ class Follower:
             was_refused = False
             while True:
                 try:
-                    await container_log.follow(self._receive, is_finished=self._is_finished)
+                    await self._follow(container_log)
                 except (UnauthorizedError, ForbiddenError) as error:
                     if self._is_finished():
                         break
@@ -150,6 +155,16 @@ class Follower:
                     self._listener.on_end()
                     await self._context.clock.sleep(ABSENCE_PAUSE)
             self.is_done = True
+
+    async def _follow(self, container_log: ContainerLog) -> None:
+        """Read until the container has ended, and then what is left."""
+        if not self._is_finished():
+            with anyio.CancelScope() as self._stream:
+                await container_log.follow(self._receive, is_finished=self._is_finished)
+            was_cut, self._stream = self._stream.cancelled_caught, None
+            if not was_cut:
+                return
+        await container_log.follow(self._receive, is_finished=self._is_finished)
 
     def _is_finished(self) -> bool:
         return self._is_gone or self._state.has_ended

@@ -15,7 +15,15 @@ from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.kube.container_status import container_status, has_ended
-from trainer.kube.objects import annotations_of, controller_of, labels_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    annotations_of,
+    controller_of,
+    is_being_deleted,
+    labels_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from trainer.kube.podlogs.instant import Instant
 
 if TYPE_CHECKING:
@@ -43,6 +51,8 @@ class ContainerState:
     """Since when its present run goes on, or when its last one began; None before the first."""
     has_ended: bool = False
     """Whether it has ended and will not be started again."""
+    is_leaving: bool = False
+    """Whether its pod is being deleted, so that its log may be gone at any moment."""
     age: tuple[int, str] = (0, "")
     """How often the JobSet had been restarted when the pod was made, and when that was, by the API server's clock."""
     missing: str = ""
@@ -108,6 +118,7 @@ def container_state(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -
         state,
         started=Instant.parse(run.get("startedAt") or "") or Instant(0),
         has_ended=has_ended(pod, container),
+        is_leaving=is_being_deleted(pod),
     )
 
 

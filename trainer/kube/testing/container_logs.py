@@ -219,7 +219,8 @@ class LogStream:
                 for chunk in self._delivery.fragments(due[: self._left]):
                     self._sent += len(chunk)
                     yield chunk
-                    await self._clock.sleep(self._options.pace)
+                    if not is_last:
+                        await self._clock.sleep(self._options.pace)
                 if self._cut is not None and not self._left:
                     if self._cut.error is not None:
                         raise self._cut.error.with_traceback(None)
