@@ -13,7 +13,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import ObjectKey, resource_version_of
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.resource import EVENTS, JOBSETS, PODS
+from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.progress.configuration import ProgressConfiguration
 from trainer.progress.controller import ProgressController
@@ -102,12 +102,6 @@ class Training:
         status = (obj.get("status") or {}) | {"conditions": [{"type": condition, "status": "True", "reason": "Done"}]}
         await self.put(obj | {"status": status})
 
-    async def annotate(self, **annotations: str) -> None:
-        """The user sets annotations of the TrainJob; `__` in a key stands for the prefix."""
-        obj = self.train_job
-        metadata = obj["metadata"] | {"annotations": annotations}
-        await self.put(obj | {"metadata": metadata})
-
     @property
     def train_job(self) -> Object:
         """The TrainJob as it is stored."""
@@ -151,6 +145,3 @@ class Training:
 def training() -> Training:
     """A TrainJob whose pod does not exist yet."""
     return Training()
-
-
-__all__ = ["FIRST_POD", "JOBSETS", "KEY", "PODS", "Training"]

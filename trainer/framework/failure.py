@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from trainer.kube.container_status import container_statuses
 from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, name_of
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def first_failure(pods: Iterable[Object]) -> FailedContainer | None:
 
 def last_crash(pod: Object) -> str:
     """How a container that is started again has ended the last time; empty when none has."""
-    for status in _container_statuses(pod):
+    for status in container_statuses(pod):
         state, last = status.get("state") or {}, status.get("lastState") or {}
         end = state.get("terminated") or last.get("terminated")
         if end and end.get("exitCode"):
@@ -75,7 +76,7 @@ def _failures(pod: Object) -> Iterator[_Failure]:
     if status.get("phase") != "Failed":
         return
     name, was_deleted = name_of(pod), is_being_deleted(pod)
-    ended = [(each["name"], (each.get("state") or {}).get("terminated") or {}) for each in _container_statuses(pod)]
+    ended = [(each["name"], (each.get("state") or {}).get("terminated") or {}) for each in container_statuses(pod)]
     failed = [(container, end) for container, end in ended if end.get("exitCode")]
     for container, end in failed:
         text = f"pod {name}: {_exit(container, end)}"
@@ -84,11 +85,6 @@ def _failures(pod: Object) -> Iterator[_Failure]:
         details = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
         text = f"pod {name} failed{': ' + details if details else ''}"
         yield _Failure(was_deleted, _UNKNOWN_TIME, text, FailedContainer(text, name))
-
-
-def _container_statuses(pod: Object) -> list[Object]:
-    status = pod.get("status") or {}
-    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
 
 
 def _exit(container: str, end: Object) -> str:

@@ -42,6 +42,9 @@ _RECORD_SIZE = 19 * 1024
 
 _HEADER = struct.Struct("!BBxH")
 """Of a TLS record: its kind, the major version, and its length."""
+_HEADER_SIZE = _HEADER.size
+_FIRST_KIND, _LAST_KIND = 20, 24
+_VERSION = 3
 _LONGEST_RECORD = 18 * 1024
 
 _SLICE = 2 * 1024
@@ -201,11 +204,11 @@ def whole_records(received: memoryview) -> int:
     position, end = 0, len(received)
     unpack = _HEADER.unpack_from
     # A line of a log is a record of its own, so there may be a hundred of them.
-    while position + 5 <= end:
+    while position + _HEADER_SIZE <= end:
         kind, version, length = unpack(received, position)
-        if version != 3 or length > _LONGEST_RECORD or not 20 <= kind < 25:
+        if version != _VERSION or length > _LONGEST_RECORD or not _FIRST_KIND <= kind <= _LAST_KIND:
             return end
-        length += position + 5
+        length += position + _HEADER_SIZE
         if length > end:
             break
         position = length

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from trainer.kube.clock import parse_timestamp
+from trainer.kube.container_status import container_statuses
 from trainer.kube.objects import annotations_of, find_condition, is_being_deleted, is_condition_true, metadata_of
 
 if TYPE_CHECKING:
@@ -59,12 +60,6 @@ def completion_index(pod: Object) -> int | None:
     """The completion index, or None when the pod has no valid one."""
     text = annotations_of(pod).get(COMPLETION_INDEX, "")
     return int(text) if text.isdigit() else None
-
-
-def container_statuses(pod: Object) -> list[Object]:
-    """Status of all init and app containers."""
-    status = pod.get("status") or {}
-    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
 
 
 def restart_count(pod: Object) -> int:
