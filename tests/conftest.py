@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 import structlog
 from blockbuster import blockbuster_ctx
+from structlog._config import BoundLoggerLazyProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +51,17 @@ def plain_logs() -> Iterator[None]:
     )
     levels = {name: logging.getLogger(name).level for name in ("", "trainer")}
     yield
+    # Commands configure logging as for a process of their own.
+    if structlog.get_config()["cache_logger_on_first_use"]:
+        _forget_cached_loggers()
     structlog.reset_defaults()
-    # Commands set them, as for a process of their own.
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
+
+
+def _forget_cached_loggers() -> None:
+    """A logger that was first used while caching was on keeps that configuration, and `capture_logs` sees nothing."""
+    for name, module in list(sys.modules.items()):
+        log = getattr(module, "log", None)
+        if name.startswith("trainer.") and isinstance(log, BoundLoggerLazyProxy):
+            vars(log).pop("bind", None)
