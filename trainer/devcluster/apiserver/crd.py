@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from trainer.devcluster.apiserver.auth import SERVER
+from trainer.devcluster.apiserver.authentication.user import SERVER
 from trainer.devcluster.apiserver.definitions import Column, ResourceDefinition, ScalePaths
 from trainer.devcluster.apiserver.params import DeleteParameters, WriteParameters
 from trainer.devcluster.apiserver.routing import Target

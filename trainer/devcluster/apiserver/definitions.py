@@ -79,6 +79,9 @@ class ResourceDefinition:
     those of built-in kinds are in `fields`."""
     heavy: bool = False
     """Whether its objects take long to merge and validate, so that this is done beside the event loop."""
+    stored: bool = True
+    """Whether its objects are kept. Those of a review are answered by a handler of their own, which the dispatcher
+    knows, and support nothing but `create`."""
     list_kind: str = ""
     """Kind of lists when it is not the kind followed by `List`."""
 

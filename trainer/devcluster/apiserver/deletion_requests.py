@@ -13,7 +13,7 @@ from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.admission.admission import Admission
-    from trainer.devcluster.apiserver.auth import User
+    from trainer.devcluster.apiserver.authentication.user import User
     from trainer.devcluster.apiserver.deletion import Deleter, Deletion
     from trainer.devcluster.apiserver.params import DeleteParameters
     from trainer.devcluster.apiserver.routing import Target

@@ -14,11 +14,13 @@ from trainer.devcluster.apiserver.handlers.call import Call, failure
 from trainer.devcluster.apiserver.routing import UnknownPathError, resolve
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.auth import Authenticator, User
+    from trainer.devcluster.apiserver.access import Access
+    from trainer.devcluster.apiserver.authentication.user import User
     from trainer.devcluster.apiserver.backend import Backend
     from trainer.devcluster.apiserver.deletion_requests import AdmittedDeleter
     from trainer.devcluster.apiserver.handlers.documents import Documents
     from trainer.devcluster.apiserver.pipeline import Pipeline
+    from trainer.devcluster.apiserver.routing import Target
 
 log = structlog.get_logger(__name__)
 
@@ -33,6 +35,8 @@ _OBJECT_HANDLERS: Final[dict[str, Handler]] = {
     "delete": delete.delete,
     "deletecollection": delete.delete_collection,
 }
+_REVIEW_HANDLERS: Final[dict[tuple[str, str], Handler]] = {}
+"""By group and plural: what answers the creation of an object that is not stored."""
 _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("scale", "get"): scale.get,
     ("scale", "update"): scale.update,
@@ -48,13 +52,13 @@ class Dispatcher:
     def __init__(
         self,
         backend: Backend,
-        authenticator: Authenticator,
+        access: Access,
         documents: Documents,
         pipeline: Pipeline,
         deleter: AdmittedDeleter,
     ) -> None:
         self._backend = backend
-        self._authenticator = authenticator
+        self._access = access
         self._documents = documents
         self._pipeline = pipeline
         self._deleter = deleter
@@ -62,7 +66,7 @@ class Dispatcher:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer any request; nothing that a client sends makes it fail."""
         try:
-            user = self._authenticator.authenticate(request.headers.get("Authorization"), request.path)
+            user = self._access.authenticator.authenticate(request.headers.get("Authorization"), request.path)
             return await self._answer(request, user)
         except status.StatusError as error:
             return failure(error)
@@ -81,11 +85,17 @@ class Dispatcher:
         if document is not None:
             return document
         target = resolve(self._backend.registry, request.method, request.path)
-        handler = _SUBRESOURCE_HANDLERS.get((target.subresource, target.verb)) or _OBJECT_HANDLERS[target.verb]
-        call = Call(self._backend, self._pipeline, self._deleter, request, target, user)
+        call = Call(self._backend, self._pipeline, self._deleter, request, target, user, self._access)
         try:
-            return await handler(call)
+            return await _handler(target)(call)
         except status.StatusError as error:
             call.warnings.add(*error.warnings)
             error.warnings = tuple(call.warnings.texts)
             raise
+
+
+def _handler(target: Target) -> Handler:
+    if target.subresource:
+        return _SUBRESOURCE_HANDLERS.get((target.subresource, target.verb)) or _OBJECT_HANDLERS[target.verb]
+    resource = target.definition.resource
+    return _REVIEW_HANDLERS.get((resource.group, resource.plural)) or _OBJECT_HANDLERS[target.verb]

@@ -15,7 +15,7 @@ import anyio
 
 from trainer.devcluster.apiserver import metadata, namespaces, status
 from trainer.devcluster.apiserver.admission.attributes import Endpoint, Operation
-from trainer.devcluster.apiserver.auth import SERVER
+from trainer.devcluster.apiserver.authentication.user import SERVER
 from trainer.devcluster.apiserver.deletion import is_finished
 from trainer.devcluster.apiserver.drafting import Drafting
 from trainer.devcluster.apiserver.isolation import differs_in_intent, unchanged

@@ -49,4 +49,8 @@ class Registry:
 
     def partitions(self) -> dict[Partition, ResourceDefinition]:
         """One definition for every partition of the storage."""
-        return {Partition.of(definition.resource): definition for definition in self._definitions.values()}
+        return {
+            Partition.of(definition.resource): definition
+            for definition in self._definitions.values()
+            if definition.stored
+        }

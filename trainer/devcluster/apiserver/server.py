@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import anyio
 from aiohttp import web
 
+from trainer.devcluster.apiserver.access import Access
 from trainer.devcluster.apiserver.admission.admission import Admission
 from trainer.devcluster.apiserver.admission.caller import calling
-from trainer.devcluster.apiserver.auth import Authenticator, load_or_create_token
+from trainer.devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
+from trainer.devcluster.apiserver.authorization.authorizer import AllowEverything
 from trainer.devcluster.apiserver.backend import Backend
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES
 from trainer.devcluster.apiserver.crd import CustomResources
@@ -103,7 +105,8 @@ async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningS
         for namespace in SYSTEM_NAMESPACES:
             await pipeline.create_internal(NAMESPACES, {"metadata": {"name": namespace}})
         admitted = AdmittedDeleter(deleter, admission)
-        dispatcher = Dispatcher(backend, Authenticator(token), Documents(backend.registry), pipeline, admitted)
+        access = Access(Authenticator(token), AllowEverything())
+        dispatcher = Dispatcher(backend, access, Documents(backend.registry), pipeline, admitted)
         background: list[Callable[[], Coroutine[None, None, None]]] = [
             CustomResources(backend, pipeline, deleter, webhooks(options.feature_gates)).run,
             FirstObjects(backend, pipeline).run,

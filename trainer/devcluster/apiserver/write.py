@@ -17,7 +17,7 @@ from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.resource import NAMESPACES
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.auth import User
+    from trainer.devcluster.apiserver.authentication.user import User
     from trainer.devcluster.apiserver.params import WriteParameters
     from trainer.devcluster.apiserver.routing import Target
     from trainer.kube.objects import Object

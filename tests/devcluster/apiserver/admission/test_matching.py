@@ -10,7 +10,7 @@ from tests.devcluster.apiserver.admission.configurations import configuration, w
 from trainer.devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer.devcluster.apiserver.admission.matching import selects
 from trainer.devcluster.apiserver.admission.webhook import Webhook, webhooks_of
-from trainer.devcluster.apiserver.auth import User
+from trainer.devcluster.apiserver.authentication.user import User
 from trainer.devcluster.apiserver.namespaces import PARTITION
 from trainer.devcluster.apiserver.status import StatusError
 from trainer.devcluster.apiserver.storage import Storage

@@ -9,7 +9,7 @@ import pytest
 
 from trainer.devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer.devcluster.apiserver.admission.review import ResponseError, decode, denial, encode, request_of
-from trainer.devcluster.apiserver.auth import User
+from trainer.devcluster.apiserver.authentication.user import User
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 
 HEAD = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}

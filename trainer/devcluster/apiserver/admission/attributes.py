@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from trainer.devcluster.apiserver.auth import User
+    from trainer.devcluster.apiserver.authentication.user import User
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 

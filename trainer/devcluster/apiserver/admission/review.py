@@ -80,7 +80,7 @@ def request_of(attributes: Attributes, endpoint: Endpoint, uid: str) -> Object:
     request |= {name: value for name in ("name", "namespace") if (value := getattr(attributes, name))}
     return request | {
         "operation": endpoint.operation,
-        "userInfo": {"username": user.name, "groups": list(user.groups)},
+        "userInfo": user.info(),
         "object": attributes.object,
         "oldObject": attributes.old,
         "dryRun": attributes.dry_run,

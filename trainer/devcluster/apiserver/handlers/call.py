@@ -21,7 +21,8 @@ from trainer.devcluster.apiserver.write import LARGE_BYTES, Write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from trainer.devcluster.apiserver.auth import User
+    from trainer.devcluster.apiserver.access import Access
+    from trainer.devcluster.apiserver.authentication.user import User
     from trainer.devcluster.apiserver.backend import Backend
     from trainer.devcluster.apiserver.deletion_requests import AdmittedDeleter
     from trainer.devcluster.apiserver.pipeline import Pipeline
@@ -42,6 +43,8 @@ class Call:
     target: Target
     user: User
     """Who sends it."""
+    access: Access
+    """Who says who others are, and what they may do."""
     warnings: Warnings = field(default_factory=Warnings)
     """What the answer, whatever it is, says beside its body."""
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from trainer.devcluster.apiserver.auth import ADMINISTRATOR, ANONYMOUS, Authenticator, load_or_create_token
+from trainer.devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
+from trainer.devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
 from trainer.devcluster.apiserver.kubeconfig import kubeconfig
 from trainer.devcluster.apiserver.status import StatusError
 

@@ -1,37 +1,25 @@
-"""Authentication: who sends a request; one administrator is known, by a random bearer token."""
+"""The authenticator: one administrator is known, by a random bearer token."""
 
 from __future__ import annotations
 
 import hmac
 import re
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
 from trainer.devcluster.apiserver.data_directory import refuse_content, write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from trainer.devcluster.apiserver.authentication.user import User
+
 ANONYMOUS_PATHS = frozenset({"/version", "/healthz", "/livez", "/readyz"})
 _SCHEME = "bearer "
 _TOKEN = re.compile(rb"[\w.~+/-]+=*")
 """What the Authorization header can carry: RFC 6750, section 2.1."""
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who does something in the cluster, as admission webhooks are told."""
-
-    name: str
-    groups: tuple[str, ...] = ()
-
-
-ADMINISTRATOR = User("kubernetes-admin", ("system:masters", "system:authenticated"))
-ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
-SERVER = User("system:apiserver", ("system:masters", "system:authenticated"))
-"""The server itself, for what it writes on its own account."""
 
 
 class Authenticator:

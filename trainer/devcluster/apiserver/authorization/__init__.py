@@ -1,0 +1,1 @@
+"""Authorization: what a user may do."""
