@@ -1,4 +1,4 @@
-"""Access: what answers who sends a request and whether they may."""
+"""Access: what answers who sends a request and whether they may, and hands out credentials."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.authentication.authenticator import Authenticator
+    from trainer.devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
+    from trainer.devcluster.apiserver.authentication.signing_key import SigningKey
     from trainer.devcluster.apiserver.authorization.authorizer import Authorizer
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Both halves, for every request and for the reviews that clients ask for."""
+    """Both answers, for every request and for the reviews that clients ask for."""
 
     authenticator: Authenticator
     authorizer: Authorizer
+    tokens: ServiceAccountTokens
+    """Issues those of ServiceAccounts."""
+    key: SigningKey
+    """Has signed them."""

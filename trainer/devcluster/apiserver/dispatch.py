@@ -9,8 +9,12 @@ import structlog
 from aiohttp import web
 
 from trainer.devcluster.apiserver import status
-from trainer.devcluster.apiserver.handlers import delete, pod, read, scale, write
-from trainer.devcluster.apiserver.handlers.call import Call, failure
+from trainer.devcluster.apiserver.authentication import issuer_documents
+from trainer.devcluster.apiserver.authentication.impersonation import acting_user
+from trainer.devcluster.apiserver.authorization.refusal import forbidden
+from trainer.devcluster.apiserver.authorization.request_attributes import attributes_of
+from trainer.devcluster.apiserver.handlers import access_reviews, authentication, delete, pod, read, scale, write
+from trainer.devcluster.apiserver.handlers.call import Call, answer, failure
 from trainer.devcluster.apiserver.routing import UnknownPathError, resolve
 
 if TYPE_CHECKING:
@@ -35,7 +39,14 @@ _OBJECT_HANDLERS: Final[dict[str, Handler]] = {
     "delete": delete.delete,
     "deletecollection": delete.delete_collection,
 }
-_REVIEW_HANDLERS: Final[dict[tuple[str, str], Handler]] = {}
+_REVIEW_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
+    ("authentication.k8s.io", "tokenreviews"): authentication.token_review,
+    ("authentication.k8s.io", "selfsubjectreviews"): authentication.self_subject_review,
+    ("authorization.k8s.io", "localsubjectaccessreviews"): access_reviews.local_subject_access_review,
+    ("authorization.k8s.io", "selfsubjectaccessreviews"): access_reviews.self_subject_access_review,
+    ("authorization.k8s.io", "selfsubjectrulesreviews"): access_reviews.self_subject_rules_review,
+    ("authorization.k8s.io", "subjectaccessreviews"): access_reviews.subject_access_review,
+}
 """By group and plural: what answers the creation of an object that is not stored."""
 _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("scale", "get"): scale.get,
@@ -43,6 +54,7 @@ _SUBRESOURCE_HANDLERS: Final[dict[tuple[str, str], Handler]] = {
     ("scale", "patch"): scale.patch,
     ("log", "get"): pod.log,
     ("binding", "create"): pod.bind,
+    ("token", "create"): authentication.token,
 }
 
 
@@ -65,8 +77,17 @@ class Dispatcher:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer any request; nothing that a client sends makes it fail."""
+        response = await self._outcome(request)
+        if not response.prepared:
+            # Neither what was written nor what was read may be lost once somebody knows of it.
+            await self._backend.storage.published()
+        return response
+
+    async def _outcome(self, request: web.Request) -> web.StreamResponse:
         try:
-            user = self._access.authenticator.authenticate(request.headers.get("Authorization"), request.path)
+            sender = self._access.authenticator.authenticate(request.headers.get("Authorization"))
+            user = acting_user(sender, request.headers, self._access.authorizer)
+            self._authorize(request, user)
             return await self._answer(request, user)
         except status.StatusError as error:
             return failure(error)
@@ -80,18 +101,43 @@ class Dispatcher:
             log.exception("failed to answer a request", method=request.method, path=request.path)
             return failure(status.internal_error("the dev cluster has a bug; its log has the details"))
 
+    def _authorize(self, request: web.Request, user: User) -> None:
+        """Refuse what the user may not do, before anything is said about what there is.
+
+        Raises:
+            StatusError: 403.
+        """
+        attributes = attributes_of(user, request.method, request.path, request.query)
+        decision = self._access.authorizer.authorize(attributes)
+        if not decision.allowed:
+            raise forbidden(attributes, decision.reason)
+
     async def _answer(self, request: web.Request, user: User) -> web.StreamResponse:
-        document = await self._documents.find(request)
+        document = self._issuer_document(request) or await self._documents.find(request)
         if document is not None:
             return document
         target = resolve(self._backend.registry, request.method, request.path)
         call = Call(self._backend, self._pipeline, self._deleter, request, target, user, self._access)
+        if target.definition.deprecation:
+            call.warnings.add(target.definition.deprecation)
         try:
             return await _handler(target)(call)
         except status.StatusError as error:
             call.warnings.add(*error.warnings)
             error.warnings = tuple(call.warnings.texts)
             raise
+
+    def _issuer_document(self, request: web.Request) -> web.Response | None:
+        """What is published about the tokens of ServiceAccounts."""
+        if request.method != "GET":
+            return None
+        match request.path:
+            case issuer_documents.CONFIGURATION_PATH:
+                return answer(issuer_documents.configuration(request.host))
+            case issuer_documents.KEYS_PATH:
+                keys = issuer_documents.key_set(self._access.key)
+                return answer(keys, content_type=issuer_documents.KEYS_TYPE)
+        return None
 
 
 def _handler(target: Target) -> Handler:

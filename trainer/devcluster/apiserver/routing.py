@@ -21,6 +21,7 @@ _SUBRESOURCE_VERBS = {
     "scale": {"GET": "get", "PUT": "update", "PATCH": "patch"},
     "log": {"GET": "get"},
     "binding": {"POST": "create"},
+    "token": {"POST": "create"},
     "finalize": {"PUT": "update"},
 }
 _UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "exec", "portforward", "proxy", "resize"})

@@ -238,7 +238,12 @@ def nested(depth: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("operations", "code", "message"),
     [
-        pytest.param([add("/spec/priority", "high")], 500, "expected integer, found string", id="wrong type"),
+        pytest.param(
+            [add("/spec/priority", "high")],
+            500,
+            "cannot unmarshal string into Go struct field PodSpec.spec.priority",
+            id="wrong type",
+        ),
         pytest.param([{"op": "replace", "path": "/spec/x/y", "value": 1}], 500, "", id="does not apply"),
         pytest.param([{"op": "replace"}], 500, "", id="no operation"),
         pytest.param({"op": "add"}, 500, "received undecodable patch in webhook response", id="no list"),

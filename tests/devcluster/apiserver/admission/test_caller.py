@@ -13,10 +13,11 @@ from aiohttp import web
 from tests.devcluster.apiserver.admission.certificates import issue
 from tests.devcluster.apiserver.admission.configurations import MUTATING, configuration, webhook
 from tests.devcluster.apiserver.admission.webhook_server import WebhookServer, listening, responding, webhook_server
-from trainer.devcluster.apiserver.admission.caller import CallError, calling
-from trainer.devcluster.apiserver.admission.endpoints import ENDPOINT_SLICES
+from trainer.devcluster.apiserver.admission.caller import Caller, CallError
 from trainer.devcluster.apiserver.admission.webhook import Webhook, webhooks_of
 from trainer.devcluster.apiserver.storage import Partition, Storage
+from trainer.devcluster.apiserver.webhooks.client import webhook_client
+from trainer.devcluster.apiserver.webhooks.endpoints import ENDPOINT_SLICES
 from trainer.kube.clock import SystemClock
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SERVICES
@@ -43,8 +44,8 @@ def made(server: WebhookServer, **fields: Any) -> Webhook:
 
 
 async def call(hook: Webhook, storage: Storage | None = None, clock: Clock | None = None) -> Verdict:
-    async with calling(storage or Storage(), clock or SystemClock()) as caller:
-        return await caller.call(hook, REQUEST, mutating=True)
+    async with webhook_client(storage or Storage(), clock or SystemClock()) as client:
+        return await Caller(client).call(hook, REQUEST, mutating=True)
 
 
 async def failure(hook: Webhook, storage: Storage | None = None) -> str:

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from trainer.devcluster.apiserver.admission.access_checks import Requester
+from trainer.devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer.devcluster.apiserver.admission.conditions import Condition, ConditionError, all_hold
+from trainer.devcluster.apiserver.authentication.user import User
+from trainer.devcluster.apiserver.authorization.rbac import RbacAuthorizer
+from trainer.devcluster.apiserver.storage import Storage
+from trainer.kube.resource import CONFIG_MAPS
 
+REQUESTER = Requester.of(
+    RbacAuthorizer(Storage()),
+    Attributes(Endpoint(Operation.UPDATE, CONFIG_MAPS), "n", "a", None, None, User("jane"), {}),
+)
 REQUEST = {
     "operation": "UPDATE",
     "name": "a",
@@ -34,7 +44,7 @@ def conditions(*expressions: str) -> tuple[Condition, ...]:
 )
 def test_conditions(expressions: list[str], expected: bool) -> None:
     """All of them have to be true."""
-    assert all_hold(conditions(*expressions), REQUEST) is expected
+    assert all_hold(conditions(*expressions), REQUEST, REQUESTER) is expected
 
 
 @pytest.mark.parametrize(
@@ -51,22 +61,34 @@ def test_conditions(expressions: list[str], expected: bool) -> None:
             "expression 'object.spec.b == 1' resulted in error: no such key: b]",
             id="several",
         ),
-        pytest.param(
-            ["object.spec.replicas"],
-            "expression 'object.spec.replicas' resulted in error: it must evaluate to bool",
-            id="no bool",
-        ),
     ],
 )
 def test_conditions_that_cannot_be_evaluated(expressions: list[str], message: str) -> None:
     """The error names every expression that failed."""
     with pytest.raises(ConditionError) as caught:
-        all_hold(conditions(*expressions), REQUEST)
+        all_hold(conditions(*expressions), REQUEST, REQUESTER)
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("expression", ["1 +", "self.x == 1", "authorizer.path('/x').check('get').allowed()", "f(1)"])
-def test_conditions_that_do_not_compile(expression: str) -> None:
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        pytest.param("1 +", "compilation failed: ERROR: <input>:1:4: Syntax error", id="syntax"),
+        pytest.param("self.x == 1", "undeclared reference to 'self'", id="variable"),
+        pytest.param("f(1)", "undeclared reference to 'f'", id="function"),
+        pytest.param("authorizer.check('get').allowed()", "found no matching overload for 'check'", id="overload"),
+        pytest.param("authorizer.nothing", "undefined field 'nothing'", id="field"),
+        pytest.param(
+            "authorizer.serviceAccount('n', 'a').requestResource.check('get').allowed()",
+            "does not support field selection",
+            id="the request of somebody else",
+        ),
+        pytest.param("object.spec.replicas", "must evaluate to bool", id="perhaps no bool"),
+        pytest.param("'a'", "must evaluate to bool", id="no bool"),
+    ],
+)
+def test_conditions_that_do_not_compile(expression: str, problem: str) -> None:
     """What will never be evaluated is found before it is stored."""
-    with pytest.raises(ValueError, match=r"Syntax|undeclared|ERROR"):
+    with pytest.raises(ValueError, match=r"compilation failed|must evaluate") as caught:
         Condition.compile("x", expression)
+    assert problem in str(caught.value)

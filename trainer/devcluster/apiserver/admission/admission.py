@@ -12,6 +12,7 @@ import structlog
 
 from trainer.devcluster.apiserver import patch, status
 from trainer.devcluster.apiserver.admission import review
+from trainer.devcluster.apiserver.admission.access_checks import Requester
 from trainer.devcluster.apiserver.admission.caller import CallError
 from trainer.devcluster.apiserver.admission.conditions import ConditionError, all_hold
 from trainer.devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from trainer.devcluster.apiserver.admission.caller import Caller
     from trainer.devcluster.apiserver.admission.review import Verdict
     from trainer.devcluster.apiserver.admission.webhook import Webhook
+    from trainer.devcluster.apiserver.authorization.authorizer import Authorizer
     from trainer.devcluster.apiserver.registry import Registry
     from trainer.devcluster.apiserver.storage import Storage
     from trainer.devcluster.apiserver.warning import Warnings
@@ -38,9 +40,11 @@ log = structlog.get_logger(__name__)
 class Admission:
     """Asks the webhooks of the cluster about requests. No lock is held meanwhile: what was read may change."""
 
-    def __init__(self, storage: Storage, registry: Registry, caller: Caller) -> None:
+    def __init__(self, storage: Storage, registry: Registry, caller: Caller, authorizer: Authorizer) -> None:
         self._storage = storage
+        self._registry = registry
         self._caller = caller
+        self._authorizer = authorizer
         self._mutating = Configurations(storage, registry, MUTATING)
         self._validating = Configurations(storage, registry, VALIDATING)
 
@@ -140,8 +144,9 @@ class Admission:
             message = f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for '
             raise status.internal_error(message + "this operation")
         try:
-            patched = patch.json_patch(_in_version(attributes.object, invocation.endpoint.resource), operations)
-            accepted = accept(_in_version(patched, attributes.endpoint.resource))
+            seen = await self._in_version(attributes.object, invocation.endpoint.resource)
+            patched = patch.json_patch(seen, operations)
+            accepted = accept(await self._in_version(patched, attributes.endpoint.resource))
         except patch.PatchError as error:
             raise status.internal_error(error.message) from error
         except RecursionError as error:
@@ -154,9 +159,10 @@ class Admission:
         webhook, endpoint = invocation.webhook, invocation.endpoint
         if not selects(webhook, attributes, self._storage):
             return None
-        request = review.request_of(_as_wanted(attributes, endpoint), endpoint, str(uuid.uuid4()))
+        request = review.request_of(await self._as_wanted(attributes, endpoint), endpoint, str(uuid.uuid4()))
+        requester = Requester.of(self._authorizer, attributes)
         try:
-            if webhook.conditions and not all_hold(webhook.conditions, request):
+            if webhook.conditions and not all_hold(webhook.conditions, request, requester):
                 return None
         except ConditionError as error:
             if webhook.fails_open:
@@ -169,6 +175,26 @@ class Admission:
         except CallError as error:
             self._give_way(webhook, error)
             return None
+
+    async def _as_wanted(self, attributes: Attributes, endpoint: Endpoint) -> Attributes:
+        """The request with its objects in the version that a webhook has asked for."""
+        if endpoint == attributes.endpoint:
+            return attributes
+        new, old = attributes.object, attributes.old
+        return replace(
+            attributes,
+            object=None if new is None else await self._in_version(new, endpoint.resource),
+            old=None if old is None else await self._in_version(old, endpoint.resource),
+        )
+
+    async def _in_version(self, obj: Object, resource: Resource) -> Object:
+        """An object in another version of its kind."""
+        if obj.get("kind") != resource.kind or obj.get("apiVersion") == resource.api_version:
+            return obj
+        definition = self._registry.find(resource.group, resource.version, resource.plural)
+        if definition is None or definition.versions is None:
+            return {**obj, "apiVersion": resource.api_version}
+        return (await definition.versions.convert([obj], resource.api_version))[0]
 
     @staticmethod
     def _give_way(webhook: Webhook, error: CallError) -> None:
@@ -187,22 +213,3 @@ def _operations(webhook: Webhook, content: bytes) -> list[object]:
         raise CallError(webhook, f"received undecodable patch in webhook response: {error}") from error
     except RecursionError as error:
         raise CallError(webhook, "received undecodable patch in webhook response: exceeded max depth") from error
-
-
-def _as_wanted(attributes: Attributes, endpoint: Endpoint) -> Attributes:
-    """The request with its objects in the version that a webhook has asked for."""
-    if endpoint == attributes.endpoint:
-        return attributes
-    new, old = attributes.object, attributes.old
-    return replace(
-        attributes,
-        object=None if new is None else _in_version(new, endpoint.resource),
-        old=None if old is None else _in_version(old, endpoint.resource),
-    )
-
-
-def _in_version(obj: Object, resource: Resource) -> Object:
-    """An object in another version of its kind; all versions have the same fields (conversion strategy None)."""
-    if obj.get("kind") != resource.kind:
-        return obj
-    return {**obj, "apiVersion": resource.api_version}

@@ -5,23 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import cel
-
-from trainer.devcluster.apiserver.celtypes import (
-    EVALUATION_ERRORS,
-    describe_error,
-    functions_of,
-    parse_error,
-    undeclared,
-)
+from trainer.devcluster.apiserver.admission import access_checks
+from trainer.devcluster.apiserver.cel import types
+from trainer.devcluster.apiserver.cel.errors import CompileError, EvaluationError
+from trainer.devcluster.apiserver.cel.library import FUNCTIONS
+from trainer.devcluster.apiserver.cel.program import compile_expression
+from trainer.devcluster.apiserver.cel.signatures import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
+    from trainer.devcluster.apiserver.cel.program import Program
     from trainer.kube.objects import Object
 
-VARIABLES: Final = frozenset({"object", "oldObject", "request"})
-"""What expressions may refer to; there is no `authorizer` here."""
+VARIABLES: Final = {
+    "object": types.DYN,
+    "oldObject": types.DYN,
+    "request": types.DYN,
+    "authorizer": access_checks.AUTHORIZER,
+}
+"""What expressions may refer to."""
+_FUNCTIONS: Final = merged(FUNCTIONS, access_checks.FUNCTIONS)
 
 
 class ConditionError(Exception):
@@ -33,25 +37,22 @@ class Condition:
     """One entry of `matchConditions`."""
 
     name: str
-    expression: str
-    program: Any
-    functions: Mapping[str, Callable[..., Any]]
+    program: Program
 
     @classmethod
     def compile(cls, name: str, expression: str) -> Condition:
         """Compile an expression.
 
         Raises:
-            ValueError: it is no CEL, or refers to what is not there.
+            ValueError: it is no CEL, refers to what is not there, or is not always a bool.
         """
         try:
-            program = cel.compile(expression)
-        except ValueError as error:
-            raise ValueError(parse_error(error)) from error
-        problem = undeclared(program, expression, VARIABLES)
-        if problem:
-            raise ValueError(problem)
-        return cls(name, expression, program, functions_of([program]))
+            program = compile_expression(expression, VARIABLES, _FUNCTIONS)
+        except CompileError as error:
+            raise ValueError(f"compilation failed: {error}") from error
+        if program.result != types.BOOL:
+            raise ValueError("must evaluate to bool")
+        return cls(name, program)
 
     def holds(self, variables: Mapping[str, Any]) -> bool:
         """Whether it is true of a request.
@@ -59,27 +60,33 @@ class Condition:
         Raises:
             ConditionError: it cannot be evaluated.
         """
+        source = self.program.source
         try:
-            context = cel.Context(variables=dict(variables), functions=dict(self.functions))
-            result = self.program.execute(context)
-        except EVALUATION_ERRORS as error:
-            raise ConditionError(
-                f"expression '{self.expression}' resulted in error: {describe_error(error)}"
-            ) from error
+            result = self.program.evaluate(variables)
+        except EvaluationError as error:
+            raise ConditionError(f"expression '{source}' resulted in error: {error}") from error
         if not isinstance(result, bool):
-            raise ConditionError(f"expression '{self.expression}' resulted in error: it must evaluate to bool")
+            raise ConditionError(f"expression '{source}' resulted in error: it must evaluate to bool")
         return result
 
 
-def all_hold(conditions: tuple[Condition, ...], request: Object) -> bool:
-    """Whether every condition is true of the `request` of an AdmissionReview.
+def all_hold(conditions: tuple[Condition, ...], request: Object, requester: access_checks.Requester) -> bool:
+    """Whether every condition is true of a request; one that is false decides, whatever else fails.
 
-    A condition that is false decides, whatever else fails.
+    Args:
+        conditions: those of a webhook.
+        request: the `request` of an AdmissionReview.
+        requester: who sends it.
 
     Raises:
         ConditionError: none is false, and some cannot be evaluated.
     """
-    variables = {"object": request.get("object"), "oldObject": request.get("oldObject"), "request": request}
+    variables = {
+        "object": request.get("object"),
+        "oldObject": request.get("oldObject"),
+        "request": request,
+        "authorizer": requester,
+    }
     problems: list[str] = []
     for condition in conditions:
         try:

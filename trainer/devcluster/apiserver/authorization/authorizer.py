@@ -1,4 +1,4 @@
-"""The question that every request raises, and who answers it."""
+"""The questions that requests raise, and who answers them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.authentication.user import User
+    from trainer.devcluster.apiserver.authorization.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,19 @@ class Decision(NamedTuple):
     """Why; "" when there is nothing to say, as for what no role allows."""
 
 
+class Held(NamedTuple):
+    """What somebody may do, as far as it is known."""
+
+    rules: tuple[Rule, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Why there may be more: bindings whose role does not exist."""
+
+
 class Authorizer(Protocol):
-    """Knows what users may do."""
+    """Knows what users may do; never fails and does no I/O."""
 
     def authorize(self, attributes: Attributes) -> Decision:
-        """Whether the user may do that; never fails and does no I/O."""
+        """Whether the user may do that."""
 
-
-class AllowEverything:
-    """Lets everybody do everything."""
-
-    def authorize(self, attributes: Attributes) -> Decision:  # noqa: ARG002 - the protocol's signature
-        """Allow it."""
-        return Decision(allowed=True)
+    def rules_of(self, user: User, namespace: str) -> Held:
+        """What the user may do in a namespace, or with "" everywhere."""

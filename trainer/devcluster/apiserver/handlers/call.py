@@ -12,11 +12,13 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
 from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.authorization.writes import WriteGuard
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
 from trainer.devcluster.apiserver.negotiation import JSON, PROTOBUF
 from trainer.devcluster.apiserver.params import write_parameters
 from trainer.devcluster.apiserver.warning import Warnings
 from trainer.devcluster.apiserver.write import LARGE_BYTES, Write
+from trainer.kube.clock import move_on_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 T = TypeVar("T")
+
+BODY_SECONDS = 60.0
+"""Until when a body must have arrived; the limit of the real server for a whole request."""
+R = TypeVar("R", bound=web.StreamResponse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,21 @@ class Call:
         Raises:
             StatusError: 400 or 422, a parameter is not one of those allowed.
         """
-        parameters = write_parameters(self.query, self.user_agent)
-        size = self.request.content_length or 0
-        return Write(self.target, parameters, self.user, self.warnings, size=size)
+        return self.write_of(self.target)
+
+    def write_of(self, target: Target) -> Write:
+        """A write to something else than the target of the request, with the parameters of the request.
+
+        Raises:
+            StatusError: as `write`.
+        """
+        parameters = write_parameters(self.query, self.user_agent, self.target.verb)
+        size = self.request.content_length
+        if size is None:
+            # Nobody has said how much will come.
+            size = LARGE_BYTES if self.request.can_read_body else 0
+        guard = WriteGuard(self.access.authorizer, self.backend.storage, self.user, target)
+        return Write(target, parameters, self.user, self.warnings, size=size, guard=guard)
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -72,15 +90,23 @@ class Call:
         """The body.
 
         Raises:
-            StatusError: 413, it is too large; 400, it is not in the encoding that its headers announce.
+            StatusError: 413, it is too large; 400, it is not encoded as its headers say; 504, it does not come.
         """
+        encoding = self.request.headers.get("Content-Encoding", "identity").lower()
+        if encoding != "identity":
+            raise status.bad_request(f"the content encoding {encoding!r} is not supported: send the body as it is")
+        if (self.request.content_length or 0) > MAX_BODY_BYTES:
+            raise _too_large()
         try:
-            return await self.request.read()
+            if self.request.content.is_eof():
+                return await self.request.read()
+            async with move_on_after(self.backend.clock, BODY_SECONDS):
+                return await self.request.read()
+            raise status.timeout("the body did not arrive within the requested timeout")
         except RequestPayloadError as error:
             raise status.bad_request(f"the body cannot be read: {' '.join(str(error).split())}") from error
         except web.HTTPRequestEntityTooLarge as error:
-            message = f"Request entity too large: limit is {MAX_BODY_BYTES}"
-            raise status.request_entity_too_large(message) from error
+            raise _too_large() from error
 
     async def decoded(self) -> tuple[Object, list[str]]:
         """The body as an object, and the paths of its duplicate fields.
@@ -105,6 +131,10 @@ class Call:
         return await anyio.to_thread.run_sync(decode, content)
 
 
+def _too_large() -> status.StatusError:
+    return status.request_entity_too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+
+
 def answer(body: Any, code: int = 200, *, warnings: Iterable[str] = (), content_type: str = JSON) -> web.Response:
     """A JSON answer with Warning headers."""
     response = web.Response(status=code, body=msgspec.json.encode(body))
@@ -112,7 +142,7 @@ def answer(body: Any, code: int = 200, *, warnings: Iterable[str] = (), content_
     return with_warnings(response, warnings)
 
 
-def with_warnings(response: web.Response, warnings: Iterable[str]) -> web.Response:
+def with_warnings(response: R, warnings: Iterable[str]) -> R:
     """An answer with Warning headers."""
     for warning in warnings:
         response.headers.add("Warning", f'299 - "{_escaped(warning)}"')

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio.lowlevel
 
 from trainer.devcluster.apiserver import reading
+from trainer.devcluster.apiserver.conversion.versions import as_requested
 from trainer.devcluster.apiserver.decoding import read_as
 from trainer.devcluster.apiserver.deletion_requests import DeletionRequest
 from trainer.devcluster.apiserver.handlers.call import answer
@@ -34,7 +35,10 @@ async def delete(call: Call) -> web.StreamResponse:
     deletion = await call.deleter.delete(call.target, request)
     call.warnings.add(*deletion.warnings)
     gone = deletion.answer.get("kind") == "Status" and deletion.answer.get("apiVersion") == "v1"
-    return answer(deletion.answer if gone else shown.single(deletion.answer), warnings=call.warnings.texts)
+    return answer(
+        deletion.answer if gone else shown.single(await as_requested(call.target.definition, deletion.answer)),
+        warnings=call.warnings.texts,
+    )
 
 
 async def delete_collection(call: Call) -> web.StreamResponse:

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 from aiohttp import web
 
-from trainer.devcluster.apiserver import discovery, openapi, status
+from trainer.devcluster.apiserver import discovery, openapi, openapi_v2, status
 from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.negotiation import JSON, wants_aggregated_discovery
 
@@ -72,6 +72,11 @@ class Documents:
         if parts in (["api"], ["apis"]) and wants_aggregated_discovery(request.headers.get("Accept", "")):
             aggregated = partial(discovery.aggregated, definitions, core=parts == ["api"])
             return await self._cached(request, f"{path} aggregated", aggregated, AGGREGATED)
+        if parts == ["openapi", "v2"]:
+            protobuf = openapi_v2.wants_protobuf(request.headers.get("Accept", ""))
+            encoded = partial(openapi_v2.encoded, definitions, protobuf=protobuf)
+            kind = openapi_v2.PROTOBUF if protobuf else JSON
+            return await self._cached(request, f"{path} {protobuf}", encoded, kind)
         make = self._document(parts, definitions, request.host)
         return None if make is None else await self._cached(request, f"{path} {request.host}", make)
 
@@ -121,9 +126,11 @@ class Documents:
 
 def _paths(definitions: list[ResourceDefinition]) -> Any:
     paths = {definition.resource.path().rpartition("/")[0] for definition in definitions}
-    return {"paths": sorted({"/api", "/apis", "/openapi/v3", "/version", *HEALTH_PATHS, *paths})}
+    return {"paths": sorted({"/api", "/apis", "/openapi/v2", "/openapi/v3", "/version", *HEALTH_PATHS, *paths})}
 
 
 def _encoded(make: Callable[[], Any]) -> bytes | None:
     made = make()
+    if isinstance(made, msgspec.Raw):
+        return bytes(made)
     return None if made is None else msgspec.json.encode(made)

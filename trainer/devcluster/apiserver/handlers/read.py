@@ -10,6 +10,7 @@ import msgspec
 from aiohttp import web
 
 from trainer.devcluster.apiserver import reading
+from trainer.devcluster.apiserver.conversion.versions import as_requested
 from trainer.devcluster.apiserver.handlers.call import answer, with_warnings
 from trainer.devcluster.apiserver.handlers.watch import watch
 from trainer.devcluster.apiserver.negotiation import JSON, answer_format
@@ -40,7 +41,9 @@ def presenter(call: Call) -> Presenter:
 
 async def get(call: Call) -> web.StreamResponse:
     """GET of one object, its status included."""
-    return answer(presenter(call).single(reading.get(call.backend, call.target)))
+    shown = presenter(call)
+    obj = await as_requested(call.target.definition, reading.get(call.backend, call.target))
+    return answer(shown.single(obj), warnings=call.warnings.texts)
 
 
 async def list_or_watch(call: Call) -> web.StreamResponse:
@@ -50,7 +53,7 @@ async def list_or_watch(call: Call) -> web.StreamResponse:
     if parameters.watch:
         return await watch(call, parameters, shown)
     page = await reading.list_page(call.backend, call.target, parameters)
-    return await page_answer(shown, page)
+    return await page_answer(shown, page, warnings=call.warnings.texts)
 
 
 async def page_answer(shown: Presenter, page: Page, *, warnings: Sequence[str] = ()) -> web.StreamResponse:

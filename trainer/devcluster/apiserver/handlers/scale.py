@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import reading, status
 from trainer.devcluster.apiserver.body import decode_json
+from trainer.devcluster.apiserver.conversion.versions import as_requested
 from trainer.devcluster.apiserver.handlers.call import answer
 from trainer.devcluster.apiserver.handlers.write import JSON_PATCH, MERGE_PATCH, patch_type, patching
 from trainer.devcluster.apiserver.scale import read_scale, scale_of, scale_to_change, scaled
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 async def get(call: Call) -> web.StreamResponse:
     """GET of the Scale."""
-    return answer(read_scale(reading.get(call.backend, call.target), _paths(call)))
+    obj = await as_requested(call.target.definition, reading.get(call.backend, call.target))
+    return answer(read_scale(obj, _paths(call)), warnings=call.warnings.texts)
 
 
 async def update(call: Call) -> web.StreamResponse:
