@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
 
-from trainer.kube.quantity import Quantity, parse_quantity, whole_units
+from trainer.kube.quantity import Quantity, parse_amounts, parse_quantity, whole_units
 
 
 @pytest.mark.parametrize(
@@ -92,3 +93,33 @@ def test_sum(one: str, other: str, expected: str) -> None:
 def test_multiple() -> None:
     """So do multiples."""
     assert (str(Quantity.parse("250m") * 6), str(Quantity.parse("512Mi") * 4)) == ("1500m", "2Gi")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", {}, id="nothing"),
+        pytest.param("nvidia.com/gpu=8", {"nvidia.com/gpu": "8"}, id="extended"),
+        pytest.param("cpu=500m, memory = 16Gi", {"cpu": "500m", "memory": "16Gi"}, id="several"),
+    ],
+)
+def test_amounts(text: str, expected: dict[str, str]) -> None:
+    """Amounts on a command line are names and quantities."""
+    assert parse_amounts(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param("gpu", "'gpu' is not NAME=QUANTITY", id="no-amount"),
+        pytest.param("=3", "'=3' is not NAME=QUANTITY", id="no-name"),
+        pytest.param("a/b/c=3", "'a/b/c=3' is not NAME=QUANTITY", id="bad-name"),
+        pytest.param("cpu=many", "must be a quantity such as 2, 500m or 4Gi, got 'many'", id="no-quantity"),
+        pytest.param("cpu=-1", "cpu: must not be negative, got '-1'", id="negative"),
+        pytest.param("cpu=1,cpu=2", "cpu is given twice", id="twice"),
+    ],
+)
+def test_refused_amounts(text: str, complaint: str) -> None:
+    """What cannot be read is refused with the entry."""
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        parse_amounts(text)

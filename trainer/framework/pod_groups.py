@@ -17,22 +17,22 @@ import msgspec
 from trainer.framework.at_rest import revised_at_rest
 from trainer.framework.component import Component
 from trainer.framework.extension_points import Watch
-from trainer.framework.pod_requests import pod_requests
 from trainer.framework.template import pod_spec_of
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.objects import ObjectKey, annotations_of
+from trainer.kube.pod_requests import pod_requests
 from trainer.kube.resource import JOBSETS, LIMIT_RANGES, RUNTIME_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.pod_requests import Amounts
     from trainer.framework.reader import Reader
     from trainer.framework.runtime_info import Container, RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
+    from trainer.kube.pod_requests import Amounts
     from trainer.kube.resource import Resource
 
 RUNTIME_CLASS = "trainer.kubeflow.org/runtime-class"

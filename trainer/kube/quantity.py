@@ -11,6 +11,7 @@ from typing import Any
 _QUANTITY = re.compile(
     r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII
 )
+_RESOURCE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _DECIMAL = {
     suffix: Decimal(10) ** exponent
     for suffix, exponent in {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}.items()
@@ -37,6 +38,25 @@ def parse_quantity(value: Any) -> Decimal:
     if len(suffix) > 1 and suffix[0] in "eE" and suffix[1] != "i":
         return number.scaleb(int(suffix[1:]))
     return number * (_DECIMAL | _BINARY).get(suffix, Decimal(1))
+
+
+def parse_amounts(text: str) -> dict[str, str]:
+    """Read amounts of resources from a command line: `nvidia.com/gpu=8,cpu=4,memory=16Gi`.
+
+    Raises:
+        ValueError: an entry is not NAME=QUANTITY, is negative, or a name comes twice.
+    """
+    amounts: dict[str, str] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, amount = (part.strip() for part in entry.partition("="))
+        if not equals or _RESOURCE_NAME.fullmatch(name) is None:
+            raise ValueError(f"{entry!r} is not NAME=QUANTITY, such as nvidia.com/gpu=8 or memory=16Gi")
+        if parse_quantity(amount) < 0:
+            raise ValueError(f"{name}: must not be negative, got {amount!r}")
+        if name in amounts:
+            raise ValueError(f"{name} is given twice")
+        amounts[name] = amount
+    return amounts
 
 
 def whole_units(value: Any) -> int:

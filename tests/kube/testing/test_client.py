@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.kube.objects import job, pod
 from trainer.kube.client import Client, DeleteOptions, EventType, LogOptions, PatchType, Propagation, WatchOptions
+from trainer.kube.clock import timestamp
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -20,7 +22,7 @@ from trainer.kube.errors import (
     UnsupportedMediaTypeError,
 )
 from trainer.kube.objects import Object, name_of
-from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, Resource
+from trainer.kube.resource import CONFIG_MAPS, JOBS, PODS, SERVICE_ACCOUNTS, Resource
 from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, ManualClock, settle
 
@@ -427,6 +429,17 @@ async def test_merge_patch_may_drop_the_version(client: FakeClient) -> None:
     """A patch that removes the resource version asks for no check, also where an update must name one."""
     patched = await client.patch(WIDGETS, "w", {"metadata": {"resourceVersion": None}, "spec": {"a": 1}}, "ns")
     assert patched["spec"] == {"a": 1}
+
+
+async def test_token_request_is_answered(client: FakeClient, clock: ManualClock) -> None:
+    """A TokenRequest for an account that exists gets a token that tells whose it is, and when it ends."""
+    request = {"metadata": {"name": "bot", "namespace": "ns"}, "spec": {"expirationSeconds": 600}}
+    with pytest.raises(NotFoundError):
+        await client.create(SERVICE_ACCOUNTS, request, subresource="token")
+    await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "bot", "namespace": "ns"}})
+    answer = await client.create(SERVICE_ACCOUNTS, request, subresource="token")
+    expiry = timestamp(clock.now() + timedelta(seconds=600))
+    assert answer["status"] == {"token": "token-of-ns-bot", "expirationTimestamp": expiry}
 
 
 async def test_binding_names_the_node(client: FakeClient) -> None:

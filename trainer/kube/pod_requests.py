@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from trainer.api.container import HUGE_PAGES
 from trainer.kube.objects import name_of
 from trainer.kube.quantity import Quantity
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 Amounts: TypeAlias = dict[str, Quantity]
 """Amounts of resources by name, such as `cpu` or `nvidia.com/gpu`."""
 
+_HUGE_PAGES = "hugepages-"
 _NOTHING = Quantity()
 
 
@@ -77,7 +77,7 @@ def _of_the_whole_pod(spec: Object) -> Amounts:
 
 def _is_of_pods(name: str) -> bool:
     """Whether a pod as a whole can have it; all other resources belong to containers."""
-    return name in {"cpu", "memory"} or name.startswith(HUGE_PAGES)
+    return name in {"cpu", "memory"} or name.startswith(_HUGE_PAGES)
 
 
 def _container_defaults(limit_ranges: Iterable[Object]) -> Amounts:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.framework.pod_requests import pod_requests
+from trainer.kube.pod_requests import pod_requests
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
