@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +15,8 @@ from trainer.devcluster.kubelet.options import KubeletOptions
 from trainer.devcluster.kubelet.pod_host import PodHost
 from trainer.devcluster.kubelet.pod_names import HostsFiles
 from trainer.devcluster.kubelet.pod_worker import PodWorker
+from trainer.devcluster.kubelet.service_account_tokens import IssuedToken
+from trainer.devcluster.kubelet.service_environment import ServiceEnvironment
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.events.recorder import EventRecorder
@@ -132,6 +135,23 @@ class FakeConfigReader:
         return self.objects.get((resource.kind, name))
 
 
+class FakeTokenSource:
+    """Issues tokens that are numbers, and expire after the time that was asked for."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.requests: list[tuple[str, str, int]] = []
+        self.failures: list[Exception] = []
+
+    async def request(self, pod: Object, audience: str, seconds: int) -> IssuedToken:
+        """See `TokenSource.request`."""
+        await anyio.lowlevel.checkpoint()
+        if self.failures:
+            raise self.failures.pop(0)
+        self.requests.append((name_of(pod), audience, seconds))
+        return IssuedToken(f"token-{len(self.requests)}", self.clock.now() + timedelta(seconds=seconds))
+
+
 class PodRunner:
     """Runs pods on a network without an API server."""
 
@@ -145,6 +165,8 @@ class PodRunner:
             api=self.api,
             recorder=EventRecorder(self.api, "kubelet"),
             reader=self.reader,
+            tokens=FakeTokenSource(clock or SystemClock()),
+            services=ServiceEnvironment(None, lambda _: []),
             network=network,
             hosts_files=HostsFiles(network.hosts_preamble),
             clock=clock or SystemClock(),

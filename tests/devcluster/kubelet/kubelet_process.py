@@ -25,10 +25,11 @@ async def main(mode: str, data_dir: str, script: str) -> None:
     command = [
         "sh",
         "-c",
-        "echo probed by $(id -u) > /unprivileged-test/probing; cd /unprivileged-test; mv probing probed",
+        "echo probed by $(id -u) > probing; mv probing probed",
     ]
     probe = {"exec": {"command": command}, "periodSeconds": 1}
-    container = shell(script, volumeMounts=mounting(v="/unprivileged-test"), readinessProbe=probe)
+    place = "/unprivileged-test"
+    container = shell(script, workingDir=place, volumeMounts=mounting(v=place), readinessProbe=probe)
     pod = make_pod("pod", container, volumes=volumes)
     client = FakeClient(pod)
     manager = Manager(client)

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.devcluster.kubelet.fakes import make_pod
-from trainer.devcluster.kubelet.pod_names import HostsFiles, PodNames, host_aliases, hosts_file, rewrite_in_place
+from trainer.devcluster.kubelet.pod_names import (
+    HostsFiles,
+    PodNames,
+    ServiceAddress,
+    headless_addresses,
+    host_aliases,
+    hosts_file,
+    rewrite_in_place,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from trainer.kube.objects import Object
 
 NODE = PodNames("team", "job-node-0-0", "job", "10.88.0.2")
 
@@ -76,3 +88,47 @@ async def test_pods_come_and_go(tmp_path: Path) -> None:
     assert "job-node-0-0" in names_in((tmp_path / "two").read_text(), "10.88.0.2")
     await files.remove("two")
     assert names_in((tmp_path / "one").read_text(), "10.88.0.3") == set()
+
+
+def service(name: str, cluster_ip: str = "None", namespace: str = "team", **selector: str) -> Object:
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"clusterIP": cluster_ip, "selector": selector}}
+
+
+@pytest.mark.parametrize(
+    ("described", "addresses"),
+    [
+        pytest.param(service("ring", a="b"), ["10.88.0.2", "10.88.0.3"], id="headless"),
+        pytest.param(service("ring", a="b", c="d"), ["10.88.0.3"], id="two labels"),
+        pytest.param(service("job", a="b"), ["10.88.0.3"], id="a pod that has it as its subdomain"),
+        pytest.param(service("ring", namespace="other", a="b"), [], id="other namespace"),
+        pytest.param(service("ring", "10.96.0.10", a="b"), [], id="cluster IP"),
+        pytest.param(service("ring"), [], id="without a selector"),
+    ],
+)
+def test_headless_services(described: Object, addresses: list[str]) -> None:
+    """The name of a headless Service stands for all pods that it selects."""
+    second = PodNames("team", "pod", "", "10.88.0.3")
+    found = headless_addresses([described], [(NODE, {"a": "b"}), (second, {"a": "b", "c": "d"})])
+    assert [entry.address for entry in found] == addresses
+
+
+def test_names_of_a_service() -> None:
+    """Other namespaces need the namespace in the name."""
+    address = ServiceAddress("default", "kubernetes", "10.96.0.1")
+    text = hosts_file(NODE, [], "", services=[address])
+    qualified = {"kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+    assert names_in(text, "10.96.0.1") == qualified
+    own = hosts_file(PodNames("default", "pod", "", "10.88.0.3"), [], "", services=[address])
+    assert names_in(own, "10.96.0.1") == qualified | {"kubernetes"}
+
+
+async def test_services_come_and_go(tmp_path: Path) -> None:
+    """Files name the API server always, and other Services as they are at the last refresh."""
+    services = [service("ring", a="b")]
+    files = HostsFiles("", "10.96.0.1", lambda: services)
+    await files.add("one", NODE, tmp_path / "one", labels={"a": "b"})
+    assert "ring" in names_in((tmp_path / "one").read_text(), "10.88.0.2")
+    services.clear()
+    await files.refresh()
+    assert "ring" not in names_in((tmp_path / "one").read_text(), "10.88.0.2")
+    assert "kubernetes.default.svc" in names_in((tmp_path / "one").read_text(), "10.96.0.1")

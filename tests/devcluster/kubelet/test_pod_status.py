@@ -7,25 +7,32 @@ import pytest
 from tests.devcluster.kubelet.fakes import make_pod
 from trainer.devcluster.kubelet.container_record import ContainerRecord, Running, State, Terminated, Waiting
 from trainer.devcluster.kubelet.pod_status import PodRecord, StatusBuilder, quality_of_service
+from trainer.devcluster.kubelet.restart_policy import RestartPolicy
 
 NEW = Waiting("ContainerCreating")
+LOOP = Waiting("CrashLoopBackOff")
 RUNNING = Running("t")
 OK = Terminated(0, "Completed", "t")
 BAD = Terminated(1, "Error", "t")
 
 
-def records(*states: State) -> list[ContainerRecord]:
+def records(*states: State, policy: str = "Always") -> list[ContainerRecord]:
     """Containers in these states; one that crashes in a loop has failed before."""
-    crashing = "CrashLoopBackOff"
     return [
         ContainerRecord(
-            f"c{index}", "i", state, BAD if isinstance(state, Waiting) and state.reason == crashing else None
+            f"c{index}",
+            "i",
+            state,
+            BAD if isinstance(state, Waiting) and state.reason == "CrashLoopBackOff" else None,
+            policy=RestartPolicy(policy),
         )
         for index, state in enumerate(states)
     ]
 
 
-LOOP = Waiting("CrashLoopBackOff")
+def sidecar(state: State, *, passes_startup: bool = True) -> ContainerRecord:
+    """A sidecar in this state."""
+    return ContainerRecord("side", "i", state, sidecar=True, passes_startup=passes_startup)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +57,52 @@ LOOP = Waiting("CrashLoopBackOff")
 )
 def test_phase(policy: str, init: tuple[State, ...], states: tuple[State, ...], phase: str) -> None:
     """The phase follows from the containers' states and the restart policy."""
-    assert PodRecord(records(*init), records(*states), "t", pod_ip="a").phase(policy) == phase
+    init_policy = "OnFailure" if policy == "Always" else policy
+    record = PodRecord(records(*init, policy=init_policy), records(*states, policy=policy), "t", pod_ip="a")
+    assert record.phase() == phase
+
+
+@pytest.mark.parametrize(
+    ("beside", "states", "phase"),
+    [
+        pytest.param(sidecar(RUNNING, passes_startup=False), (NEW,), "Pending", id="it has not started"),
+        pytest.param(sidecar(RUNNING), (NEW,), "Pending", id="it has started, the others have not"),
+        pytest.param(sidecar(RUNNING), (RUNNING,), "Running", id="both run"),
+        pytest.param(sidecar(LOOP), (RUNNING,), "Running", id="it crashes later"),
+        pytest.param(sidecar(RUNNING), (OK,), "Running", id="it still runs when the others are done"),
+        pytest.param(sidecar(BAD), (OK,), "Succeeded", id="its own end does not matter"),
+        pytest.param(sidecar(OK), (BAD,), "Failed", id="its success does not matter"),
+    ],
+)
+def test_phase_with_a_sidecar(beside: ContainerRecord, states: tuple[State, ...], phase: str) -> None:
+    """A pod waits for the start and the end of its sidecars, but how they end does not matter."""
+    assert PodRecord([beside], records(*states, policy="Never"), "t", pod_ip="a").phase() == phase
+
+
+def test_conditions_with_a_sidecar() -> None:
+    """A pod is initialized when its sidecars have started, and ready only as long as they are."""
+    record = PodRecord([sidecar(RUNNING, passes_startup=False)], records(NEW), "t", pod_ip="a")
+    pod, builder = make_pod("pod", {"name": "c0"}), StatusBuilder()
+
+    def found() -> dict[str, tuple[str, str]]:
+        conditions = builder.build(pod, record, "now")["conditions"]
+        return {entry["type"]: (entry["status"], entry.get("message", "")) for entry in conditions}
+
+    assert found()["Initialized"] == ("False", "containers with incomplete status: [side]")
+    record.init[0].passes_startup, record.containers[0].state = True, RUNNING
+    assert (found()["Initialized"], found()["Ready"]) == (("True", ""), ("True", ""))
+    record.init[0].passes_probe = False
+    assert found()["Initialized"] == ("True", "")
+    assert found()["Ready"] == ("False", "containers with unready status: [side]")
+
+
+def test_conditions_of_a_failed_initialization() -> None:
+    """A pod whose init container has failed was never initialized."""
+    record = PodRecord(records(BAD, policy="Never"), records(NEW), "t", pod_ip="a")
+    status = StatusBuilder().build(make_pod("pod", {"name": "c0"}), record, "now")
+    reasons = {entry["type"]: entry.get("reason") for entry in status["conditions"]}
+    assert status["phase"] == "Failed"
+    assert (reasons["Initialized"], reasons["Ready"]) == ("ContainersNotInitialized", "PodFailed")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +119,7 @@ def test_phase_at_the_end(init: tuple[State, ...], states: tuple[State, ...], ph
     """A pod that has been ended is done or failed, whatever its restart policy."""
     record = PodRecord(records(*init), records(*states), "t", pod_ip="a")
     record.end("t", "lost")
-    assert record.phase("Always") == phase
+    assert record.phase() == phase
 
 
 def test_end_keeps_the_last_outcome() -> None:

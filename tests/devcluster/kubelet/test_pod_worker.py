@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
 import pytest
 
 from tests.devcluster.kubelet.fakes import (
@@ -20,6 +22,7 @@ from tests.devcluster.kubelet.fakes import (
 )
 from tests.devcluster.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
 from trainer.devcluster.kubelet.pod_directory import PodDirectory
+from trainer.devcluster.kubelet.shim.spec import LogLimits
 from trainer.kube.errors import TransportError
 from trainer.kube.testing import ManualClock
 
@@ -104,7 +107,7 @@ async def test_finished_conditions(open_runner: OpenRunner, mode: str) -> None:
 
 @simplest_isolated_mode
 async def test_restart_on_failure(open_runner: OpenRunner, mode: str) -> None:
-    """A failed container is restarted in place, with its volumes, a count, its last state and a log per run."""
+    """A failed container is restarted in place, with its volumes, a count, its last state and the logs of two runs."""
     script = "echo x >> /restart-test/runs; test $(wc -l < /restart-test/runs) = 3"
     pod = make_pod(
         "pod",
@@ -117,7 +120,9 @@ async def test_restart_on_failure(open_runner: OpenRunner, mode: str) -> None:
         assert status["phase"] == "Succeeded"
         assert container_status(status)["restartCount"] == 2
         assert container_status(status)["lastState"]["terminated"]["exitCode"] == 7
-        assert [runner.log(pod, restart_count=count) for count in range(3)] == ["failed\n", "failed\n", "ok\n"]
+        assert [runner.log(pod, restart_count=count) for count in (1, 2)] == ["failed\n", "ok\n"]
+        with pytest.raises(FileNotFoundError):
+            runner.log(pod)
         phases = {entry["phase"] for entry in runner.api.statuses["pod"]}
         assert phases <= {"Pending", "Running", "Succeeded"}
         waiting = [container_status(entry)["state"].get("waiting", {}) for entry in runner.api.statuses["pod"]]
@@ -240,13 +245,14 @@ async def test_unsupported_volume(open_runner: OpenRunner, mode: str) -> None:
 
 @every_mode
 async def test_environment_is_minimal(open_runner: OpenRunner, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container sees its own variables and a few basic ones, nothing else of the dev cluster's environment."""
+    """A container sees its own variables, services and a few basic ones, nothing else of the dev cluster's."""
     monkeypatch.setenv("SECRET_OF_THE_HOST", "1")
     pod = make_pod("a-pod", {"name": "main", "command": ["env"], "env": [{"name": "MINE", "value": "yes"}]})
     async with open_runner(mode) as runner:
         await runner.run_to_end(pod)
         variables = dict(line.split("=", 1) for line in runner.log(pod).splitlines())
-        assert set(variables) == {"PATH", "HOME", "LANG", "HOSTNAME", "MINE"}
+        others = {name for name in variables if not name.startswith("KUBERNETES_")}
+        assert others == {"PATH", "HOME", "LANG", "HOSTNAME", "MINE"}
         assert variables["PATH"].split(":")[0] == str(Path(sys.executable).parent)
         assert variables["HOSTNAME"] == "a-pod"
 
@@ -378,6 +384,38 @@ async def test_former_kubelet(open_runner: OpenRunner, mode: str, policy: str, p
         assert lost["terminated"]["exitCode"] == 137
 
 
+@simplest_mode
+async def test_pod_begins_anew(open_runner: OpenRunner, mode: str) -> None:
+    """A pod whose containers were lost with a former kubelet runs its init containers again before them."""
+    done = {"name": "init", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+    former: Object = {
+        "phase": "Running",
+        "initContainerStatuses": [done],
+        "containerStatuses": [{"name": "main", **FORMER}],
+    }
+    init = [shell("echo again", "init")]
+    pod = make_pod("pod", shell("exit 0"), restartPolicy="OnFailure", initContainers=init) | {"status": former}
+    async with open_runner(mode) as runner:
+        status = await runner.run_to_end(pod)
+        assert status["phase"] == "Succeeded"
+        assert status["initContainerStatuses"][0]["restartCount"] == 1
+        assert runner.log(pod, "init", 1) == "again\n"
+        assert "SandboxChanged" in runner.api.reasons()
+
+
+@simplest_mode
+async def test_lost_pod_does_not_go_on(open_runner: OpenRunner, mode: str) -> None:
+    """A pod that must not restart fails, if any of its containers was lost, also when others never ran."""
+    lost = {"name": "side", **FORMER}
+    init = [shell("sleep 60", "side", restartPolicy="Always"), shell("true", "init")]
+    status = {"phase": "Pending", "podIP": "127.0.0.1", "initContainerStatuses": [lost]}
+    async with open_runner(mode) as runner:
+        found = await runner.run_to_end(make_pod("pod", shell("true"), initContainers=init) | {"status": status})
+        assert found["phase"] == "Failed"
+        assert found["initContainerStatuses"][0]["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
+        assert runner.api.events == []
+
+
 async def test_deadline(open_runner: OpenRunner) -> None:
     """A pod that runs longer than activeDeadlineSeconds fails with DeadlineExceeded."""
     clock = ManualClock()
@@ -390,23 +428,63 @@ async def test_deadline(open_runner: OpenRunner) -> None:
         assert terminated(status)["exitCode"] == 143
 
 
+async def test_deadline_is_brought_forward(open_runner: OpenRunner) -> None:
+    """A pod may get a deadline, or a shorter one, while it runs."""
+    clock = ManualClock()
+    pod = make_pod("pod", shell("echo 1; exec sleep 60"))
+    async with open_runner("plain", clock) as runner, runner.run(pod) as (worker,):
+        await wait_for_log(runner, pod, "1\n")
+        worker.update(pod | {"spec": pod["spec"] | {"activeDeadlineSeconds": 5}})
+        await clock.wait_for_sleepers(1)
+        await clock.advance(5)
+        assert (await runner.api.wait_for_phase("pod", "Failed"))["reason"] == "DeadlineExceeded"
+
+
+@simplest_mode
+async def test_long_output(open_runner: OpenRunner, mode: str) -> None:
+    """Of a long output the newest files are kept, as many and as large as the kubelet's options allow."""
+    pod = make_pod("pod", shell("for i in $(seq 2000); do echo line $i; done"))
+    async with open_runner(mode) as runner:
+        options = replace(runner.host.options, log_limits=LogLimits(max_bytes=4096, max_files=3))
+        runner.host = replace(runner.host, options=options)
+        await runner.run_to_end(pod)
+        directory = PodDirectory(runner.data_dir, "uid-default-pod")
+        files = await anyio.to_thread.run_sync(directory.log_files, "main", 0)
+        assert len(files) == 3
+        numbers = [int(line.split()[-1]) for path in files for line in path.read_text().splitlines()]
+        assert numbers == list(range(numbers[0], 2001))
+
+
 async def test_unsupported_pod(open_runner: OpenRunner) -> None:
     """A pod that asks for what the dev cluster cannot do fails with a message that names the fields."""
-    probes: dict[str, Any] = {"livenessProbe": {"exec": {"command": ["true"]}}, "readinessProbe": {"grpc": {"port": 1}}}
+    probes: dict[str, Any] = {
+        "livenessProbe": {"exec": {"command": ["true"]}},
+        "readinessProbe": {"grpc": {"port": 1}},
+        "lifecycle": {"preStop": {"tcpSocket": {"port": 1}}, "stopSignal": "SIGNAL"},
+        "restartPolicy": "Never",
+        "restartPolicyRules": [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}],
+    }
     pod = make_pod("pod", shell("true", **probes), hostNetwork=True)
     async with open_runner("plain") as runner:
         status = await runner.run_to_end(pod)
         assert status["reason"] == "Unsupported"
         assert "spec.hostNetwork" in status["message"]
-        assert "spec.containers[0].livenessProbe" in status["message"]
-        assert "spec.containers[0].readinessProbe.grpc" in status["message"]
+        assert "livenessProbe" not in status["message"]
+        for field in ("readinessProbe.grpc", "lifecycle.preStop.tcpSocket", "lifecycle.stopSignal"):
+            assert f"spec.containers[0].{field}" in status["message"]
+        assert "spec.containers[0].restartPolicyRules[0].action RestartAllContainers" in status["message"]
 
 
 async def test_ignored_fields(open_runner: OpenRunner) -> None:
-    """A security context has no effect, and an event says so."""
-    pod = make_pod("pod", shell("true"), securityContext={"runAsUser": 1})
+    """A security context or a limit of a volume has no effect, and an event says so."""
+    volume = {"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}
+    pod = make_pod("pod", shell("true"), securityContext={"runAsUser": 1}, volumes=[volume])
+    message = (
+        "The dev cluster does not carry out spec.securityContext (containers run as the user of the dev cluster); "
+        "spec.volumes[0].emptyDir.sizeLimit (volumes share the space of the machine)"
+    )
     async with open_runner("plain") as runner, runner.run(pod):
-        await runner.api.wait_until(lambda: "Ignored" in runner.api.reasons())
+        await runner.api.wait_until(lambda: ("Warning", "Ignored", message) in runner.api.events)
 
 
 async def test_crash_is_contained(open_runner: OpenRunner, monkeypatch: pytest.MonkeyPatch) -> None:

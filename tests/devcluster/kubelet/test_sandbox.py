@@ -74,6 +74,41 @@ async def test_mount_points_only_inside(open_runner: OpenRunner, mode: str, tmp_
 
 
 @simplest_isolated_mode
+@pytest.mark.parametrize(
+    ("option", "outcome"),
+    [
+        pytest.param({}, "written", id="not recursive"),
+        pytest.param({"recursiveReadOnly": "Enabled"}, "refused", id="recursive"),
+    ],
+)
+async def test_read_only_mounts_below(open_runner: OpenRunner, mode: str, option: Object, outcome: str) -> None:
+    """A read-only volume leaves what the machine has mounted below as it is, unless it is read-only all the way."""
+    name = f"devcluster-{secrets.token_hex(4)}"
+    script = (
+        f"touch /machine/{name} 2>/dev/null && echo wrong;"
+        f"touch /machine/shm/{name} 2>/dev/null && echo written || echo refused; rm -f /machine/shm/{name}"
+    )
+    volumes_mounted = [{"name": "v", "mountPath": "/machine", "readOnly": True, **option}]
+    pod = make_pod(
+        "pod", shell(script, volumeMounts=volumes_mounted), volumes=[{"name": "v", "hostPath": {"path": "/dev"}}]
+    )
+    async with open_runner(mode) as runner:
+        await runner.run_to_end(pod)
+        assert runner.log(pod) == f"{outcome}\n"
+
+
+@simplest_isolated_mode
+async def test_directory_for_everybody_stays_one(open_runner: OpenRunner, mode: str) -> None:
+    """A mount point in /tmp does not keep other users of the container from writing there."""
+    target = f"/tmp/devcluster-{secrets.token_hex(4)}"
+    mounted = [{"name": "v", "mountPath": target}]
+    pod = make_pod("pod", shell("stat -c %a /tmp", volumeMounts=mounted), volumes=[{"name": "v", "emptyDir": {}}])
+    async with open_runner(mode) as runner:
+        await runner.run_to_end(pod)
+        assert runner.log(pod) == "1777\n"
+
+
+@simplest_isolated_mode
 async def test_working_directory(open_runner: OpenRunner, mode: str) -> None:
     """A working directory that the machine lacks exists in the container; without one a container has its own."""
     place = f"/code-{secrets.token_hex(4)}"

@@ -36,9 +36,17 @@ def test_message(
     """The message is the file's, or the log's end if the policy allows."""
     (tmp_path / "message").write_bytes(message)
     (tmp_path / "log").write_bytes(log)
-    assert termination_message(container, exit_code, tmp_path / "message", tmp_path / "log") == expected
+    assert termination_message(container, exit_code, tmp_path / "message", lambda: [tmp_path / "log"]) == expected
+
+
+def test_log_in_several_files(tmp_path: Path) -> None:
+    """Where another file of the log has just been begun, the end of the one before it counts too."""
+    files = [tmp_path / "0.log", tmp_path / "0.log.1"]
+    files[0].write_bytes(LOG)
+    files[1].write_bytes(b"t stdout F !\n")
+    assert termination_message(FALLBACK, 1, tmp_path / "message", lambda: files) == "one\ntwo\nthree!\n"
 
 
 def test_no_files(tmp_path: Path) -> None:
     """A container that could not start has left nothing."""
-    assert termination_message(FALLBACK, 1, tmp_path / "message", tmp_path / "log") == ""
+    assert termination_message(FALLBACK, 1, tmp_path / "message", list) == ""

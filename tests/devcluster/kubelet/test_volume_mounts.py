@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.devcluster.kubelet.errors import ContainerCreateError
+from trainer.devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount
 from trainer.devcluster.kubelet.volume_mounts import IMAGE_DIRECTORIES, image_mounts, volume_mounts
 from trainer.devcluster.kubelet.volumes import Volume
@@ -36,19 +36,35 @@ def test_sub_path(tmp_path: Path) -> None:
     assert mount(Volume(tmp_path, owned=True), subPathExpr="node-$(INDEX)").source == tmp_path / "node-3"
 
 
+def test_sub_path_of_the_machine(tmp_path: Path) -> None:
+    """As a kubelet does it, a subPath is made in a hostPath too."""
+    assert mount(Volume(tmp_path, owned=False), subPath="new").source.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("option", "recursive"),
+    [("Disabled", False), ("Enabled", True), ("IfPossible", True)],
+)
+def test_recursive_read_only(tmp_path: Path, option: str, recursive: bool) -> None:
+    """What is mounted below is read-only too if the mount says so."""
+    assert mount(Volume(tmp_path, owned=True), readOnly=True, recursiveReadOnly=option).recursive == recursive
+
+
 @pytest.mark.parametrize(
     ("volume", "fields", "message"),
     [
-        pytest.param({"owned": True}, {"subPath": "../x"}, "must not contain", id="parent"),
-        pytest.param({"owned": True}, {"subPath": "/x"}, "must be relative", id="absolute"),
-        pytest.param({"owned": False}, {"subPath": "x"}, 'does not exist in volume "v"', id="host"),
+        pytest.param({"owned": True}, {"subPath": "../x"}, "unable to provision SubPath `../x`: must not", id="parent"),
+        pytest.param({"owned": True}, {"subPath": "/x"}, "error SubPath `/x` must not be an absolute", id="absolute"),
+        pytest.param({"owned": True}, {"subPathExpr": "$(NO)"}, 'missing value for "NO"', id="variable"),
+        pytest.param({"owned": True}, {"subPath": "out/x"}, 'leads out of volume "v"', id="link"),
         pytest.param({"owned": True, "read_only": True}, {"subPath": "x"}, "does not exist", id="config map"),
         pytest.param({"owned": True}, {"mountPropagation": "Bidirectional"}, "mountPropagation", id="propagation"),
     ],
 )
 def test_refused(tmp_path: Path, volume: dict[str, bool], fields: dict[str, str], message: str) -> None:
-    """What leaves the volume, is missing on the machine or is not supported is refused."""
-    with pytest.raises(ContainerCreateError, match=message):
+    """What leaves the volume, is missing or is not supported is refused."""
+    (tmp_path / "out").symlink_to("/")
+    with pytest.raises((ContainerConfigError, ContainerCreateError), match=message):
         mount(Volume(tmp_path, **volume), **fields)
 
 

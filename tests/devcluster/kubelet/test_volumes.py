@@ -5,21 +5,36 @@ from __future__ import annotations
 import base64
 import os
 import stat
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
 import pytest
 
-from tests.devcluster.kubelet.fakes import FakeConfigReader, make_pod
+from tests.devcluster.kubelet.fakes import FakeConfigReader, FakeTokenSource, eventually, make_pod
 from trainer.devcluster.kubelet.downward import PodFacts
 from trainer.devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
-from trainer.devcluster.kubelet.pod_directory import PodDirectory
-from trainer.devcluster.kubelet.volumes import Volume, VolumeBuilder
+from trainer.devcluster.kubelet.pod_directory import PodDirectory, remove_memory
+from trainer.devcluster.kubelet.service_account_tokens import PodTokens
+from trainer.devcluster.kubelet.volumes import PodVolumes, Volume
+from trainer.kube.clock import SystemClock
+from trainer.kube.testing import ManualClock, settle
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+
+
+@pytest.fixture(autouse=True)
+def memory(tmp_path: Path) -> Iterator[None]:
+    """Leaves nothing behind in the memory of the machine."""
+    yield
+    remove_memory(tmp_path)
+
 
 FACTS = PodFacts("10.88.0.2", "127.0.0.1", {"cpu": "8"})
 
@@ -33,13 +48,21 @@ async def make(tmp_path: Path, volume: Object) -> Volume:
     reader.add("PersistentVolumeClaim", "leaving", metadata={"deletionTimestamp": "2026-11-21T12:00:00Z"})
     pod = make_pod("pod", {"name": "main"}, volumes=[{"name": "v", **volume}])
     pod["metadata"]["labels"] = {"b": 'say "x"', "a": "1"}
-    volumes = await VolumeBuilder(pod, PodDirectory(tmp_path, "uid"), FACTS, reader).build()
-    return volumes["v"]
+    return (await pod_volumes(tmp_path, pod, reader).build())["v"]
+
+
+def pod_volumes(tmp_path: Path, pod: Object, reader: FakeConfigReader, clock: Clock | None = None) -> PodVolumes:
+    """The volumes of a pod."""
+    clock = clock or SystemClock()
+    return PodVolumes(pod, PodDirectory(tmp_path, "uid"), FACTS, reader, PodTokens(pod, FakeTokenSource(clock), clock))
 
 
 def content(directory: Path) -> dict[str, bytes]:
-    """All files below a directory."""
-    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    """All files below a directory that its users see."""
+    visible = [
+        path for entry in directory.iterdir() if not entry.name.startswith("..") for path in (entry, *entry.rglob("*"))
+    ]
+    return {str(path.relative_to(directory)): path.read_bytes() for path in visible if path.is_file()}
 
 
 LABELS = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
@@ -102,10 +125,11 @@ async def test_files_of_an_ssh_key(tmp_path: Path) -> None:
                         {"configMap": {"name": "config", "items": [{"key": "a", "path": "a"}]}},
                         {"secret": {"name": "secret"}},
                         {"downwardAPI": {"items": [{"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+                        {"serviceAccountToken": {"path": "jwt"}},
                     ]
                 }
             },
-            {"a": b"1", "token": b"hush", "name": b"pod"},
+            {"a": b"1", "token": b"hush", "name": b"pod", "jwt": b"token-1"},
             id="projected",
         ),
     ],
@@ -141,14 +165,78 @@ async def test_claim(tmp_path: Path) -> None:
 
 
 async def test_host_path(tmp_path: Path) -> None:
-    """A host path is itself, and is made only if its type says so."""
+    """A host path is itself, and belongs to the machine."""
     assert (await make(tmp_path, {"hostPath": {"path": str(tmp_path)}})) == Volume(tmp_path, owned=False)
-    missing = tmp_path / "missing"
-    with pytest.raises(VolumeError, match="missing does not exist on this machine as Directory"):
-        await make(tmp_path, {"hostPath": {"path": str(missing), "type": "Directory"}})
-    assert not missing.exists()
-    await make(tmp_path, {"hostPath": {"path": str(missing), "type": "DirectoryOrCreate"}})
-    assert missing.is_dir()
+
+
+async def test_memory(tmp_path: Path) -> None:
+    """A volume with medium Memory is on the machine's tmpfs where there is one, and goes with the pod."""
+    directory = PodDirectory(tmp_path, "uid")
+    made = await make(tmp_path, {"emptyDir": {"medium": "Memory"}})
+    assert made == Volume(directory.memory_volume("v"), owned=True)
+    assert await anyio.to_thread.run_sync(made.source.is_dir)
+    await anyio.to_thread.run_sync(directory.remove)
+    assert not await anyio.to_thread.run_sync(made.source.exists)
+
+
+async def test_ephemeral_claim(tmp_path: Path) -> None:
+    """An ephemeral volume is the claim named after pod and volume, if the pod owns it."""
+    reader, pod = FakeConfigReader(), make_pod("pod", volumes=[{"name": "v", "ephemeral": {}}])
+    volumes = pod_volumes(tmp_path, pod, reader)
+    with pytest.raises(VolumeError, match='persistentvolumeclaim "pod-v" not found'):
+        await volumes.build()
+    reader.add("PersistentVolumeClaim", "pod-v")
+    with pytest.raises(VolumeError, match="PVC default/pod-v was not created for pod default/pod"):
+        await volumes.build()
+    reader.objects["PersistentVolumeClaim", "pod-v"]["metadata"]["ownerReferences"] = [{"uid": pod["metadata"]["uid"]}]
+    assert (await volumes.build())["v"] == Volume(tmp_path / "claims" / "default" / "pod-v", owned=True)
+
+
+@asynccontextmanager
+async def keeping_current(volumes: PodVolumes) -> AsyncIterator[None]:
+    """Volumes that are brought up to date for as long as the context lasts."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(volumes.keep_current)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+TOKEN = {"projected": {"sources": [{"serviceAccountToken": {"path": "token", "expirationSeconds": 1000}}]}}
+
+
+async def test_files_follow_their_objects(tmp_path: Path) -> None:
+    """A changed ConfigMap, label or key reaches the pod while it runs; what is gone leaves the files as they are."""
+    clock, reader = ManualClock(), FakeConfigReader()
+    reader.add("ConfigMap", "config", data={"a": "1", "b": "2"})
+    pod = make_pod(
+        "pod",
+        volumes=[{"name": "c", "configMap": {"name": "config"}}, {"name": "d", "downwardAPI": {"items": [LABELS]}}],
+    )
+    volumes = pod_volumes(tmp_path, pod, reader, clock)
+    made = await volumes.build()
+    async with keeping_current(volumes):
+        reader.add("ConfigMap", "config", data={"a": "new", "c": "3"})
+        volumes.look_again({**pod, "metadata": {**pod["metadata"], "labels": {"now": "there"}}})
+        await eventually(lambda: content(made["d"].source) == {"labels": b'now="there"'})
+        assert content(made["c"].source) == {"a": b"new", "c": b"3"}
+        del reader.objects["ConfigMap", "config"]
+        reader.add("ConfigMap", "other")
+        volumes.look_again(pod)
+        await eventually(lambda: content(made["d"].source) == {"labels": b""})
+        assert content(made["c"].source) == {"a": b"new", "c": b"3"}
+
+
+async def test_token_is_renewed(tmp_path: Path) -> None:
+    """The file of a token has a new one when 80 % of its life are over."""
+    clock, pod = ManualClock(), make_pod("pod", volumes=[{"name": "v", **TOKEN}])
+    volumes = pod_volumes(tmp_path, pod, FakeConfigReader(), clock)
+    made = (await volumes.build())["v"].source
+    async with keeping_current(volumes):
+        await settle()
+        await clock.advance(799)
+        assert content(made) == {"token": b"token-1"}
+        await clock.advance(1)
+        await eventually(lambda: content(made) == {"token": b"token-2"})
 
 
 @pytest.mark.parametrize(
@@ -171,6 +259,21 @@ async def test_host_path(tmp_path: Path) -> None:
         pytest.param(
             {"configMap": {"name": "config", "items": [{"key": "a", "path": "../a"}]}}, "must be relative", id="escape"
         ),
+        pytest.param(
+            {"secret": {"secretName": "secret", "items": [{"key": "no", "path": "p"}]}},
+            "references non-existent secret key: no",
+            id="key of a secret",
+        ),
+        pytest.param(
+            {"hostPath": {"path": "/dev/null", "type": "Directory"}},
+            "hostPath type check failed: /dev/null is not a directory",
+            id="hostPath",
+        ),
+        pytest.param(
+            {"hostPath": {"path": "/proc/1/none/file", "type": "DirectoryOrCreate"}},
+            "/proc/1/none: No such file or directory",
+            id="hostPath that cannot be made",
+        ),
     ],
 )
 async def test_problem(tmp_path: Path, volume: Object, message: str) -> None:
@@ -185,7 +288,8 @@ async def test_problem(tmp_path: Path, volume: Object, message: str) -> None:
     "volume",
     [
         pytest.param({"nfs": {"server": "s", "path": "/"}}, id="volume"),
-        pytest.param({"projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}, id="projected source"),
+        pytest.param({"projected": {"sources": [{"clusterTrustBundle": {"path": "t"}}]}}, id="projected source"),
+        pytest.param({"emptyDir": {"medium": "HugePages"}}, id="medium"),
     ],
 )
 async def test_unsupported(tmp_path: Path, volume: Object) -> None:

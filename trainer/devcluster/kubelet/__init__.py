@@ -1,7 +1,7 @@
-"""The kubelet of the dev cluster: runs pods as groups of local processes, and schedules them onto its one node.
+"""The kubelet of the dev cluster: runs the pods of its one node as groups of local processes.
 
-Kubernetes documentation, "Pod Lifecycle"; what is different here is in the docstrings of `Kubelet`, `Scheduler`, `shim`
-and `support`.
+Kubernetes documentation, "Pod Lifecycle"; what is different here is in the docstrings of `Kubelet`, `shim` and
+`support`. `fake` has a kubelet that only says that pods run.
 """
 
 from trainer.devcluster.kubelet.kubelet import Kubelet, register

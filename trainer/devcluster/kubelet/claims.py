@@ -39,6 +39,11 @@ def claim_directory(data_dir: Path, namespace: str, name: str) -> Path:
     return data_dir / "claims" / namespace / name
 
 
+def ephemeral_claim(pod: Mapping[str, Any], volume: str) -> str:
+    """Name of the claim behind an ephemeral volume of a pod."""
+    return f"{name_of(pod)}-{volume}"
+
+
 class Claims:
     """Reconciles PersistentVolumeClaims; constructing it registers it with the manager."""
 
@@ -111,8 +116,10 @@ def _finalizers(claim: Mapping[str, Any]) -> list[str]:
 
 def _claims_of(pod: Mapping[str, Any]) -> list[ObjectKey]:
     """The claims that a pod mounts."""
-    sources = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or []]
-    return [ObjectKey(namespace_of(pod), source["claimName"]) for source in sources if source]
+    volumes = pod["spec"].get("volumes") or []
+    names = [volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")]
+    names += [ephemeral_claim(pod, volume["name"]) for volume in volumes if volume.get("ephemeral")]
+    return [ObjectKey(namespace_of(pod), name) for name in names]
 
 
 def _is_finished(pod: Mapping[str, Any]) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from trainer.devcluster.kubelet.restart_policy import ALWAYS, RestartPolicy, is_sidecar
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer.kube.objects import Object
 
 LOST_EXIT_CODE = 137
-_LOST = "The container ended with the dev cluster that ran it"
+LOST_REASON = "ContainerStatusUnknown"
+_LOST = "The container could not be located when the pod was deleted.  The container used to be Running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +58,38 @@ class ContainerRecord:
     last: Terminated | None = None
     restart_count: int = 0
     container_id: str = ""
+    stop_signal: str = ""
+    """The signal that asks it to end, if its specification says so."""
+    policy: RestartPolicy = ALWAYS
+    """What becomes of it when it ends. Default: Always, as in Kubernetes."""
+    sidecar: bool = False
+    """Whether it is an init container that runs beside the others. Default: False."""
+    passes_startup: bool = True
+    """Whether the startup probe, if there is one, says that the running container has started."""
     passes_probe: bool = True
     """Whether the readiness probe, if there is one, says that the running container is ready."""
 
     @classmethod
     def restore(
-        cls, container: Mapping[str, Any], status: Mapping[str, Any] | None, *, waiting: str, now: str
+        cls,
+        container: Mapping[str, Any],
+        status: Mapping[str, Any] | None,
+        policy: RestartPolicy,
+        *,
+        waiting: str,
+        now: str,
     ) -> ContainerRecord:
         """The record of a container that a former process of the kubelet may have run.
 
         Args:
             container: its specification.
             status: its entry in the pod's status, if there is one. What runs by that has ended with the former kubelet.
+            policy: what becomes of it when it ends.
             waiting: reason while it has not been started.
             now: time of the end of what was lost so.
         """
-        record = cls(container["name"], container.get("image") or "", Waiting(waiting))
+        record = cls(container["name"], container.get("image") or "", Waiting(waiting), policy=policy)
+        record.stop_signal = (container.get("lifecycle") or {}).get("stopSignal") or ""
         if status is None:
             return record
         record.restart_count = status.get("restartCount") or 0
@@ -80,21 +99,55 @@ class ContainerRecord:
         if "running" in state:
             since = state["running"].get("startedAt") or ""
             record.state = Terminated(
-                LOST_EXIT_CODE, "ContainerStatusUnknown", now, since, message=_LOST, container_id=record.container_id
+                LOST_EXIT_CODE, LOST_REASON, now, since, message=_LOST, container_id=record.container_id
             )
         elif "terminated" in state:
             record.state = _terminated(state) or record.state
         return record
 
+    @classmethod
+    def restore_init(
+        cls,
+        container: Mapping[str, Any],
+        status: Mapping[str, Any] | None,
+        policy: RestartPolicy,
+        *,
+        now: str,
+    ) -> ContainerRecord:
+        """The record of an init container; see `restore`."""
+        record = cls.restore(container, status, policy, waiting="PodInitializing", now=now)
+        record.sidecar = is_sidecar(container)
+        return record
+
     @property
-    def has_started(self) -> bool:
+    def has_run(self) -> bool:
         """Whether it runs or has run."""
         return not isinstance(self.state, Waiting) or self.last is not None
 
     @property
+    def is_lost(self) -> bool:
+        """Whether it ended with the kubelet that ran it."""
+        return isinstance(self.state, Terminated) and self.state.reason == LOST_REASON
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether it has ended with exit code 0."""
+        return isinstance(self.state, Terminated) and self.state.exit_code == 0
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it runs and has got through its start."""
+        return isinstance(self.state, Running) and self.passes_startup
+
+    @property
+    def is_initialized(self) -> bool:
+        """For an init container: whether what comes after it may start."""
+        return self.is_started if self.sidecar else self.has_succeeded
+
+    @property
     def is_ready(self) -> bool:
         """Whether it runs and may be relied upon."""
-        return isinstance(self.state, Running) and self.passes_probe
+        return self.is_started and self.passes_probe
 
     @property
     def outcome(self) -> Terminated | None:
@@ -103,31 +156,33 @@ class ContainerRecord:
             return self.state
         return self.last if isinstance(self.state, Waiting) else None
 
+    def run_again(self, waiting: str) -> None:
+        """Forget that it has ended: it is to run once more, because its pod begins anew."""
+        if isinstance(self.state, Terminated):
+            self.last, self.state = self.state, Waiting(waiting)
+
     def end(self, now: str, message: str) -> None:
         """Settle on a terminated state for a container that will not run again and whose end nobody saw."""
         if isinstance(self.state, Terminated):
             return
         started_at = self.state.started_at if isinstance(self.state, Running) else ""
-        lost = Terminated(LOST_EXIT_CODE, "ContainerStatusUnknown", now, started_at, message=message)
+        lost = Terminated(LOST_EXIT_CODE, LOST_REASON, now, started_at, message=message)
         self.state = self.outcome or lost
 
     def to_status(self, *, init: bool) -> Object:
         """The entry of containerStatuses or initContainerStatuses."""
-        running = isinstance(self.state, Running)
-        done = isinstance(self.state, Terminated) and self.state.exit_code == 0
         status: Object = {
             "name": self.name,
             "image": self.image,
             "imageID": "",
             "restartCount": self.restart_count,
-            "ready": done if init else self.is_ready,
-            "started": running,
+            "ready": self.has_succeeded if init and not self.sidecar else self.is_ready,
+            "started": self.is_started,
             "state": _state_object(self.state),
             "lastState": _state_object(self.last) if self.last else {},
         }
-        if self.container_id:
-            status["containerID"] = self.container_id
-        return status
+        optional = {"containerID": self.container_id, "stopSignal": self.stop_signal}
+        return status | _without_empty(optional)
 
 
 def _state_object(state: State) -> Object:

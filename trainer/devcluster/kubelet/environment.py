@@ -34,9 +34,14 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(replacement, text)
 
 
+def references(text: str) -> list[str]:
+    """The names in `$(NAME)`."""
+    return [match[2] for match in _REFERENCE.finditer(text) if match[2] is not None]
+
+
 @dataclass(slots=True)
 class EnvironmentBuilder:
-    """Collects the variables of one container in the order of Kubernetes: envFrom, then env, later ones win."""
+    """Collects the variables of one container as Kubernetes does: Services, envFrom, then env; later ones win."""
 
     pod: Object
     container: Mapping[str, Any]
@@ -44,6 +49,8 @@ class EnvironmentBuilder:
     reader: ConfigReader
     rewrite: Callable[[str], str] = str
     """Applied to each value, for networks in which pod names do not resolve. Default: nothing changes."""
+    services: Mapping[str, str] = field(default_factory=dict)
+    """Variables about Services. Default: none."""
     _variables: dict[str, str] = field(default_factory=dict)
     _cache: dict[tuple[Resource, str], dict[str, bytes] | None] = field(default_factory=dict)
 
@@ -53,6 +60,7 @@ class EnvironmentBuilder:
         Raises:
             ContainerConfigError: a ConfigMap, Secret, key or field that is not optional does not exist.
         """
+        self._variables |= self.services
         for source in self.container.get("envFrom") or []:
             await self._add_all(source)
         for variable in self.container.get("env") or []:

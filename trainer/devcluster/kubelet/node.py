@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from trainer import __version__
@@ -15,6 +17,7 @@ from trainer.kube.errors import AlreadyExistsError
 from trainer.kube.resource import NODES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from trainer.kube.client import Client
@@ -38,12 +41,24 @@ class Machine:
     """`status.nodeInfo`."""
 
 
-def describe_machine(node_name: str) -> Machine:
-    """Look at this machine; reads a few small files, so it may block."""
-    capacity = {"cpu": str(os.cpu_count() or 1), "memory": f"{_memory_kib()}Ki", "pods": _MAX_PODS}
+def describe_machine(node_name: str, data_dir: Path, resources: Mapping[str, str] = MappingProxyType({})) -> Machine:
+    """Look at this machine; reads a few small files, so it may block.
+
+    Args:
+        node_name: of the Node.
+        data_dir: where pods keep their files; the size of its disk is the capacity for them.
+        resources: amounts in place of what the machine has. Default: none.
+    """
+    capacity = {
+        "cpu": str(len(os.sched_getaffinity(0))),
+        "ephemeral-storage": f"{shutil.disk_usage(data_dir).total // 1024}Ki",
+        "memory": f"{_memory_kib()}Ki",
+        "pods": _MAX_PODS,
+    }
     gpus = len([path for path in Path("/dev").glob("nvidia[0-9]*") if path.name.removeprefix("nvidia").isdigit()])
     if gpus:
         capacity["nvidia.com/gpu"] = str(gpus)
+    capacity |= resources
     labels = {
         "kubernetes.io/hostname": node_name,
         "kubernetes.io/os": "linux",

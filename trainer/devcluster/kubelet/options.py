@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, LogLimits
 from trainer.kube.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -42,8 +43,13 @@ class KubeletOptions:
 
     data_dir: Path
     """Logs, volumes and scratch directories of pods; claims (`claims/<namespace>/<name>`) outlive their pods."""
+    api_server: str = ""
+    """URL of the API server, under which the kubelet reaches it; pods are told of it. Default: they are not."""
     node_name: str = "laptop"
     """Name of the Node object that the kubelet keeps. Default: laptop."""
+    node_resources: Mapping[str, str] = field(default_factory=dict)
+    """Amounts that the Node tells in place of, or besides, those of the machine. They are counted, not enforced, and a
+    GPU that is not there is but a name. Default: none, CPUs, memory, disk and GPUs are those of the machine."""
     pod_network: PodNetworkMode = PodNetworkMode.AUTO
     """Default: auto, what the probe at the start finds."""
     executables: Path | None = None
@@ -54,6 +60,8 @@ class KubeletOptions:
     Kubernetes."""
     restart_backoff_reset: float = 600.0
     """Seconds of running after which the pauses start over. Default: 10 min, as in Kubernetes."""
+    log_limits: LogLimits = DEFAULT_LOG_LIMITS
+    """How much is kept of what one run of a container prints. Default: 5 files of 10 Mi, as in Kubernetes."""
     retry_backoff: Backoff = DEFAULT_RETRY_BACKOFF
     """Pause before looking again for a missing ConfigMap, Secret or claim. Default: 0.5 s to 20 s."""
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Container
-    from pathlib import Path
 
 log = structlog.get_logger(__name__)
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - not for a temporary file, but for what shall be in memory
+_HAS_SHARED_MEMORY = os.access(_SHARED_MEMORY, os.W_OK | os.X_OK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +61,28 @@ class PodDirectory:
         """A directory with nothing in it, for what the machine lacks."""
         return self.state / "empty"
 
+    @property
+    def memory(self) -> Path:
+        """Directory of what is kept in memory; on disk where the machine has no `/dev/shm` to write to."""
+        return _memory_of(self.data_dir) / self.uid
+
     def volume(self, name: str) -> Path:
         """Content of a volume that lives as long as the pod."""
         return self.state / "volumes" / name
 
+    def memory_volume(self, name: str) -> Path:
+        """Content of a volume that lives as long as the pod, in memory."""
+        return self.memory / name
+
     def log_file(self, container: str, restart_count: int) -> Path:
         """Log of one run of a container."""
         return self.logs / container / f"{restart_count}.log"
+
+    def log_files(self, container: str, restart_count: int) -> list[Path]:
+        """The files of that log, oldest first: it goes on in others when it is long; reads a directory."""
+        log = self.log_file(container, restart_count)
+        others = [path for path in log.parent.glob(f"{log.name}.*") if path.suffix[1:].isdigit()]
+        return [*([log] if log.exists() else []), *sorted(others, key=lambda path: int(path.suffix[1:]))]
 
     def scratch(self, container: str, restart_count: int) -> Path:
         """Working directory of one run of a container that names none."""
@@ -80,14 +100,21 @@ class PodDirectory:
         self.state.chmod(0o700)
 
     def prepare_run(self, container: str, restart_count: int) -> None:
-        """Make what one run of a container needs."""
+        """Make what one run of a container needs, and delete what the run before the last one has left."""
+        if restart_count > 1:
+            self._forget_run(container, restart_count - 2)
         self.log_file(container, restart_count).parent.mkdir(parents=True, exist_ok=True)
         self.scratch(container, restart_count).mkdir(parents=True, exist_ok=True)
         self.termination_log(container, restart_count).touch()
 
+    def _forget_run(self, container: str, restart_count: int) -> None:
+        for path in self.log_files(container, restart_count):
+            path.unlink(missing_ok=True)
+        shutil.rmtree(self.scratch(container, restart_count).parent, ignore_errors=True)
+
     def remove(self) -> None:
         """Delete everything; what cannot be deleted is logged and left."""
-        for path in (self.logs, self.state):
+        for path in (self.logs, self.state, self.memory):
             shutil.rmtree(path, onerror=_log_failure)
 
 
@@ -98,10 +125,26 @@ def remove_orphans(data_dir: Path, keep: Container[str]) -> None:
         data_dir: the kubelet's data directory.
         keep: UIDs of the pods that exist.
     """
-    for parent in (data_dir / "pods", data_dir / "sandboxes"):
+    for parent in (data_dir / "pods", data_dir / "sandboxes", _memory_of(data_dir)):
         for entry in parent.iterdir() if parent.is_dir() else ():
             if entry.name not in keep:
                 shutil.rmtree(entry, onerror=_log_failure)
+
+
+def remove_memory(data_dir: Path) -> None:
+    """Delete what pods have kept in memory, when the kubelet ends."""
+    shutil.rmtree(_memory_of(data_dir), onerror=_log_failure)
+
+
+def _memory_of(data_dir: Path) -> Path:
+    """Where pods keep things in memory; nobody else uses a directory of this name, but one may be left of a former run.
+
+    It is on a tmpfs that the machine has already: that of a container would end with it, and be its own.
+    """
+    if not _HAS_SHARED_MEMORY:
+        return data_dir / "memory"
+    digest = hashlib.sha256(os.fsencode(data_dir.absolute())).hexdigest()
+    return _SHARED_MEMORY / f"trainer-devcluster-{os.geteuid()}-{digest[:16]}"
 
 
 def _log_failure(_function: object, path: str, problem: tuple[object, object, object]) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from trainer.devcluster.kubelet.options import KubeletOptions
     from trainer.devcluster.kubelet.pod_api import PodApi
     from trainer.devcluster.kubelet.pod_names import HostsFiles
+    from trainer.devcluster.kubelet.service_account_tokens import TokenSource
+    from trainer.devcluster.kubelet.service_environment import ServiceEnvironment
     from trainer.kube.clock import Clock
     from trainer.kube.events.recorder import EventRecorder
 
@@ -25,6 +27,8 @@ class PodHost:
     api: PodApi
     recorder: EventRecorder
     reader: ConfigReader
+    tokens: TokenSource
+    services: ServiceEnvironment
     network: PodNetwork
     hosts_files: HostsFiles
     clock: Clock

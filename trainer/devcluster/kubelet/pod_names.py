@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -12,12 +13,13 @@ import anyio.to_thread
 from trainer.kube.objects import name_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from trainer.kube.objects import Object
 
 CLUSTER_DOMAIN = "cluster.local"
+NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _LONGEST_HOSTNAME = 63
 
 
@@ -44,16 +46,63 @@ class PodNames:
 
         The fully qualified name is first, for it is what a lookup by address yields.
         """
-        zones = [f"{self.namespace}.svc.{CLUSTER_DOMAIN}", f"{self.namespace}.svc", self.namespace]
-        own = [self.subdomain] if namespace == self.namespace else []
-        services = [f"{self.subdomain}.{zone}" for zone in zones] + own
+        services = service_names(self.subdomain, self.namespace, reader=namespace)
         names = [f"{self.hostname}.{service}" for service in services]
-        if own:
+        if namespace == self.namespace:
             names.append(self.hostname)
         return " ".join([f"{self.address}\t{names[0]}", *names[1:], *services])
 
 
-def hosts_file(owner: PodNames, everyone: Iterable[PodNames], preamble: str, aliases: str = "") -> str:
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """One address that the name of a Service stands for."""
+
+    namespace: str
+    service: str
+    address: str
+
+    def line_for(self, namespace: str) -> str:
+        """The line about this address in the hosts file of a pod in `namespace`."""
+        return f"{self.address}\t{' '.join(service_names(self.service, self.namespace, reader=namespace))}"
+
+
+def service_names(service: str, namespace: str, *, reader: str) -> list[str]:
+    """What a Service of a namespace is called in the namespace `reader`."""
+    zones = [f"{namespace}.svc.{CLUSTER_DOMAIN}", f"{namespace}.svc", namespace]
+    return [f"{service}.{zone}" for zone in zones] + ([service] if reader == namespace else [])
+
+
+def headless_addresses(
+    services: Iterable[Mapping[str, Any]], pods: Iterable[tuple[PodNames, Mapping[str, str]]]
+) -> list[ServiceAddress]:
+    """What the names of headless Services stand for: the pods that they select, whether ready or not.
+
+    Args:
+        services: of the cluster.
+        pods: names and labels of those that run; the line of one that has the Service as its subdomain says it already.
+    """
+    pods = list(pods)
+    found = []
+    for service in services:
+        spec, name, namespace = service.get("spec") or {}, name_of(service), namespace_of(service)
+        selector = spec.get("selector") or {}
+        if spec.get("clusterIP") != "None" or not selector:
+            continue
+        for names, labels in pods:
+            is_selected = names.namespace == namespace and selector.items() <= labels.items()
+            if is_selected and names.subdomain != name:
+                found.append(ServiceAddress(namespace, name, names.address))
+    return found
+
+
+def hosts_file(
+    owner: PodNames,
+    everyone: Iterable[PodNames],
+    preamble: str,
+    aliases: str = "",
+    *,
+    services: Iterable[ServiceAddress] = (),
+) -> str:
     """The /etc/hosts of a pod.
 
     Args:
@@ -61,11 +110,13 @@ def hosts_file(owner: PodNames, everyone: Iterable[PodNames], preamble: str, ali
         everyone: all pods of the cluster.
         preamble: how the file begins.
         aliases: lines for the pod's hostAliases.
+        services: what Services stand for.
     """
     lines = [preamble.rstrip("\n"), "# Written by the dev cluster as pods come and go."]
     if not owner.subdomain:
         lines.append(f"{owner.address}\t{owner.hostname}")
     lines += [names.line_for(owner.namespace) for names in everyone if names.subdomain]
+    lines += [service.line_for(owner.namespace) for service in services]
     return "\n".join(line for line in (*lines, aliases.rstrip("\n")) if line) + "\n"
 
 
@@ -96,19 +147,36 @@ class _Entry:
     names: PodNames
     file: Path
     aliases: str
+    labels: Mapping[str, str]
 
 
 class HostsFiles:
-    """Keeps the hosts files of all running pods up to date."""
+    """Keeps the hosts files of all running pods up to date.
 
-    def __init__(self, preamble: str) -> None:
+    Args:
+        preamble: how each file begins.
+        api_server: address of the API server's Service for pods. Default: its name is not known.
+        services: lists the Services of the cluster. Default: there are none.
+    """
+
+    def __init__(
+        self, preamble: str, api_server: str = "", services: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    ) -> None:
         self._preamble = preamble
+        self._api_server = [ServiceAddress("default", "kubernetes", api_server)] if api_server else []
+        self._services = services
         self._entries: dict[str, _Entry] = {}
         self._lock = anyio.Lock()
 
-    async def add(self, uid: str, names: PodNames, file: Path, aliases: str = "") -> None:
+    async def add(
+        self, uid: str, names: PodNames, file: Path, aliases: str = "", labels: Mapping[str, str] = NO_LABELS
+    ) -> None:
         """Tell a pod about all others, and all others about it."""
-        self._entries[uid] = _Entry(names, file, aliases)
+        self._entries[uid] = _Entry(names, file, aliases, labels)
+        await self._write()
+
+    async def refresh(self) -> None:
+        """Tell all pods about Services that have come or gone."""
         await self._write()
 
     async def remove(self, uid: str) -> None:
@@ -119,9 +187,12 @@ class HostsFiles:
     async def _write(self) -> None:
         async with self._lock:
             entries = tuple(self._entries.values())
-            await anyio.to_thread.run_sync(self._write_all, entries)
+            pods = [(entry.names, entry.labels) for entry in entries]
+            services = [*self._api_server, *headless_addresses(self._services(), pods)]
+            await anyio.to_thread.run_sync(self._write_all, entries, services)
 
-    def _write_all(self, entries: tuple[_Entry, ...]) -> None:
+    def _write_all(self, entries: tuple[_Entry, ...], services: list[ServiceAddress]) -> None:
         everyone = [entry.names for entry in entries]
         for entry in entries:
-            rewrite_in_place(entry.file, hosts_file(entry.names, everyone, self._preamble, entry.aliases))
+            text = hosts_file(entry.names, everyone, self._preamble, entry.aliases, services=services)
+            rewrite_in_place(entry.file, text)

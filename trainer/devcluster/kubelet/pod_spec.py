@@ -30,24 +30,19 @@ def container_named(pod: Object, name: str) -> Mapping[str, Any]:
     raise ValueError(f"the pod has no container {name!r}")
 
 
-def restart_policy(pod: Object) -> str:
-    """Never, OnFailure or Always."""
-    return str(pod["spec"].get("restartPolicy") or "Always")
-
-
-def should_restart(policy: str, exit_code: int) -> bool:
-    """Whether a container that ended so is started again, by its restart policy."""
-    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
-
-
-def init_policy(policy: str) -> str:
-    """The restart policy of init containers, which are done once they have succeeded."""
-    return "OnFailure" if policy == "Always" else policy
-
-
 def grace_period(pod: Object) -> float:
     """Seconds between SIGTERM and SIGKILL: those of the deletion, else those of the specification."""
-    for given in (pod["metadata"].get("deletionGracePeriodSeconds"), pod["spec"].get("terminationGracePeriodSeconds")):
-        if given is not None:
-            return float(given)
-    return _DEFAULT_GRACE
+    given = pod["metadata"].get("deletionGracePeriodSeconds")
+    return specified_grace_period(pod) if given is None else float(given)
+
+
+def specified_grace_period(pod: Object) -> float:
+    """Seconds between SIGTERM and SIGKILL when the pod is not being deleted."""
+    given = pod["spec"].get("terminationGracePeriodSeconds")
+    return _DEFAULT_GRACE if given is None else float(given)
+
+
+def container_path(pod: Object, name: str) -> str:
+    """Where a container is in its pod, as events say it: `spec.containers{main}`."""
+    init = any(container["name"] == name for container in pod["spec"].get("initContainers") or [])
+    return f"spec.{'initContainers' if init else 'containers'}{{{name}}}"

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
 from trainer.devcluster.kubelet.network.pod_network import HOST_IP
-from trainer.devcluster.kubelet.pod_spec import all_containers, init_policy, restart_policy, should_restart
+from trainer.devcluster.kubelet.pod_spec import all_containers
+from trainer.devcluster.kubelet.restart_policy import RestartPolicy
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from trainer.kube.objects import Object
 
@@ -27,6 +28,10 @@ class PodRecord:
     start_time: str
     pod_ip: str = ""
     has_sandbox: bool = False
+    begins_anew: bool = False
+    """Whether containers ended with the kubelet that ran them, and may be restarted."""
+    cannot_go_on: bool = False
+    """Whether they ended so, and none may be restarted."""
     is_ending: bool = False
     """Whether no container will be started again, whatever the restart policy says."""
     failure: tuple[str, str] | None = None
@@ -34,14 +39,48 @@ class PodRecord:
 
     @classmethod
     def restore(cls, pod: Object, now: str) -> PodRecord:
-        """The record of a pod that may have been run by another kubelet before."""
+        """The record of a pod that may have been run by another kubelet before.
+
+        Its containers ended with that kubelet. If they may be restarted, the pod begins anew, with its init containers,
+        as after a restart of a node.
+        """
         spec, status = pod["spec"], pod.get("status") or {}
-        init = spec.get("initContainers") or []
-        return cls(
-            _restore(init, status.get("initContainerStatuses"), "PodInitializing", now),
-            _restore(spec["containers"], status.get("containerStatuses"), _waiting_reason(bool(init)), now),
-            status.get("startTime") or now,
-        )
+        present = {
+            entry["name"]: entry
+            for kind in ("initContainerStatuses", "containerStatuses")
+            for entry in status.get(kind) or []
+        }
+        init = [
+            ContainerRecord.restore_init(
+                each, present.get(each["name"]), RestartPolicy.of(pod, each, init=True), now=now
+            )
+            for each in spec.get("initContainers") or []
+        ]
+        waiting = "PodInitializing" if init else "ContainerCreating"
+        containers = [
+            ContainerRecord.restore(
+                each, present.get(each["name"]), RestartPolicy.of(pod, each), waiting=waiting, now=now
+            )
+            for each in spec["containers"]
+        ]
+        record = cls(init, containers, status.get("startTime") or now, status.get("podIP") or "")
+        if any(container.is_lost for container in (*init, *containers)):
+            record.begins_anew = any(container.policy.survives_kill for container in containers)
+            record.cannot_go_on = not record.begins_anew
+            for container in init if record.begins_anew else ():
+                container.run_again("PodInitializing")
+        return record
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the containers have been started, or may be."""
+        return self._has_run or all(container.is_initialized for container in self.init)
+
+    @property
+    def initialization_has_failed(self) -> bool:
+        """Whether an init container has failed for good."""
+        ended = [(each.policy, each.state.exit_code) for each in self.init if isinstance(each.state, Terminated)]
+        return any(code != 0 and not policy.restarts(code) for policy, code in ended)
 
     def end(self, now: str, message: str) -> None:
         """No container runs any more, and none will; `message` is for those whose end nobody saw."""
@@ -49,33 +88,36 @@ class PodRecord:
         if not self.pod_ip:
             # The pod was refused: its containers are not lost, they were never meant to run.
             return
-        for container in self.containers if self._is_initialized else self.init:
-            if self._is_initialized or container.has_started:
+        if self.is_initialized or all(each.has_succeeded for each in self.init if not each.sidecar):
+            for container in self.containers:
+                container.end(now, message)
+        for container in self.init:
+            if container.has_run:
                 container.end(now, message)
 
-    def phase(self, policy: str) -> str:
+    def phase(self) -> str:
         """The pod's phase."""
         running = any(isinstance(container.state, Running) for container in (*self.init, *self.containers))
         if not running and self.failure is not None:
             return "Failed"
         if not running and self.is_ending:
-            return "Succeeded" if self._is_initialized and all(map(_succeeded, self.containers)) else "Failed"
-        if not self._is_initialized:
-            return "Failed" if self._init_failed(policy) else "Pending"
-        if not all(container.has_started for container in self.containers):
+            return "Succeeded" if all(container.has_succeeded for container in self.containers) else "Failed"
+        if not self.is_initialized:
+            return "Failed" if self.initialization_has_failed and not running else "Pending"
+        if not all(container.has_run for container in self.containers):
             return "Pending"
-        codes = [container.outcome.exit_code for container in self.containers if container.outcome is not None]
-        if running or any(should_restart(policy, code) for code in codes):
+        ended = [
+            (container.policy, container.outcome.exit_code)
+            for container in self.containers
+            if container.outcome is not None
+        ]
+        if running or any(policy.restarts(code) for policy, code in ended):
             return "Running"
-        return "Failed" if any(codes) else "Succeeded"
+        return "Failed" if any(code for _, code in ended) else "Succeeded"
 
     @property
-    def _is_initialized(self) -> bool:
-        return all(_succeeded(container) for container in self.init)
-
-    def _init_failed(self, policy: str) -> bool:
-        codes = [container.state.exit_code for container in self.init if isinstance(container.state, Terminated)]
-        return any(code != 0 and not should_restart(init_policy(policy), code) for code in codes)
+    def _has_run(self) -> bool:
+        return any(container.has_run for container in self.containers)
 
 
 @dataclass(slots=True)
@@ -86,8 +128,7 @@ class StatusBuilder:
 
     def build(self, pod: Object, record: PodRecord, now: str) -> Object:
         """The status to write; conditions of others in `pod` are kept."""
-        policy = restart_policy(pod)
-        phase = record.phase(policy)
+        phase = record.phase()
         status: Object = {
             "phase": phase,
             "conditions": self._update_conditions(pod, record, phase, now),
@@ -132,50 +173,33 @@ def quality_of_service(pod: Object) -> str:
     return "Guaranteed" if equal and complete else "Burstable"
 
 
-def _restore(
-    containers: Sequence[Mapping[str, Any]], statuses: Sequence[Mapping[str, Any]] | None, waiting: str, now: str
-) -> list[ContainerRecord]:
-    present = {status["name"]: status for status in statuses or []}
-    return [
-        ContainerRecord.restore(container, present.get(container["name"]), waiting=waiting, now=now)
-        for container in containers
-    ]
-
-
-def _waiting_reason(has_init: bool) -> str:
-    return "PodInitializing" if has_init else "ContainerCreating"
-
-
-def _succeeded(container: ContainerRecord) -> bool:
-    return isinstance(container.state, Terminated) and container.state.exit_code == 0
-
-
 def _amounts(container: Mapping[str, Any], kind: str) -> dict[str, object]:
     amounts = (container.get("resources") or {}).get(kind) or {}
     return {name: parse_quantity(amounts[name]) for name in ("cpu", "memory") if amounts.get(name)}
 
 
 def _wanted_conditions(record: PodRecord, phase: str) -> list[Object]:
-    incomplete = [container.name for container in record.init if not _succeeded(container)]
-    unready = [container.name for container in record.containers if not container.is_ready]
-    finished = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase)
-    if finished:
-        initialized = _condition("Initialized", not incomplete, finished)
-        readiness = [_condition(name, False, finished) for name in ("Ready", "ContainersReady")]
+    incomplete = [] if record.is_initialized else [each.name for each in record.init if not each.is_initialized]
+    if phase == "Succeeded":
+        initialized = _condition("Initialized", True, "PodCompleted")
     else:
         message = f"containers with incomplete status: [{' '.join(incomplete)}]"
         initialized = _condition("Initialized", not incomplete, "ContainersNotInitialized", message)
-        message = f"containers with unready status: [{' '.join(unready)}]"
-        readiness = [
-            _condition(name, not unready and not incomplete, "ContainersNotReady", message)
-            for name in ("Ready", "ContainersReady")
-        ]
     return [
         _condition("PodReadyToStartContainers", record.has_sandbox),
         initialized,
-        *readiness,
+        *[_readiness(name, record, phase) for name in ("Ready", "ContainersReady")],
         _condition("PodScheduled", True),
     ]
+
+
+def _readiness(name: str, record: PodRecord, phase: str) -> Object:
+    if finished := {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase):
+        return _condition(name, False, finished)
+    needed = [*(each for each in record.init if each.sidecar), *record.containers]
+    unready = [container.name for container in needed if not container.is_ready]
+    message = f"containers with unready status: [{' '.join(unready)}]"
+    return _condition(name, not unready, "ContainersNotReady", message)
 
 
 def _condition(name: str, holds: bool, reason: str = "", message: str = "") -> Object:

@@ -9,23 +9,24 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from trainer.devcluster.kubelet.container_record import Terminated
-from trainer.devcluster.kubelet.container_supervisor import ContainerSupervisor, RunningPod
 from trainer.devcluster.kubelet.downward import PodFacts
 from trainer.devcluster.kubelet.errors import PodNetworkError, UnsupportedVolumeError, VolumeError
 from trainer.devcluster.kubelet.network.pod_network import HOST_IP
+from trainer.devcluster.kubelet.pod_containers import PodContainers
 from trainer.devcluster.kubelet.pod_directory import PodDirectory
 from trainer.devcluster.kubelet.pod_names import PodNames, host_aliases
-from trainer.devcluster.kubelet.pod_spec import grace_period, init_policy, restart_policy
+from trainer.devcluster.kubelet.pod_spec import container_path, grace_period, specified_grace_period
 from trainer.devcluster.kubelet.pod_status import FINISHED, PodRecord, StatusBuilder
+from trainer.devcluster.kubelet.running_pod import RunningPod
 from trainer.devcluster.kubelet.sandbox import open_sandbox
+from trainer.devcluster.kubelet.service_account_tokens import PodTokens
 from trainer.devcluster.kubelet.status_writer import StatusWriter
 from trainer.devcluster.kubelet.support import ignored_fields, unsupported_fields
 from trainer.devcluster.kubelet.termination import Termination
-from trainer.devcluster.kubelet.volumes import VolumeBuilder
-from trainer.kube.clock import parse_timestamp, timestamp
+from trainer.devcluster.kubelet.volumes import PodVolumes
+from trainer.kube.clock import move_on_after, parse_timestamp, timestamp
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import is_being_deleted, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_being_deleted, labels_of, name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,7 +46,8 @@ class PodWorker:
     """The life of one pod.
 
     Everything is derived from the object: a worker for a pod that a former kubelet process has run sees from its status
-    what ran, counts that as ended, and goes on by the restart policy. A failure of the worker itself fails the pod.
+    what ran, counts that as ended, and goes on by the restart policy: see `PodRecord.restore`. A failure of the worker
+    itself fails the pod.
     """
 
     def __init__(self, pod: Object, host: PodHost) -> None:
@@ -57,8 +59,10 @@ class PodWorker:
         self._status = StatusBuilder()
         self._writer = StatusWriter(host.api, host.clock)
         self._termination = Termination(host.clock)
+        self._updated = anyio.Event()
         self._deleted = anyio.Event()
         self._gone = anyio.Event()
+        self._volumes: PodVolumes | None = None
         self.update(pod)
 
     @property
@@ -69,9 +73,15 @@ class PodWorker:
     def update(self, pod: Object) -> None:
         """Take note of a newer state of the object."""
         self._pod = pod
+        self._updated.set()
         if is_being_deleted(pod):
             self._termination.request(grace_period(pod))
             self._deleted.set()
+
+    def refresh_volumes(self) -> None:
+        """Something that the files of its volumes come from may have changed."""
+        if self._volumes is not None:
+            self._volumes.look_again(self._pod)
 
     def forget(self) -> None:
         """The object is gone: end at once."""
@@ -111,22 +121,35 @@ class PodWorker:
         if problems:
             self._fail("Unsupported", f"The dev cluster does not support {'; '.join(problems)}: remove it from the pod")
             return
+        if self._record.cannot_go_on:
+            # As after a restart of a node: there is no sandbox any more, and none is made for such a pod.
+            return
+        if self._record.begins_anew:
+            self._announce("Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
         if ignored := ignored_fields(self._pod):
-            message = f"The dev cluster runs containers as its own user: {', '.join(ignored)} has no effect"
+            message = f"The dev cluster does not carry out {'; '.join(ignored)}"
             self._announce("Warning", "Ignored", message)
         async with self._address() as names:
             self._publish()
             facts = PodFacts(names.address, HOST_IP, self._host.allocatable)
-            volumes = await self._make_volumes(facts)
-            while volumes is not None and not self._termination.requested.is_set():
-                try:
-                    async with self._open_sandbox(names) as sandbox:
-                        await self._run_containers(self._running(names, facts, volumes, sandbox))
-                        return
-                except PodNetworkError as error:
-                    message = f"Failed to create pod sandbox: {error}"
-                    self._announce("Warning", "FailedCreatePodSandBox", message)
-                    await self._termination.pause(self._host.options.retry_backoff.maximum)
+            tokens = PodTokens(self._pod, self._host.tokens, self._host.clock)
+            self._volumes = PodVolumes(self._pod, self._directory, facts, self._host.reader, tokens)
+            async with anyio.create_task_group() as tasks:
+                volumes = await self._make_volumes(self._volumes)
+                tasks.start_soon(self._volumes.keep_current)
+                await self._run_in_sandbox(names, facts, volumes)
+                tasks.cancel_scope.cancel()
+
+    async def _run_in_sandbox(self, names: PodNames, facts: PodFacts, volumes: dict[str, Volume] | None) -> None:
+        while volumes is not None and not self._termination.requested.is_set():
+            try:
+                async with self._open_sandbox(names) as sandbox:
+                    await PodContainers(self._running(names, facts, volumes, sandbox), self._record).run()
+                    return
+            except PodNetworkError as error:
+                message = f"Failed to create pod sandbox: {error}"
+                self._announce("Warning", "FailedCreatePodSandBox", message)
+                await self._termination.pause(self._host.options.retry_backoff.maximum)
 
     @asynccontextmanager
     async def _address(self) -> AsyncIterator[PodNames]:
@@ -139,7 +162,8 @@ class PodWorker:
         names = PodNames.of(self._pod, self._record.pod_ip)
         try:
             if network.isolated:
-                await files.add(self._uid, names, self._directory.hosts, host_aliases(self._pod))
+                aliases, labels = host_aliases(self._pod), labels_of(self._pod)
+                await files.add(self._uid, names, self._directory.hosts, aliases, labels)
             yield names
         finally:
             network.release(names.address)
@@ -153,13 +177,12 @@ class PodWorker:
             self._publish()
             yield sandbox
 
-    async def _make_volumes(self, facts: PodFacts) -> dict[str, Volume] | None:
+    async def _make_volumes(self, volumes: PodVolumes) -> dict[str, Volume] | None:
         """The pod's volumes; waits for what they are made from, None if termination was requested before."""
-        builder = VolumeBuilder(self._pod, self._directory, facts, self._host.reader)
         failures = 0
         while not self._termination.requested.is_set():
             try:
-                return await builder.build()
+                return await volumes.build()
             except UnsupportedVolumeError as error:
                 self._announce("Warning", "FailedMount", str(error))
                 await self._termination.requested.wait()
@@ -168,16 +191,6 @@ class PodWorker:
                 await self._termination.pause(self._host.options.retry_backoff.pause(failures))
                 failures += 1
         return None
-
-    async def _run_containers(self, running: RunningPod) -> None:
-        spec, policy = self._pod["spec"], restart_policy(self._pod)
-        for container, record in zip(spec.get("initContainers") or [], self._record.init, strict=True):
-            await ContainerSupervisor(running, container, record, init_policy(policy)).supervise()
-            if not isinstance(record.state, Terminated) or record.state.exit_code != 0:
-                return
-        async with anyio.create_task_group() as tasks:
-            for container, record in zip(spec["containers"], self._record.containers, strict=True):
-                tasks.start_soon(ContainerSupervisor(running, container, record, policy).supervise)
 
     def _running(self, names: PodNames, facts: PodFacts, volumes: dict[str, Volume], sandbox: Sandbox) -> RunningPod:
         return RunningPod(
@@ -194,15 +207,21 @@ class PodWorker:
         )
 
     async def _enforce_deadline(self) -> None:
-        seconds = self._pod["spec"].get("activeDeadlineSeconds")
-        if seconds is None:
-            return
-        passed = (self._host.clock.now() - parse_timestamp(self._record.start_time)).total_seconds()
-        await self._host.clock.sleep(seconds - passed)
+        while (remaining := self._until_deadline()) is None or remaining > 0:
+            self._updated = anyio.Event()
+            async with move_on_after(self._host.clock, remaining):
+                await self._updated.wait()
         message = "Pod was active on the node longer than the specified deadline"
         self._record.failure = ("DeadlineExceeded", message)
         self._announce("Normal", "DeadlineExceeded", message)
-        self._termination.request(grace_period(self._pod))
+        self._termination.request(specified_grace_period(self._pod))
+
+    def _until_deadline(self) -> float | None:
+        seconds = self._pod["spec"].get("activeDeadlineSeconds")
+        if seconds is None:
+            return None
+        passed = (self._host.clock.now() - parse_timestamp(self._record.start_time)).total_seconds()
+        return float(seconds - passed)
 
     async def _finish_deletion(self) -> None:
         await self._deleted.wait()
@@ -224,8 +243,9 @@ class PodWorker:
     def _publish(self) -> None:
         self._writer.publish(self._pod, self._status.build(self._pod, self._record, self._now()))
 
-    def _announce(self, kind: EventKind, reason: str, message: str) -> None:
-        self._host.recorder.record(self._pod, type=kind, reason=reason, message=message)
+    def _announce(self, kind: EventKind, reason: str, message: str, *, container: str = "") -> None:
+        path = container_path(self._pod, container) if container else ""
+        self._host.recorder.record(self._pod, type=kind, reason=reason, message=message, field_path=path)
 
     def _now(self) -> str:
         return timestamp(self._host.clock.now())

@@ -27,6 +27,8 @@ class SandboxMount:
     source: Path
     target: str
     read_only: bool = False
+    recursive: bool = False
+    """Whether what is mounted below is read-only too."""
     owned: bool = False
     """Whether `source` belongs to the pod, so that mount points may be made inside it."""
 
@@ -91,8 +93,12 @@ def plan_root(mounts: Iterable[SandboxMount]) -> tuple[Operation, ...]:
             target = posixpath.join(placed[outer][1], posixpath.relpath(declared, outer))
             _make_inside(placed[outer][0], posixpath.relpath(declared, outer), mount)
         placed[declared] = (mount, target)
-        plan.binds.append(Operation("bind", target, str(mount.source), read_only=mount.read_only))
+        plan.binds.append(_bind(target, mount))
     return plan.operations()
+
+
+def _bind(target: str, mount: SandboxMount) -> Operation:
+    return Operation("bind", target, str(mount.source), read_only=mount.read_only, recursive=mount.recursive)
 
 
 def is_available(target: str, mounts: Iterable[SandboxMount]) -> bool:

@@ -14,7 +14,7 @@ import anyio.to_thread
 from trainer.devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
 from trainer.devcluster.kubelet.shim import reports
-from trainer.devcluster.kubelet.shim.spec import ContainerSpec, Operation
+from trainer.devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, LogLimits, Operation
 from trainer.devcluster.kubelet.shim_process import run_shim
 from trainer.devcluster.kubelet.working_directory import place_mounts
 
@@ -36,6 +36,7 @@ class Program:
     scratch: Path
     """Working directory if none is given; takes its place if the given one does not exist."""
     log_file: Path
+    log_limits: LogLimits = DEFAULT_LOG_LIMITS
     working_directory: str = ""
     mounts: tuple[SandboxMount, ...] = ()
     """Where pods have no namespaces, only those at the working directory or below it."""
@@ -73,9 +74,9 @@ class RunningContainer:
         finally:
             del self._probed[number]
 
-    async def terminate(self) -> None:
-        """Ask the program to end (SIGTERM)."""
-        await self._shim.signal(signal.SIGTERM)
+    async def terminate(self, number: int = signal.SIGTERM) -> None:
+        """Ask the program to end, by SIGTERM unless it wants another signal."""
+        await self._shim.signal(number)
 
     async def kill(self) -> None:
         """End all processes of the container (SIGKILL)."""
@@ -113,7 +114,9 @@ class Sandbox:
             directory = await anyio.to_thread.run_sync(
                 place_mounts, program.working_directory, program.scratch, program.mounts
             )
-            return ContainerSpec(program.command, environment, str(directory), log_file, isolated=False)
+            return ContainerSpec(
+                program.command, environment, str(directory), log_file, isolated=False, log_limits=program.log_limits
+            )
         return ContainerSpec(
             program.command,
             environment,
@@ -124,6 +127,7 @@ class Sandbox:
             new_root=str(self.new_root),
             operations=await anyio.to_thread.run_sync(_plan, program),
             run_as=self.network.run_as,
+            log_limits=program.log_limits,
         )
 
 

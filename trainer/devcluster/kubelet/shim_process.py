@@ -15,7 +15,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from trainer.devcluster.kubelet.shim import reports, spec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from anyio.abc import Process
 
@@ -83,12 +83,22 @@ class ShimProcess:
 
 
 @asynccontextmanager
-async def run_shim(what: spec.Spec) -> AsyncIterator[ShimProcess]:
-    """Run a shim for as long as the context lasts; leaving it kills everything that the shim has started."""
+async def run_shim(what: spec.Spec, *, keep: Sequence[int] = ()) -> AsyncIterator[ShimProcess]:
+    """Run a shim for as long as the context lasts; leaving it kills everything that the shim has started.
+
+    Args:
+        what: what it is to do.
+        keep: open descriptors that it inherits under the same numbers.
+    """
     with anyio.CancelScope(shield=True):
         # Cancelled half-way, asyncio would lose track of the process.
         process = await anyio.open_process(
-            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=None, start_new_session=True
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None,
+            start_new_session=True,
+            pass_fds=keep,
         )
     shim = ShimProcess(process)
     try:

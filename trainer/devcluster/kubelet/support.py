@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.devcluster.kubelet.probing import PROBES
+from trainer.devcluster.kubelet.stop_signal import stop_signal
 from trainer.devcluster.kubelet.working_directory import unreachable_mount
 
 if TYPE_CHECKING:
@@ -22,13 +24,11 @@ _POD_FIELDS = {
     "resourceClaims": "there are no device drivers",
 }
 _CONTAINER_FIELDS = {
-    "livenessProbe": "the only probes are readiness probes; a container lives until it ends",
-    "startupProbe": "the only probes are readiness probes; a container has started when it runs",
-    "lifecycle": "there are no lifecycle hooks",
     "volumeDevices": "there are no block devices",
-    "restartPolicyRules": "a container restarts by the pod's restartPolicy",
-    "restartPolicy": "a container restarts by the pod's restartPolicy, and there are no sidecar containers",
 }
+_OWN_USER = "containers run as the user of the dev cluster"
+_NO_LIMIT = "volumes share the space of the machine"
+_HOOKS = ("postStart", "preStop")
 
 
 def unsupported_fields(pod: Object, *, isolated: bool) -> list[str]:
@@ -42,20 +42,46 @@ def unsupported_fields(pod: Object, *, isolated: bool) -> list[str]:
     problems = [f"spec.{field} ({why})" for field, why in _POD_FIELDS.items() if spec.get(field)]
     for path, container in _containers(spec):
         problems += [f"{path}.{field} ({why})" for field, why in _CONTAINER_FIELDS.items() if container.get(field)]
-        if (container.get("readinessProbe") or {}).get("grpc"):
-            problems.append(f"{path}.readinessProbe.grpc (probes are tcpSocket, httpGet or exec)")
+        problems += [f"{path}.{problem}" for problem in (*_of_probes(container), *_of_lifecycle(container))]
+        problems += [f"{path}.restartPolicyRules{problem}" for problem in _of_rules(container)]
         unreachable = None if isolated else unreachable_mount(container)
         if unreachable is not None:
             problems.append(f"{path}.volumeMounts ({unreachable})")
     return problems
 
 
+def _of_probes(container: Mapping[str, Any]) -> Iterator[str]:
+    for probe in PROBES:
+        if (container.get(probe) or {}).get("grpc"):
+            yield f"{probe}.grpc (probes are tcpSocket, httpGet or exec)"
+
+
+def _of_lifecycle(container: Mapping[str, Any]) -> Iterator[str]:
+    lifecycle = container.get("lifecycle") or {}
+    for hook in _HOOKS:
+        if (lifecycle.get(hook) or {}).get("tcpSocket"):
+            yield f"lifecycle.{hook}.tcpSocket (hooks are exec, httpGet or sleep)"
+    try:
+        stop_signal(container)
+    except ValueError as error:
+        yield f"lifecycle.stopSignal ({error})"
+
+
+def _of_rules(container: Mapping[str, Any]) -> Iterator[str]:
+    for index, rule in enumerate(container.get("restartPolicyRules") or []):
+        if rule.get("action") != "Restart":
+            yield f"[{index}].action {rule.get('action')} (a rule restarts its own container: Restart)"
+
+
 def ignored_fields(pod: Object) -> list[str]:
-    """Fields that have no effect here but do not keep the pod from doing its work."""
+    """Fields that have no effect here but do not keep the pod from doing its work, each with the reason."""
     spec = pod["spec"]
-    ignored = ["spec.securityContext"] if spec.get("securityContext") else []
+    owners = [("spec", spec), *_containers(spec)]
+    ignored = [f"{path}.securityContext ({_OWN_USER})" for path, owner in owners if owner.get("securityContext")]
     return ignored + [
-        f"{path}.securityContext" for path, container in _containers(spec) if container.get("securityContext")
+        f"spec.volumes[{index}].emptyDir.sizeLimit ({_NO_LIMIT})"
+        for index, volume in enumerate(spec.get("volumes") or [])
+        if (volume.get("emptyDir") or {}).get("sizeLimit")
     ]
 
 

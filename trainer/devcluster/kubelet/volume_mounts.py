@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from trainer.devcluster.kubelet.environment import expand
-from trainer.devcluster.kubelet.errors import ContainerCreateError
+from trainer.devcluster.kubelet.environment import expand, references
+from trainer.devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ sshd, for one, does not start as root without the directory that its unprivilege
 def volume_mounts(
     container: Mapping[str, Any], volumes: Mapping[str, Volume], variables: Mapping[str, str]
 ) -> list[SandboxMount]:
-    """The container's volumeMounts; makes directories named by subPath in volumes of the pod, so it may block.
+    """The container's volumeMounts; makes directories named by subPath, so it may block.
 
     Raises:
-        ContainerCreateError: a subPath leaves its volume, or is missing in a volume that belongs to the machine.
+        ContainerConfigError: a subPath is none, or a subPathExpr has a variable that does not exist.
+        ContainerCreateError: a subPath leads out of its volume, or is missing in one that cannot be written.
     """
     return [_mount(mount, volumes[mount["name"]], variables) for mount in container.get("volumeMounts") or []]
 
@@ -43,15 +44,38 @@ def _mount(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, str
         raise ContainerCreateError(
             f"the dev cluster does not support mountPropagation (mountPath {mount['mountPath']})"
         )
-    read_only = bool(mount.get("readOnly")) or volume.read_only
-    sub_path = mount.get("subPath") or expand(mount.get("subPathExpr") or "", variables)
-    source = volume.source
-    if sub_path:
-        if ".." in PurePosixPath(sub_path).parts or sub_path.startswith("/"):
-            raise ContainerCreateError(f"subPath {sub_path!r} must be relative and must not contain '..'")
-        source = volume.source / sub_path
-        if volume.owned and not volume.read_only and not source.exists():
-            source.mkdir(parents=True)
-        if not source.exists():
-            raise ContainerCreateError(f'subPath {sub_path!r} does not exist in volume "{mount["name"]}"')
-    return SandboxMount(source, "/" + mount["mountPath"].lstrip("/"), read_only=read_only, owned=volume.owned)
+    return SandboxMount(
+        _source(mount, volume, variables),
+        "/" + mount["mountPath"].lstrip("/"),
+        read_only=bool(mount.get("readOnly")) or volume.read_only,
+        recursive=mount.get("recursiveReadOnly", "Disabled") != "Disabled",
+        owned=volume.owned,
+    )
+
+
+def _source(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, str]) -> Path:
+    """What of the volume is mounted."""
+    sub_path = mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", variables)
+    if not sub_path:
+        return volume.source
+    if sub_path.startswith("/"):
+        raise ContainerConfigError(f"error SubPath `{sub_path}` must not be an absolute path")
+    if ".." in PurePosixPath(sub_path).parts:
+        raise ContainerConfigError(f"unable to provision SubPath `{sub_path}`: must not contain '..'")
+    source = volume.source / sub_path
+    # A link that the pod, or whoever wrote to the volume before, has left must not lead to the rest of the machine.
+    if not source.resolve().is_relative_to(volume.source.resolve()):
+        raise ContainerCreateError(f'subPath {sub_path!r} leads out of volume "{mount["name"]}"')
+    if not volume.read_only and not source.exists():
+        source.mkdir(parents=True)
+    if not source.exists():
+        raise ContainerCreateError(f'subPath {sub_path!r} does not exist in volume "{mount["name"]}"')
+    return source
+
+
+def _expanded(expression: str, variables: Mapping[str, str]) -> str:
+    """`subPathExpr` with the values of variables, all of which must be there."""
+    missing = [name for name in references(expression) if name not in variables]
+    if missing:
+        raise ContainerConfigError(f'missing value for "{missing[0]}"')
+    return expand(expression, variables)

@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from trainer.devcluster.kubelet.root_filesystem import SandboxMount
 
 
+SERVICE_ACCOUNT = PurePosixPath("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where every container has the credentials of its pod, asked for or not."""
+
+
 def unreachable_mount(container: Mapping[str, Any]) -> str | None:
-    """Why a volume of the container cannot be where it should be; None if all can."""
+    """Why a volume of the container cannot be where it should be; None if all can.
+
+    The credentials of the pod do not count: most programs have no use for them, and nearly all pods have them.
+    """
     directory = container.get("workingDir")
     targets = [PurePosixPath("/", mount["mountPath"]) for mount in container.get("volumeMounts") or []]
+    targets = [target for target in targets if target != SERVICE_ACCOUNT]
     for target in targets:
         if not directory or not target.is_relative_to(directory):
             return f"{target} is not workingDir or below it, and this machine allows no mount namespaces"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.devcluster.kubelet.shim.log_file import MAX_LINE, LogFile, format_timestamp
+from trainer.devcluster.kubelet.shim.spec import LogLimits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +55,17 @@ def test_prompt(tmp_path: Path) -> None:
     log.feed(b"a\nb")
     assert entries(tmp_path / "log") == [("F", b"a")]
     log.close()
+
+
+def test_rotation(tmp_path: Path) -> None:
+    """A full file is left for another, the oldest go, and no entry is cut."""
+    log = LogFile(str(tmp_path / "log"), LogLimits(max_bytes=100, max_files=3))
+    for number in range(20):
+        log.feed(b"line %d\n" % number)
+    log.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.7", "log.8", "log.9"]
+    kept = [text for number in (7, 8, 9) for _, text in entries(tmp_path / f"log.{number}")]
+    assert kept == [b"line %d" % number for number in range(14, 20)]
 
 
 def test_timestamp() -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from tests.devcluster.kubelet.fakes import make_pod, shell, terminated
 from tests.devcluster.kubelet.modes import every_mode, simplest_isolated_mode, simplest_mode
@@ -85,15 +91,50 @@ async def test_http_status(open_runner: OpenRunner, mode: str) -> None:
         await runner.api.wait_until(lambda: told in complaints(runner))
 
 
+SECURE_SERVER = """
+import http.server, ssl
+server = http.server.HTTPServer(("127.0.0.1", 29475), http.server.SimpleHTTPRequestHandler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("server.pem")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def certificate() -> str:
+    """A certificate that nobody trusts, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody")])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    texts = (
+        builder.sign(key, SHA256()).public_bytes(Encoding.PEM),
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )
+    return b"".join(texts).decode()
+
+
+@simplest_mode
+async def test_https(open_runner: OpenRunner, mode: str, certificate: str) -> None:
+    """The certificate of the server is not verified, as in Kubernetes."""
+    http = {"path": "/", "scheme": "HTTPS", "host": "127.0.0.1"}
+    script = f"echo '{certificate}' > server.pem; exec python -c '{SECURE_SERVER}'"
+    pod = make_pod("pod", shell(script, **probing(29475, http=http)))
+    async with open_runner(mode) as runner, runner.run(pod):
+        await runner.api.wait_until(lambda: is_ready(runner))
+
+
 @simplest_mode
 async def test_http_of_something_else(open_runner: OpenRunner, mode: str) -> None:
     """A server that speaks another protocol is not ready."""
     script = (
-        'import socket; s = socket.create_server(("127.0.0.1", 29474))\nwhile True: s.accept()[0].send(b"SSH-2.0\\\\n")'
+        'import socket; s = socket.create_server(("127.0.0.1", 29474))\nwhile True: s.accept()[0].send(b"SSH-2.0\\n")'
     )
     pod = make_pod("pod", shell(f"exec python -c '{script}'", **probing(29474, http={})))
     async with open_runner(mode) as runner, runner.run(pod):
-        told = 'Readiness probe failed: Get "http://127.0.0.1:29474/": the answer is not HTTP'
+        problem = 'net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0"'
+        told = f'Readiness probe failed: Get "http://127.0.0.1:29474/": {problem}'
         await runner.api.wait_until(lambda: told in complaints(runner))
 
 
@@ -123,13 +164,13 @@ async def test_exec(open_runner: OpenRunner, mode: str) -> None:
 
 @simplest_mode
 async def test_exec_tells_what_it_prints(open_runner: OpenRunner, mode: str) -> None:
-    """The event has the output of the command, or its exit code when there is none."""
+    """The event has the output of the command, which may be none."""
     container = shell("sleep 60", **commanding("echo out; echo err >&2; exit 3"))
     silent = shell("sleep 60", "silent", **commanding("exit 4"))
     async with open_runner(mode) as runner, runner.run(make_pod("pod", container, silent)):
         expected = {
             "Readiness probe failed: out\nerr\n",
-            "Readiness probe failed: command 'sh -c exit 4' exited with code 4",
+            "Readiness probe failed: ",
         }
         await runner.api.wait_until(lambda: expected <= set(complaints(runner)))
 
@@ -139,17 +180,18 @@ async def test_exec_that_hangs(open_runner: OpenRunner, mode: str) -> None:
     """It is killed when its time is over."""
     pod = make_pod("pod", shell("sleep 60", **commanding("sleep 60", timeoutSeconds=0.1)))
     async with open_runner(mode) as runner, runner.run(pod):
-        told = "Readiness probe failed: command timed out: 'sh -c sleep 60' timed out after 0.1s"
+        told = 'Readiness probe failed: command timed out: "sh -c sleep 60" timed out after 0.1s'
         await runner.api.wait_until(lambda: told in complaints(runner))
 
 
 @simplest_mode
 async def test_exec_of_nothing(open_runner: OpenRunner, mode: str) -> None:
-    """A command that does not exist is a failed probe, not a failed pod."""
+    """A command that does not exist says nothing about the container, so a liveness probe does not end it."""
     probe = {"exec": {"command": ["no-such-program"]}, "periodSeconds": 0.05}
-    async with open_runner(mode) as runner, runner.run(make_pod("pod", shell("sleep 60", readinessProbe=probe))):
-        told = 'Readiness probe failed: exec: "no-such-program": executable file not found in $PATH'
-        await runner.api.wait_until(lambda: told in complaints(runner))
+    async with open_runner(mode) as runner, runner.run(make_pod("pod", shell("sleep 60", livenessProbe=probe))):
+        problem = 'exec: "no-such-program": executable file not found in $PATH'
+        told = f"Liveness probe errored and resulted in unknown state: {problem}"
+        await runner.api.wait_until(lambda: complaints(runner).count(told) > 3)
         assert runner.api.status("pod")["phase"] == "Running"
 
 

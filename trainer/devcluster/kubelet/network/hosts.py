@@ -26,6 +26,8 @@ class HostsNetwork:
     consequence = "pods share the network of this machine: two programs that listen on the same port cannot run at once"
     isolated = True
     resolv_conf = None
+    api_server = None
+    api_listener = None
 
     def __init__(self) -> None:
         self.run_as = user_namespace_identity()

@@ -3,13 +3,16 @@
 The bridge that connects them is in a network namespace of its own too, held by a process of the kubelet. So it touches
 neither the machine's interfaces nor its routes, any number of clusters run side by side on the same addresses, it works
 without root in a user namespace, and the kernel removes all of it when the holding process ends, however it ends.
-The price: pods reach each other, but neither the machine nor the Internet.
+The price: pods reach each other, but neither the machine nor the Internet. Only the API server is there, at the
+address of the Service `kubernetes`: the process that holds the bridge opens a socket in its network and hands it to the
+kubelet, which passes the bytes on.
 """
 
 from __future__ import annotations
 
 import itertools
 import shutil
+import socket
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
@@ -18,6 +21,7 @@ import anyio.to_thread
 
 from trainer.devcluster.kubelet.errors import PodNetworkError
 from trainer.devcluster.kubelet.network.addresses import AddressPool
+from trainer.devcluster.kubelet.network.api_gateway import ApiAddress
 from trainer.devcluster.kubelet.network.hosts import user_namespace_identity
 from trainer.devcluster.kubelet.options import PodNetworkMode
 from trainer.devcluster.kubelet.shim import reports
@@ -28,7 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 _SUBNET = IPv4Network("10.88.0.0/16")
+_GATEWAY = "10.88.0.1"
 _BRIDGE = "pods"
+API_SERVER = ApiAddress("10.96.0.1", 443)
+"""Address of the Service `kubernetes`, in the pods' network."""
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 """Where `ip` may be although it is not on an ordinary user's PATH."""
 
@@ -51,8 +58,10 @@ class NetnsNetwork:
     resolv_conf = _RESOLV_CONF
     hosts_preamble = _HOSTS_PREAMBLE
 
-    def __init__(self, ip: str, holder: int, run_as: tuple[int, int] | None) -> None:
+    def __init__(self, ip: str, holder: int, run_as: tuple[int, int] | None, listener: socket.socket) -> None:
         self.run_as = run_as
+        self.api_server = API_SERVER
+        self.api_listener = listener
         self._ip = ip
         self._holder = holder
         self._addresses = AddressPool(_SUBNET)
@@ -74,6 +83,7 @@ class NetnsNetwork:
             f"link add eth0 type veth peer name {port} netns {self._holder}",
             f"address add {address}/{_SUBNET.prefixlen} broadcast + dev eth0",
             "link set eth0 up",
+            f"route add {API_SERVER.host}/32 dev eth0",
         )
         return SandboxSpec(
             join=_paths(self._holder, ("net",) if self.run_as is None else ("user", "net")),
@@ -105,13 +115,30 @@ async def open_netns() -> AsyncIterator[NetnsNetwork]:
     if ip is None:
         raise PodNetworkError("the program ip is missing (package iproute2)")
     run_as = user_namespace_identity()
-    batch = IpBatch("new", ("link set lo up", f"link add {_BRIDGE} type bridge", f"link set {_BRIDGE} up"))
-    spec = SandboxSpec(unshare=("net",) if run_as is None else ("user", "net"), ip=ip, batches=(batch,))
-    async with run_shim(spec) as holder:
-        report = await holder.report()
-        if isinstance(report, reports.Failed):
-            raise PodNetworkError(report.message)
-        yield NetnsNetwork(ip, holder.pid, run_as)
+    commands = (
+        "link set lo up",
+        f"link add {_BRIDGE} type bridge",
+        f"address add {_GATEWAY}/{_SUBNET.prefixlen} dev {_BRIDGE}",
+        f"address add {API_SERVER.host}/32 dev {_BRIDGE}",
+        f"link set {_BRIDGE} up",
+    )
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        spec = SandboxSpec(
+            unshare=("net",) if run_as is None else ("user", "net"),
+            ip=ip,
+            batches=(IpBatch("new", commands),),
+            listen=(API_SERVER.host, API_SERVER.port),
+            hand_over=theirs.fileno(),
+        )
+        async with run_shim(spec, keep=[theirs.fileno()]) as holder:
+            report = await holder.report()
+            if isinstance(report, reports.Failed):
+                raise PodNetworkError(report.message)
+            # It has been sent before the report, so there is nothing to wait for.
+            _, (descriptor, *_), _, _ = await anyio.to_thread.run_sync(socket.recv_fds, ours, 1, 1)
+            with socket.socket(fileno=descriptor) as listener:
+                yield NetnsNetwork(ip, holder.pid, run_as, listener)
 
 
 def _find_ip() -> str | None:

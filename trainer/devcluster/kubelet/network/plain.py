@@ -15,11 +15,13 @@ class PlainNetwork:
     mode = PodNetworkMode.PLAIN
     consequence = (
         "all pods are 127.0.0.1: one job at a time on a port, volumes only at a container's workingDir or below it, "
-        "pod names are replaced in environment variables only"
+        "pod names are replaced in environment variables only, no service account tokens in pods"
     )
     isolated = False
     run_as = None
     resolv_conf = None
+    api_server = None
+    api_listener = None
     hosts_preamble = ""
 
     def allocate(self) -> str:

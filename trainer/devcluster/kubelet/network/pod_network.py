@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Sequence
 
+    from trainer.devcluster.kubelet.network.api_gateway import ApiAddress
     from trainer.devcluster.kubelet.options import PodNetworkMode
     from trainer.devcluster.kubelet.shim.spec import SandboxSpec
 
@@ -40,6 +42,14 @@ class PodNetwork(Protocol):
     @property
     def hosts_preamble(self) -> str:
         """How /etc/hosts begins in pods."""
+
+    @property
+    def api_server(self) -> ApiAddress | None:
+        """Where pods find the API server; None if it is where the kubelet finds it."""
+
+    @property
+    def api_listener(self) -> socket.socket | None:
+        """Listens at `api_server`; whoever opens the network passes on what comes in."""
 
     def allocate(self) -> str:
         """An address that no other pod has.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,9 @@ def _carry_out(operation: Operation, target: str) -> None:
         case "symlink":
             Path(target).symlink_to(operation.source)
         case "tmpfs":
-            linux.mount("tmpfs", target, "tmpfs", 0, "mode=755")
+            # A directory that everybody may write to, such as /tmp, stays one.
+            mode = stat.S_IMODE(Path(target).stat().st_mode)
+            linux.mount("tmpfs", target, "tmpfs", 0, f"mode={mode:o}")
         case "proc":
             flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
             linux.mount("proc", target, "proc", flags)
@@ -56,5 +59,7 @@ def _bind(operation: Operation, target: str) -> None:
         else:
             Path(target).touch()
     linux.mount(operation.source, target, "none", linux.MS_BIND | linux.MS_REC)
-    if operation.read_only:
+    if operation.read_only and operation.recursive:
+        linux.make_tree_read_only(target)
+    elif operation.read_only:
         linux.make_read_only(target)

@@ -11,9 +11,12 @@ from . import filesystem, linux, namespaces, processes, reports
 if TYPE_CHECKING:
     from .spec import ContainerSpec
 
-PASSED_ON = frozenset(
-    {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH}
-)
+_OWN = {
+    *(signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGPIPE),
+    *(signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT),
+}
+PASSED_ON = frozenset(signal.valid_signals()) - _OWN
+"""Signals that are meant for the program: all but those that cannot be, or that tell this process of itself."""
 
 
 def run(spec: ContainerSpec, output: int, events: int, go: int) -> NoReturn:
@@ -39,7 +42,7 @@ def run(spec: ContainerSpec, output: int, events: int, go: int) -> NoReturn:
 
 
 def _live(spec: ContainerSpec, output: int, events: int) -> reports.Report:
-    watched = {signal.SIGCHLD, *PASSED_ON}
+    watched: set[int] = {signal.SIGCHLD, *PASSED_ON}
     signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     if spec.isolated:
         namespaces.make(("mnt",))
@@ -65,7 +68,7 @@ def _redirect(output: int) -> None:
     os.dup2(output, 2)
 
 
-def _wait_for(program: int, watched: set[signal.Signals]) -> int:
+def _wait_for(program: int, watched: set[int]) -> int:
     while True:
         number = signal.sigwait(watched)
         if number != signal.SIGCHLD:

@@ -28,7 +28,7 @@ def run(spec: ContainerSpec, control: int, answers: int) -> None:
     """
     linux.set_process_name("pod-monitor")
     try:
-        log = LogFile(spec.log_file)
+        log = LogFile(spec.log_file, spec.log_limits)
     except OSError as error:
         reports.send(answers, reports.Failed.because_of("log", error))
         return

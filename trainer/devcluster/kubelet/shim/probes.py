@@ -42,8 +42,12 @@ def answer(probe: ProbeSpec, container: ContainerSpec, init: int, answers: int) 
             linux.die_with_parent()
         signal.signal(signal.SIGALRM, _give_up)
         signal.setitimer(signal.ITIMER_REAL, probe.timeout)
-        problem = _find_problem(probe, container, init)[:_LONGEST_MESSAGE]
-        reports.send(answers, reports.Probed(probe.number, success=not problem, message=problem))
+        try:
+            problem, errored = _find_problem(probe, container, init), False
+        except processes.StartError as error:
+            problem, errored = str(error), True
+        message = (problem or "")[:_LONGEST_MESSAGE]
+        reports.send(answers, reports.Probed(probe.number, success=problem is None, message=message, errored=errored))
     finally:
         os._exit(0)
 
@@ -52,25 +56,31 @@ def _give_up(_number: int, _frame: FrameType | None) -> NoReturn:
     raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
 
 
-def _find_problem(probe: ProbeSpec, container: ContainerSpec, init: int) -> str:
-    """What is wrong with the container, in the words of the kubelet; "" if it is ready."""
+def _find_problem(probe: ProbeSpec, container: ContainerSpec, init: int) -> str | None:
+    """What is wrong with the container, in the words of the kubelet, which may be none; None if nothing is wrong.
+
+    Raises:
+        StartError: the command does not exist.
+    """
     try:
         if probe.kind == "exec":
             _execute(probe, container, init)
         else:
             _connect(probe)
-    except (ProbeError, processes.StartError) as error:
+    except ProbeError as error:
         return str(error)
     except TimeoutError:
         if probe.kind == "exec":
-            return f"command timed out: {' '.join(probe.command)!r} timed out after {probe.timeout:g}s"
+            return f'command timed out: "{" ".join(probe.command)}" timed out after {probe.timeout:g}s'
+        if probe.kind == "http":
+            return f'Get "{_url(probe)}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
         return _describe(probe, "i/o timeout")
     except socket.gaierror as error:
         return _describe(probe, f"lookup {probe.host}: {error.strerror}")
     except OSError as error:
         text = (error.strerror or str(error)).lower()
         return f"exec: {text}" if probe.kind == "exec" else _describe(probe, f"connect: {text}")
-    return ""
+    return None
 
 
 def _connect(probe: ProbeSpec) -> None:
@@ -99,11 +109,15 @@ def _request(probe: ProbeSpec, connection: socket.socket) -> None:
         if not chunk:
             break
         received += chunk
-    protocol, _, rest = received.partition(b"\n")[0].decode("latin-1").partition(" ")
+    if not received:
+        raise ProbeError(f'Get "{_url(probe)}": EOF')
+    status_line = received.partition(b"\n")[0].decode("latin-1").rstrip("\r")
+    protocol, _, rest = status_line.partition(" ")
     code = rest[:3]
     if not protocol.startswith("HTTP/") or not code.isdigit():
-        raise ProbeError(f'Get "{_url(probe)}": the answer is not HTTP')
-    if not 200 <= int(code) < 400:
+        problem = f'net/http: HTTP/1.x transport connection broken: malformed HTTP response "{status_line}"'
+        raise ProbeError(f'Get "{_url(probe)}": {problem}')
+    if not probe.any_status and not 200 <= int(code) < 400:
         raise ProbeError(f"HTTP probe failed with statuscode: {code}")
 
 
@@ -139,5 +153,4 @@ def _execute(probe: ProbeSpec, container: ContainerSpec, init: int) -> None:
         raise
     if status != 0:
         printed = os.pread(output, _LONGEST_MESSAGE, 0).decode(errors="replace")
-        code = reports.from_wait_status(status).code
-        raise ProbeError(printed or f"command {' '.join(probe.command)!r} exited with code {code}")
+        raise ProbeError(printed)

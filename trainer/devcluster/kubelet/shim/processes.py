@@ -101,5 +101,7 @@ def _explain(spec: ContainerSpec, error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno == errno.ENOENT and "/" not in program:
         return f'exec: "{program}": executable file not found in $PATH'
     if isinstance(error, OSError):
-        return f'exec: "{program}": {(error.strerror or str(error)).lower()}'
+        # As runc says it, which looks at a path before it executes it.
+        looked = f"stat {program}: " if error.errno == errno.ENOENT else ""
+        return f'exec: "{program}": {looked}{(error.strerror or str(error)).lower()}'
     return f'exec: "{program}": {error}'

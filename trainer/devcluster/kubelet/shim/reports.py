@@ -53,6 +53,8 @@ class Probed:
     success: bool
     message: str = ""
     """Why it failed."""
+    errored: bool = False
+    """Whether it could not be carried out, which says nothing about the container."""
 
 
 Report: TypeAlias = Ready | Started | Failed | Exited | Probed

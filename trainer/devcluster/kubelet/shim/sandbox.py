@@ -57,6 +57,16 @@ def _prepare(spec: SandboxSpec) -> None:
         linux.setns(f"/proc/self/fd/{new}")
     os.close(joined)
     os.close(new)
+    if spec.listen is not None:
+        _hand_over_listener(spec.listen, spec.hand_over)
+
+
+def _hand_over_listener(address: tuple[str, int], channel: int) -> None:
+    """A socket stays in the network in which it was made, whoever has it (network_namespaces(7))."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener, socket.socket(fileno=channel) as peer:
+        listener.bind(tuple(address))
+        listener.listen()
+        socket.send_fds(peer, [b"\n"], [listener.fileno()])
 
 
 def _open_network() -> int:

@@ -19,6 +19,8 @@ class Operation:
     source: str = ""
     """What to bind (a path on the host), or where a symbolic link points."""
     read_only: bool = False
+    recursive: bool = False
+    """Whether a bind is read-only with all that is mounted below it; Linux 5.12."""
     optional: bool = False
     """Whether a failure is passed over: for what the host itself cannot use either, such as a broken FUSE mount."""
 
@@ -46,6 +48,23 @@ class SandboxSpec:
     batches: tuple[IpBatch, ...] = ()
     serve_names: bool = False
     """Whether to answer on port 53 of the loopback address that no name exists."""
+    listen: tuple[str, int] | None = None
+    """Address and port, in the new network, of a listening socket that goes to `hand_over`."""
+    hand_over: int = -1
+    """Descriptor of a Unix socket whose other end gets the listening socket before the sandbox reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLimits:
+    """How much of a container's output is kept."""
+
+    max_bytes: int = 10 * 1024 * 1024
+    """Size of a file after which another is begun. Default: 10 Mi, as in Kubernetes."""
+    max_files: int = 5
+    """Files of one run; the oldest goes when there are more. Default: 5, as in Kubernetes."""
+
+
+DEFAULT_LOG_LIMITS = LogLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +83,24 @@ class ContainerSpec:
     operations: tuple[Operation, ...] = ()
     run_as: tuple[int, int] | None = None
     """User and group to return to after having been root of a user namespace; None changes nothing."""
+    log_limits: LogLimits = DEFAULT_LOG_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeSpec:
-    """One look at a container, which the monitor of the container takes."""
+    """One look at a container, or one thing done in it, which the monitor of the container sees to."""
 
     kind: Literal["tcp", "http", "exec"]
     timeout: float
-    """Seconds after which it counts as failed."""
+    """Seconds after which it counts as failed; 0 sets no limit."""
     host: str = ""
     port: int = 0
     scheme: str = "http"
     """http or https; the certificate is not verified."""
     path: str = "/"
     headers: tuple[tuple[str, str], ...] = ()
+    any_status: bool = False
+    """Whether an HTTP answer with any status will do."""
     command: tuple[str, ...] = ()
     number: int = 0
     """Stands in the report, so that it is known which probe it answers."""
@@ -104,6 +126,7 @@ def decode(line: bytes) -> Spec:
         fields["batches"] = tuple(IpBatch(*batch) for batch in batches)
         return SandboxSpec(**fields)
     fields["operations"] = tuple(Operation(**operation) for operation in fields["operations"])
+    fields["log_limits"] = LogLimits(**fields["log_limits"])
     return ContainerSpec(**fields)
 
 

@@ -1,0 +1,75 @@
+"""Whether a container that has ended is started again (Kubernetes documentation, "Pod Lifecycle": restart policies)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.kube.objects import Object
+
+SIDECAR_POLICY = "Always"
+"""The restart policy that makes an init container a sidecar."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCodeRule:
+    """Exit codes after which a container is started again, whatever its policy."""
+
+    values: frozenset[int]
+    negated: bool = False
+    """Whether all other exit codes are meant. Default: False (operator In)."""
+
+    def matches(self, exit_code: int) -> bool:
+        """Whether the rule is about this exit code."""
+        return (exit_code in self.values) != self.negated
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """What becomes of one container when it ends."""
+
+    name: str
+    """Never, OnFailure or Always."""
+    rules: tuple[ExitCodeRule, ...] = ()
+    """Come before the policy. Default: none."""
+
+    @classmethod
+    def of(cls, pod: Object, container: Mapping[str, Any], *, init: bool = False) -> Self:
+        """The policy of a container: its own, else that of its pod.
+
+        Args:
+            pod: the pod.
+            container: its specification.
+            init: whether it is an init container: that is done once it has succeeded, unless it is a sidecar.
+        """
+        own = container.get("restartPolicy")
+        name = str(own or pod["spec"].get("restartPolicy") or "Always")
+        if init and own is None and name == "Always":
+            name = "OnFailure"
+        return cls(name, tuple(_rule(rule["exitCodes"]) for rule in container.get("restartPolicyRules") or []))
+
+    @property
+    def survives_kill(self) -> bool:
+        """Whether a container that was killed for a failed probe is started again, whatever its exit code."""
+        return self.name != "Never"
+
+    def restarts(self, exit_code: int) -> bool:
+        """Whether a container that ended so is started again."""
+        if any(rule.matches(exit_code) for rule in self.rules):
+            return True
+        return self.name == "Always" or (self.name == "OnFailure" and exit_code != 0)
+
+
+ALWAYS = RestartPolicy("Always")
+
+
+def is_sidecar(init_container: Mapping[str, Any]) -> bool:
+    """Whether an init container runs as long as the containers after it."""
+    return init_container.get("restartPolicy") == SIDECAR_POLICY
+
+
+def _rule(exit_codes: Mapping[str, Any]) -> ExitCodeRule:
+    return ExitCodeRule(frozenset(exit_codes.get("values") or ()), negated=exit_codes.get("operator") == "NotIn")
