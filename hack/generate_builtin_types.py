@@ -28,16 +28,18 @@ KINDS = {
     ),
     "admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
+    "apps/v1": "DaemonSet Deployment ReplicaSet StatefulSet",
     "authentication.k8s.io/v1": "SelfSubjectReview TokenRequest TokenReview",
     "authorization.k8s.io/v1": (
         "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
     ),
-    "autoscaling/v1": "Scale",
+    "autoscaling/v1": "HorizontalPodAutoscaler Scale",
     "autoscaling/v2": "HorizontalPodAutoscaler",
-    "batch/v1": "Job",
+    "batch/v1": "CronJob Job",
     "coordination.k8s.io/v1": "Lease",
     "discovery.k8s.io/v1": "EndpointSlice",
     "events.k8s.io/v1": "Event",
+    "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
     "node.k8s.io/v1": "RuntimeClass",
     "policy/v1": "Eviction PodDisruptionBudget",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
@@ -50,8 +52,6 @@ KEPT = (
     "x-kubernetes-patch-strategy",
 )  # fmt: skip
 PREFIX = "#/$defs/"
-# Volume sources and the like that only these kinds use go without descriptions, to keep the file small.
-UNDESCRIBED = ("EndpointSlice", "PersistentVolume", "PodDisruptionBudget", "ResourceQuota", "StorageClass")
 
 
 def schema_directory() -> Path:
@@ -62,13 +62,13 @@ def schema_directory() -> Path:
     return Path(spec.origin).parent / "kubernetes-json-schema" / f"{VERSION}-local"
 
 
-def convert(schema: dict[str, Any], *, described: bool) -> dict[str, Any]:
+def convert(schema: dict[str, Any]) -> dict[str, Any]:
     """One schema without validation keywords, with a single type and short references."""
     reference = schema.get("$ref")
     kept: dict[str, Any] = {}
     if isinstance(reference, str):
         kept["$ref"] = reference.removeprefix(PREFIX)
-    if described and "description" in schema:
+    if "description" in schema:
         kept["description"] = schema["description"]
     if "oneOf" in schema:
         number = next(kind for option in schema["oneOf"] for kind in option["type"] if kind not in ("string", "null"))
@@ -83,9 +83,9 @@ def convert(schema: dict[str, Any], *, described: bool) -> dict[str, Any]:
             continue
         value = schema[keyword]
         if keyword == "properties":
-            value = {name: convert(entry, described=described) for name, entry in sorted(value.items())}
+            value = {name: convert(entry) for name, entry in sorted(value.items())}
         elif keyword in ("items", "additionalProperties") and isinstance(value, dict):
-            value = convert(value, described=described)
+            value = convert(value)
         elif keyword == "x-kubernetes-group-version-kind":
             value = [entry for entry in value if is_served(entry)]
         kept[keyword] = value
@@ -127,12 +127,12 @@ def closure(names: Iterable[str], source: dict[str, Any]) -> set[str]:
     while waiting:
         name = waiting.pop()
         found.add(name)
-        waiting |= references(convert(source[name], described=False)) - found
+        waiting |= references(convert(source[name])) - found
     return found
 
 
-def main() -> None:
-    """Write the data file."""
+def document() -> dict[str, Any]:
+    """What the data file holds."""
     source = json.loads((schema_directory() / "_definitions.json").read_text())["$defs"]
     kinds = {
         "/".join(part for part in (entry["group"], entry["version"], entry["kind"]) if part): name
@@ -140,12 +140,16 @@ def main() -> None:
         for entry in schema.get("x-kubernetes-group-version-kind", ())
         if is_served(entry)
     }
-    described = closure((name for name in kinds.values() if not name.endswith(UNDESCRIBED)), source)
-    definitions = {name: convert(source[name], described=name in described) for name in closure(kinds.values(), source)}
-    document = {"version": VERSION, "kinds": kinds, "definitions": dict(sorted(definitions.items()))}
-    text = json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
+    definitions = {name: convert(source[name]) for name in closure(kinds.values(), source)}
+    return {"version": VERSION, "kinds": kinds, "definitions": dict(sorted(definitions.items()))}
+
+
+def main() -> None:
+    """Write the data file."""
+    made = document()
+    text = json.dumps(made, separators=(",", ":"), sort_keys=True).encode()
     TARGET.write_bytes(gzip.compress(text, 9, mtime=0))
-    print(f"{len(kinds)} kinds, {len(definitions)} definitions, {TARGET.stat().st_size} bytes")  # noqa: T201
+    print(f"{len(made['kinds'])} kinds, {len(made['definitions'])} definitions, {TARGET.stat().st_size} bytes")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -238,7 +238,7 @@ def document() -> dict[str, Any]:
         for field in fields:
             del source[f"{PACKAGE}core.v1.{name}"]["properties"][field]
     names = closure((PACKAGE + name for name in ROOTS), source)
-    definitions = {short(name): structural(convert(source[name], described=True)) for name in names}
+    definitions = {short(name): structural(convert(source[name])) for name in names}
     if len(definitions) != len(names):
         raise SystemExit("two definitions have the same short name")
     definitions |= SCALARS

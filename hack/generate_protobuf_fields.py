@@ -36,16 +36,19 @@ KINDS = {
         "authorization.k8s.io/v1",
         "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview",
     ),
-    "k8s.io/api/autoscaling/v1": ("autoscaling/v1", "Scale"),
+    "k8s.io/api/apps/v1": ("apps/v1", "DaemonSet Deployment ReplicaSet StatefulSet"),
+    "k8s.io/api/autoscaling/v1": ("autoscaling/v1", "HorizontalPodAutoscaler Scale"),
     "k8s.io/api/autoscaling/v2": ("autoscaling/v2", "HorizontalPodAutoscaler"),
-    "k8s.io/api/batch/v1": ("batch/v1", "Job"),
+    "k8s.io/api/batch/v1": ("batch/v1", "CronJob Job"),
     "k8s.io/api/coordination/v1": ("coordination.k8s.io/v1", "Lease"),
     "k8s.io/api/discovery/v1": ("discovery.k8s.io/v1", "EndpointSlice"),
     "k8s.io/api/events/v1": ("events.k8s.io/v1", "Event"),
+    "k8s.io/api/networking/v1": ("networking.k8s.io/v1", "Ingress IngressClass NetworkPolicy"),
     "k8s.io/api/node/v1": ("node.k8s.io/v1", "RuntimeClass"),
     "k8s.io/api/policy/v1": ("policy/v1", "Eviction PodDisruptionBudget"),
     "k8s.io/api/rbac/v1": ("rbac.authorization.k8s.io/v1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
     "k8s.io/api/scheduling/v1": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "k8s.io/api/storage/v1": ("storage.k8s.io/v1", "StorageClass"),
 }
 # Types with an encoding of their own; the decoder knows them by these names.
 SPECIAL = {
@@ -187,8 +190,8 @@ def message_name(go_type: GoType) -> str:
     return f"{go_type.package.replace('/', '.')}.{go_type.name.rpartition('.')[2]}"
 
 
-def main() -> None:
-    """Write the data file."""
+def document() -> dict[str, Any]:
+    """What the data file holds."""
     kubectl = shutil.which("kubectl", path=str(Path(__file__).parent.parent / ".venv" / "bin")) or shutil.which(
         "kubectl"
     )
@@ -212,9 +215,15 @@ def main() -> None:
             name, _, options = re.search(r'json:"([^"]*)"', tag)[1].partition(",")  # type: ignore[index]
             kept = field_type.kind == POINTER or "omitempty" not in options
             fields[number[1]] = [name, describe(field_type, messages, waiting), int(kept)]
-    text = json.dumps({"kinds": kinds, "messages": messages}, separators=(",", ":"), sort_keys=True).encode()
+    return {"kinds": kinds, "messages": messages}
+
+
+def main() -> None:
+    """Write the data file."""
+    made = document()
+    text = json.dumps(made, separators=(",", ":"), sort_keys=True).encode()
     TARGET.write_bytes(gzip.compress(text, 9, mtime=0))
-    print(f"{len(kinds)} kinds, {len(messages)} messages, {TARGET.stat().st_size} bytes")  # noqa: T201
+    print(f"{len(made['kinds'])} kinds, {len(made['messages'])} messages, {TARGET.stat().st_size} bytes")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -33,6 +33,9 @@ COMMAND = ["env", "--default-signal=HUP,INT", sys.executable, "-m", "trainer.dev
             "--feature-gates: unrecognized feature gate 'Elastic', known are: ElasticJobSet",
             id="feature gate",
         ),
+        pytest.param(["--node-resources", "gpu"], "--node-resources: 'gpu' is not NAME=QUANTITY", id="resources"),
+        pytest.param(["--gang-schedulers", "x"], "--gang-schedulers: 'x' is not one of coscheduling", id="gangs"),
+        pytest.param(["--fake-pods", "--no-kubelet"], "not allowed with argument --fake-pods", id="two kubelets"),
         pytest.param(["--colour"], "unrecognized arguments: --colour", id="unknown option"),
         pytest.param(["--data-dir"], "--data-dir: expected one argument", id="missing value"),
     ],
@@ -60,6 +63,14 @@ def test_feature_gates() -> None:
     assert parse_arguments(["--feature-gates", "ElasticJobSet=true"]).feature_gates == FeatureGates(
         elastic_job_set=True
     )
+
+
+def test_node() -> None:
+    """What the node has and who schedules its gangs is read from the command line."""
+    parsed = parse_arguments(["--node-resources", "nvidia.com/gpu=8", "--gang-schedulers", "volcano", "--fake-pods"])
+    assert parsed.node_resources == {"nvidia.com/gpu": "8"}
+    assert [each.name for each in parsed.gang_schedulers] == ["volcano"]
+    assert parsed.fake_pods
 
 
 def test_unusable_data_directory(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -16,21 +16,24 @@ import structlog
 import yaml
 
 import trainer
-from trainer.devcluster import apiserver, controllers, kubelet
+from trainer.devcluster import apiserver, controllers, kubelet, scheduler
 from trainer.devcluster.apiserver.data_directory import write_private
 from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+from trainer.devcluster.kubelet import fake
+from trainer.devcluster.kubelet.fake.script import EXITS_WITH, RUNS_FOR
 from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.errors import KubeError
+from trainer.kube.errors import AlreadyExistsError, KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import is_condition_true, name_of
+from trainer.kube.quantity import parse_amounts
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
@@ -49,15 +52,24 @@ class ClusterOptions:
     """How a dev cluster runs."""
 
     data_dir: Path
-    """Certificates, the token, container logs and volumes."""
+    """Certificates, the token, container logs, volumes and, with `persistent`, the objects."""
     kubeconfig: Path
     """Written with mode 0600 before the cluster is ready."""
+    persistent: bool = False
+    """Whether objects outlive the process. Default: no, for a data directory that goes away with it."""
     port: int = 0
     """TCP port of the API server on 127.0.0.1. Default: 0, any free one."""
     run_pods: bool = True
     """Whether pods run. Default: yes; without it they stay Pending until somebody sets their status."""
+    fake_pods: bool = False
+    """Whether pods only say that they run, see `kubelet.fake`. Default: no."""
     pod_network: kubelet.PodNetworkMode = kubelet.PodNetworkMode.AUTO
     """How pods reach each other. Default: the best way that works here."""
+    node_resources: Mapping[str, str] = field(default_factory=dict)
+    """Amounts that the Node has in place of those of the machine. Default: none."""
+    gang_schedulers: Sequence[scheduler.GangScheduler] = ()
+    """Whose PodGroups are installed. Default: none, as on a cluster without such a scheduler. What installs the kind
+    later, as `kubectl apply` may, is scheduled for all the same."""
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
     """Features that API server and controllers have on. Default: none."""
 
@@ -80,20 +92,37 @@ def run_cluster(options: ClusterOptions) -> None:
 async def _serve_and_control(options: ClusterOptions) -> None:
     # Contexts close from the inside: the kubelet ends its pods while the API server still answers.
     gates = options.feature_gates
-    async with serve(ServerOptions(options.data_dir, options.port, feature_gates=gates)) as server:
+    server_options = ServerOptions(options.data_dir, options.port, persistent=options.persistent, feature_gates=gates)
+    async with serve(server_options) as server:
         await anyio.to_thread.run_sync(write_private, options.kubeconfig, server.kubeconfig().encode())
         user_agent = f"trainer-devcluster/{trainer.__version__}"
         async with connect(ConnectionOptions(kubeconfig=options.kubeconfig, user_agent=user_agent)) as client:
             await install_definition(client, await anyio.to_thread.run_sync(jobset_definition))
+            for gang_scheduler in options.gang_schedulers:
+                definition = await anyio.to_thread.run_sync(scheduler.definition_of, gang_scheduler)
+                await install_definition(client, definition)
             manager = Manager(client)
             controllers.register_all(manager, controllers.ControllerOptions(feature_gates=gates))
-            started = [manager.wait_for_start]
+            started: list[Callable[[], Awaitable[None]]] = [manager.wait_for_start]
             if options.run_pods:
-                kubelet_options = kubelet.KubeletOptions(options.data_dir, pod_network=options.pod_network)
-                started.append(kubelet.register(manager, kubelet_options).wait_for_start)
+                started.append(_run_pods(manager, options, server.url))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_announce, started, f"cluster ready: {server.url} kubeconfig={options.kubeconfig}")
                 await manager.run()
+
+
+def _run_pods(manager: Manager, options: ClusterOptions, api_server: str) -> Callable[[], Awaitable[None]]:
+    """Add scheduler and kubelet to the manager; returns what waits for their start."""
+    kubelet_options = kubelet.KubeletOptions(
+        options.data_dir,
+        api_server=api_server,
+        pod_network=options.pod_network,
+        node_resources=options.node_resources,
+    )
+    scheduler.register(manager, kubelet_options.node_name)
+    if options.fake_pods:
+        return fake.register(manager, kubelet_options).wait_for_start
+    return kubelet.register(manager, kubelet_options).wait_for_start
 
 
 async def _announce(started: Sequence[Callable[[], Awaitable[None]]], text: str) -> None:
@@ -103,12 +132,16 @@ async def _announce(started: Sequence[Callable[[], Awaitable[None]]], text: str)
 
 
 async def install_definition(client: Client, definition: Object) -> None:
-    """Store a CustomResourceDefinition and wait until it is served.
+    """Store a CustomResourceDefinition, or bring a stored one up to date, and wait until it is served.
 
     Raises:
         KubeError: it is not served in time, or is refused.
     """
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+    try:
+        await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+    except AlreadyExistsError:
+        stored = await client.get(CUSTOM_RESOURCE_DEFINITIONS, name_of(definition))
+        await client.update(CUSTOM_RESOURCE_DEFINITIONS, {**stored, "spec": definition["spec"]})
     clock = SystemClock()
     async with move_on_after(clock, ESTABLISH_TIMEOUT):
         while True:
@@ -138,10 +171,36 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _ArgumentParser(prog=_PROGRAM, description="Run the dev cluster in the foreground, for development only.")
     parser.add_argument("--port", type=_port, default=0, metavar="N", help="port on 127.0.0.1; default: a free one")
     parser.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="default: a temporary directory that goes away with the cluster"
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="keep objects here when the cluster ends; default: a temporary directory that goes away with it",
     )
     parser.add_argument("--kubeconfig", type=Path, metavar="PATH", help="default: kubeconfig in the data directory")
-    parser.add_argument("--no-kubelet", action="store_true", help="keep pods as objects without running them")
+    pods = parser.add_mutually_exclusive_group()
+    pods.add_argument("--no-kubelet", action="store_true", help="keep pods as objects without running them")
+    pods.add_argument(
+        "--fake-pods",
+        action="store_true",
+        help=f"let pods only say that they run: they end at once, or as their annotations {RUNS_FOR} (2s) and "
+        f"{EXITS_WITH} (1) say",
+    )
+    parser.add_argument(
+        "--node-resources",
+        type=_amounts,
+        default={},
+        metavar="NAME=QUANTITY,...",
+        help="what the node has in place of what the machine has, such as nvidia.com/gpu=8,cpu=4: requests of pods are "
+        "counted against it, but a GPU that is not there is but a name",
+    )
+    parser.add_argument(
+        "--gang-schedulers",
+        type=_gang_schedulers,
+        default=(),
+        metavar="NAME,...",
+        help="install the PodGroups of coscheduling, volcano or both: pods of these schedulers wait until minMember of "
+        "their PodGroup fit; default: none",
+    )
     parser.add_argument(
         "--pod-network",
         type=_pod_network_mode,
@@ -171,8 +230,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = ClusterOptions(
             data_dir,
             (parsed.kubeconfig or data_dir / "kubeconfig").absolute(),
+            persistent=parsed.data_dir is not None,
             port=parsed.port,
             run_pods=not parsed.no_kubelet,
+            fake_pods=parsed.fake_pods,
+            node_resources=parsed.node_resources,
+            gang_schedulers=parsed.gang_schedulers,
             pod_network=parsed.pod_network,
             feature_gates=parsed.feature_gates,
         )
@@ -207,6 +270,20 @@ def _pod_network_mode(text: str) -> kubelet.PodNetworkMode:
         return kubelet.PodNetworkMode(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(kubelet.PodNetworkMode)}") from error
+
+
+def _amounts(text: str) -> dict[str, str]:
+    try:
+        return parse_amounts(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _gang_schedulers(text: str) -> tuple[scheduler.GangScheduler, ...]:
+    try:
+        return scheduler.parse_gang_schedulers(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _feature_gates(text: str) -> FeatureGates:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-_FIELDS = {"ElasticJobSet": "elastic_job_set"}
+_FIELDS = {"ElasticJobSet": "elastic_job_set", "RestartJob": "restart_job"}
 """The field behind each gate, by the name that its own project gave the gate."""
 _VALUES = {"true": True, "false": False}
 
@@ -17,6 +17,9 @@ class FeatureGates:
     elastic_job_set: bool = False
     """`ElasticJobSet`: parallelism and completions of a JobSet's Indexed Jobs may change while it runs. Default: off,
     as in JobSet, where the feature is alpha."""
+    restart_job: bool = False
+    """`RestartJob`: rules of a JobSet's failure policy may have only the failed Job made again. Default: off, as in
+    JobSet, where the feature is alpha."""
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -69,9 +69,13 @@ def is_being_deleted(obj: Mapping[str, Any]) -> bool:
 
 
 def is_at_its_end(obj: Mapping[str, Any]) -> bool:
-    """Whether the deletion waits for nothing more, so that the server has removed the object with this very state."""
-    metadata = metadata_of(obj)
-    return is_being_deleted(obj) and not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
+    """Whether the deletion waits for nothing more, so that the server has removed the object with this very state.
+
+    Namespaces have finalizers of their own in their specification.
+    """
+    metadata, spec = metadata_of(obj), obj.get("spec")
+    finalizers = metadata.get("finalizers") or (isinstance(spec, dict) and spec.get("finalizers"))
+    return is_being_deleted(obj) and not finalizers and not metadata.get("deletionGracePeriodSeconds")
 
 
 def owner_references_of(obj: Mapping[str, Any]) -> list[dict[str, Any]]:

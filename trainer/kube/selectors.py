@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from trainer.kube.field_errors import show
+from trainer.kube.names import label_value_problems, qualified_name_problems
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _TOKEN = re.compile(r"\s*(?P<token>==|!=|[=!<>(),]|[^\s=!<>(),]+)")
-_NAME = r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
-_LABEL_VALUE = re.compile(rf"({_NAME})?")
-_LABEL_KEY = re.compile(rf"(?P<prefix>[a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?(?P<name>{_NAME})")
 _PUNCTUATION = frozenset(["==", "!=", "=", "!", "<", ">", "(", ")", ","])
 
 
@@ -137,98 +137,99 @@ def _expression(entry: Mapping[str, Any]) -> Requirement:
 
 
 def _label_key(key: str) -> str:
-    match = _LABEL_KEY.fullmatch(key)
-    if match is None or len(match["name"]) > 63 or len(match["prefix"] or "") > 254:
-        raise ValueError(
-            f"label key {key!r} is not valid: write [prefix/]name, where the name has at most 63 letters, digits, '-', "
-            "'_' or '.' and the prefix is a DNS name"
-        )
+    problems = qualified_name_problems(key)
+    if problems:
+        # A selector has no path in an object: this is how Go writes the lack of one.
+        raise ValueError(f"<nil>: Invalid value: {show(key)}: {'; '.join(problems)}")
     return key
 
 
-def _label_value(value: str, key: str) -> str:
-    if len(value) > 63 or _LABEL_VALUE.fullmatch(value) is None:
-        raise ValueError(
-            f"value {value!r} of label {key!r} is not valid: use at most 63 letters, digits, '-', '_' or '.', "
-            "beginning and ending with a letter or digit"
-        )
+def _label_value(value: str, key: str, index: int = 0) -> str:
+    problems = label_value_problems(value)
+    if problems:
+        raise ValueError(f"values[{index}][{key}]: Invalid value: {show(value)}: {'; '.join(problems)}")
     return value
 
 
 class _LabelParser:
-    """Recursive descent over the query form of a label selector."""
+    """Recursive descent over the query form of a label selector, with the messages of apimachinery's parser."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
         self._tokens = _tokens(text)
         self._position = 0
 
     def requirements(self) -> Iterator[Requirement]:
-        if not self._tokens:
-            return
-        while True:
-            yield self._requirement()
-            if self._take() == "":
+        while token := self._peek():
+            if token in _PUNCTUATION - {"!"}:
+                raise _unexpected(token, "!, identifier, or 'end of string'")
+            try:
+                yield self._requirement()
+            except ValueError as error:
+                raise ValueError(f"unable to parse requirement: {error}") from error
+            separator = self._take()
+            if not separator:
                 return
-            if self._tokens[self._position - 1] != "," or self._peek() == "":
-                raise self._error("',' followed by a requirement, or the end")
+            if separator != ",":
+                raise _unexpected(separator, "',' or 'end of string'")
+            if (following := self._peek()) == "" or following in _PUNCTUATION - {"!"}:
+                raise _unexpected(following, "identifier after ','")
 
     def _requirement(self) -> Requirement:
         if self._peek() == "!":
             self._take()
             return Requirement(self._key(), Operator.DOES_NOT_EXIST)
         key = self._key()
-        match self._peek():
-            case "" | ",":
-                return Requirement(key, Operator.EXISTS)
+        if self._peek() in {"", ","}:
+            return Requirement(key, Operator.EXISTS)
+        match self._take():
             case "=" | "==":
-                self._take()
-                return Requirement(key, Operator.IN, (self._value(key),))
+                return Requirement(key, Operator.IN, (_label_value(self._value(), key),))
             case "!=":
-                self._take()
-                return Requirement(key, Operator.NOT_IN, (self._value(key),))
+                return Requirement(key, Operator.NOT_IN, (_label_value(self._value(), key),))
             case ">" | "<" as sign:
-                self._take()
-                return Requirement(
-                    key, Operator.GREATER_THAN if sign == ">" else Operator.LESS_THAN, (self._integer(),)
-                )
+                operator = Operator.GREATER_THAN if sign == ">" else Operator.LESS_THAN
+                return Requirement(key, operator, (self._integer(),))
             case "in" | "notin" as word:
-                self._take()
                 return Requirement(key, Operator(word), self._values(key))
-            case _:
-                raise self._error("an operator: =, ==, !=, in, notin, > or <", ahead=True)
+            case other:
+                raise _unexpected(other, "in, notin, =, ==, !=, gt, lt")
 
     def _key(self) -> str:
         key = self._take()
         if key == "" or key in _PUNCTUATION:
-            raise self._error("a label key")
+            raise _unexpected(key, "identifier")
         return _label_key(key)
 
-    def _value(self, key: str) -> str:
+    def _value(self) -> str:
         if self._peek() in {"", ","}:
             return ""
         value = self._take()
         if value in _PUNCTUATION:
-            raise self._error("a label value")
-        return _label_value(value, key)
+            raise _unexpected(value, "identifier")
+        return value
 
     def _integer(self) -> str:
-        value = self._take()
-        if not re.fullmatch(r"-?[0-9]+", value):
-            raise self._error("an integer")
+        value = self._value()
+        if not re.fullmatch(r"[-+]?[0-9]+", value):
+            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+            raise ValueError(f"values[0]: Invalid value: {show(value)}: {detail}")
         return value
 
     def _values(self, key: str) -> tuple[str, ...]:
-        if self._take() != "(":
-            raise self._error("'('")
-        values: list[str] = []
+        if (opening := self._take()) != "(":
+            raise ValueError(f"found '{opening}' expected: '('")
+        if (first := self._peek()) in _PUNCTUATION - {",", ")"} or not first:
+            raise _unexpected(first, "',', ')' or identifier")
+        values: set[str] = set()
         while True:
-            values.append("" if self._peek() in {",", ")"} else self._value(key))
+            values.add("" if self._peek() in {",", ")"} else self._take())
             separator = self._take()
             if separator == ")":
-                return tuple(sorted(set(values)))
+                return tuple(_label_value(value, key, index) for index, value in enumerate(sorted(values)))
             if separator != ",":
-                raise self._error("',' or ')'")
+                raise _unexpected(separator, "',' or ')'")
+            if (following := self._peek()) in _PUNCTUATION - {",", ")"} or not following:
+                raise _unexpected(following, "',', or identifier")
 
     def _peek(self) -> str:
         return self._tokens[self._position] if self._position < len(self._tokens) else ""
@@ -238,10 +239,9 @@ class _LabelParser:
         self._position += 1
         return token
 
-    def _error(self, expected: str, *, ahead: bool = False) -> ValueError:
-        position = self._position if ahead else self._position - 1
-        found = repr(self._tokens[position]) if position < len(self._tokens) else "the end"
-        return ValueError(f"label selector {self._text!r}: found {found}, expected {expected}")
+
+def _unexpected(found: str, expected: str) -> ValueError:
+    return ValueError(f"found '{found}', expected: {expected}")
 
 
 def _tokens(text: str) -> list[str]:
@@ -282,17 +282,17 @@ def _split_terms(text: str) -> Iterable[str]:
 def _field_requirement(term: str, text: str) -> FieldRequirement:
     match = re.fullmatch(r"(?P<path>[^=!\\]+)(?P<operator>==|!=|=)(?P<value>.*)", term.strip(), re.DOTALL)
     if match is None:
-        raise ValueError(f"field selector {text!r}: {term!r} is not of the form path=value or path!=value")
+        raise ValueError(f"invalid selector: '{text}'; can't understand '{term}'")
     operator: Literal["=", "!="] = "!=" if match["operator"] == "!=" else "="
-    return match["path"].strip(), operator, _unescape(match["value"].strip(), text)
+    return match["path"].strip(), operator, _unescape(match["value"].strip())
 
 
-def _unescape(value: str, text: str) -> str:
+def _unescape(value: str) -> str:
     plain = re.sub(r"\\([\\,=])", "", value)
-    if "\\" in plain or "=" in plain:
-        raise ValueError(
-            f"field selector {text!r}: write '=' and ',' in the value {value!r} with a backslash before it"
-        )
+    if (escape := re.search(r"\\.?", plain)) is not None:
+        raise ValueError(f"invalid field selector: invalid escape sequence: {escape[0]}")
+    if "=" in plain:
+        raise ValueError(f"invalid field selector: unescaped character in value: {ord('=')}")
     return re.sub(r"\\([\\,=])", r"\1", value)
 
 

@@ -275,9 +275,10 @@ async def test_unusable_schemas_are_refused(api: Api, schema: Object) -> None:
     """A schema that cannot be served is refused with the path of what is wrong."""
     body = definition()
     body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = schema
+    del body["spec"]["versions"][0]["selectableFields"]
     answer = await api("POST", CRDS, body)
     assert answer.code == 422
-    prefix = "spec.versions[0].schema.openAPIV3Schema.properties[spec]"
+    prefix = "spec.validation.openAPIV3Schema.properties[spec]"
     assert all(cause["field"].startswith(prefix) for cause in answer.body["details"]["causes"])
 
 

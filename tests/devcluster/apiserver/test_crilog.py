@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.devcluster.apiserver.crilog import LogFilter, LogReader, log_path
+from trainer.devcluster.apiserver.crilog import LogFilter, LogReader, log_file, log_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +95,61 @@ def test_growing_file(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write("ut F two\n")
     assert reader.read() == b"two\n"
+
+
+def in_files(log: Path, *files: int) -> None:
+    """A log with five lines in each of these files."""
+    for number in files:
+        lines = [f"{T}{number}.{line:09}Z stdout F {number}.{line}\n" for line in range(5)]
+        log_file(log, number).write_text("".join(lines))
+
+
+def everything(reader: LogReader) -> list[str]:
+    """All lines that the reader has now."""
+    text = b""
+    while piece := reader.read():
+        text += piece
+    return text.decode().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("log_filter", "first", "count"),
+    [
+        pytest.param(LogFilter(), "2.0", 15, id="everything"),
+        pytest.param(LogFilter(tail_lines=3), "4.2", 3, id="last lines in the newest file"),
+        pytest.param(LogFilter(tail_lines=5), "4.0", 5, id="all of the newest file"),
+        pytest.param(LogFilter(tail_lines=6), "3.4", 6, id="last lines in two files"),
+        pytest.param(LogFilter(tail_lines=13), "2.2", 13, id="last lines in all files"),
+        pytest.param(LogFilter(tail_lines=99), "2.0", 15, id="more lines than there are"),
+        pytest.param(LogFilter(since=at(3)), "3.0", 10, id="since a moment"),
+    ],
+)
+def test_several_files(tmp_path: Path, log_filter: LogFilter, first: str, count: int) -> None:
+    """A long log is one text, whatever files it is in; the oldest may be gone."""
+    in_files(tmp_path / "0.log", 2, 3, 4)
+    lines = everything(LogReader(tmp_path / "0.log", log_filter))
+    assert (lines[0], len(lines), lines[-1]) == (first, count, "4.4")
+
+
+def test_following_over_files(tmp_path: Path) -> None:
+    """A reader goes on in the next file, and in the oldest that is left when it was too slow."""
+    log = tmp_path / "0.log"
+    in_files(log, 0)
+    reader = LogReader(log, LogFilter())
+    assert len(everything(reader)) == 5
+    assert not reader.has_more()
+    with log.open("a") as file:
+        file.write(f"{T}1Z stdout P half of \n")
+    log_file(log, 1).write_text(f"{T}1Z stdout F a line\n")
+    assert reader.has_more()
+    assert everything(reader) == ["half of a line"]
+    assert not reader.has_more()
+    in_files(log, 4, 5)
+    for number in (0, 1):
+        log_file(log, number).unlink()
+    assert reader.has_more()
+    assert everything(reader) == [f"{number}.{line}" for number in (4, 5) for line in range(5)]
+    assert not reader.has_more()
 
 
 def test_long_entries_span_chunks(tmp_path: Path) -> None:

@@ -101,3 +101,67 @@ async def test_autoscalers(kubectl: Kubectl) -> None:
     assert await kubectl("scale", "gadget/a", "--replicas=3") == "gadget.example.com/a scaled\n"
     assert await kubectl("get", "gadget", "a", "-o", "jsonpath={.spec.n}") == "3"
     assert "FIELD: maxReplicas <integer>" in await kubectl("explain", "hpa.spec.maxReplicas")
+
+
+async def test_access(kubectl: Kubectl) -> None:
+    """Roles are made, bound and asked about as on any cluster."""
+    await kubectl("create", "role", "reader", "--verb=get,list", "--resource=configmaps,pods/log")
+    await kubectl("create", "rolebinding", "readers", "--role=reader", "--user=bob", "--serviceaccount=default:default")
+    for who, question, answer in (
+        ("bob", ("list", "configmaps"), "yes"),
+        ("system:serviceaccount:default:default", ("get", "pods", "--subresource=log"), "yes"),
+        ("bob", ("list", "configmaps", "-A"), "no"),
+        ("bob", ("delete", "configmaps"), "no"),
+        ("bob", ("get", "/healthz"), "yes"),
+        ("bob", ("get", "/metrics"), "no"),
+    ):
+        assert (await kubectl("auth", "can-i", *question, "--as", who)).splitlines()[-1] == answer, question
+    listed = (await kubectl("auth", "can-i", "--list", "--as", "bob")).splitlines()
+    assert ["configmaps", "[]", "[]", "[get", "list]"] in [line.split() for line in listed]
+    refused = await kubectl("get", "secrets", "--as", "bob")
+    assert refused == (
+        'Error from server (Forbidden): secrets is forbidden: User "bob" cannot list resource "secrets" in API group '
+        '"" in the namespace "default"\n'
+    )
+    assert "Role/reader" in await kubectl("get", "rolebindings", "-o", "wide")
+    assert "PolicyRule:" in await kubectl("describe", "clusterrole", "system:basic-user")
+
+
+async def test_reconciled_roles(kubectl: Kubectl) -> None:
+    """`kubectl auth reconcile` finds nothing to do the second time."""
+    group = "rbac.authorization.k8s.io"
+    envelope = {"apiVersion": f"{group}/v1", "metadata": {"name": "team:x"}}
+    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+    objects = [
+        {**envelope, "kind": "ClusterRole", "rules": rules},
+        {
+            **envelope,
+            "kind": "ClusterRoleBinding",
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "team:x"},
+            "subjects": [{"apiGroup": group, "kind": "Group", "name": "x"}],
+        },
+    ]
+    assert "missing rules added" in await kubectl("auth", "reconcile", "-f", "-", objects=objects)
+    again = await kubectl("auth", "reconcile", "-f", "-", objects=objects)
+    assert len(again.splitlines()) == 2, again
+    assert await kubectl("auth", "can-i", "get", "pods", "--as", "eve", "--as-group", "x") == "yes\n"
+
+
+async def test_lists_are_validated_and_applied(kubectl: Kubectl) -> None:
+    """kubectl reads the older schema document before it sends the items of a List."""
+    await kubectl("apply", "-f", "-", objects=[definition()])
+    await kubectl("wait", "--for=condition=Established", "crd/gadgets.example.com", "--timeout=10s")
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    items = {"apiVersion": "v1", "kind": "List", "items": [{**config, "data": {"k": "v"}}, gadget("g", n=1)]}
+    assert await kubectl("apply", "-f", "-", objects=[items]) == ("configmap/a created\ngadget.example.com/g created\n")
+    wrong = {**items, "items": [{**config, "daat": {}}, gadget("g", colour="red")]}
+    text = await kubectl("apply", "-f", "-", objects=[wrong])
+    assert 'unknown field "daat" in io.k8s.api.core.v1.ConfigMap' in text
+    assert 'unknown field "colour" in com.example.v1.Gadget.spec' in text
+
+
+async def test_explain_in_the_older_form(kubectl: Kubectl) -> None:
+    """The older schema document is good for explanations, too."""
+    text = await kubectl("explain", "job.spec.parallelism", "--output", "plaintext-openapiv2")
+    assert "FIELD:    parallelism <integer>" in text
+    assert "parallelism" in await kubectl("explain", "job", "--recursive")

@@ -79,8 +79,8 @@ def test_prune_removes_what_the_kind_does_not_have() -> None:
 
 def test_kinds_that_are_not_in_the_data_have_no_type() -> None:
     """Asking for an unknown kind gives nothing rather than an error."""
-    assert Typing.for_built_in("apps/v1", "Deployment") is None
-    assert description_of("apps/v1", "Deployment", "spec") == ""
+    assert Typing.for_built_in("apps/v1beta1", "Deployment") is None
+    assert description_of("apps/v1beta1", "Deployment", "spec") == ""
 
 
 def test_descriptions_come_from_the_api_documentation() -> None:

@@ -69,7 +69,7 @@ OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
         pytest.param({"name": "a", "finalizers": ["not valid!"]}, ["metadata.finalizers"], id="bad finalizer"),
         pytest.param(
             {"name": "a", "ownerReferences": [{**OWNER, "uid": ""}]},
-            ["metadata.ownerReferences[0].uid"],
+            ["metadata.ownerReferences.uid"],
             id="owner without uid",
         ),
         pytest.param(

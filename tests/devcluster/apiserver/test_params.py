@@ -57,6 +57,7 @@ def test_booleans(value: str | None, expected: bool) -> None:
             id="watch",
         ),
         pytest.param({"timeout": "32s"}, ListParameters(), id="unknown parameters are ignored"),
+        pytest.param({"limit": "-1"}, ListParameters(), id="a negative limit is none"),
     ],
 )
 def test_list_parameters(query: dict[str, str], expected: ListParameters) -> None:
@@ -67,8 +68,11 @@ def test_list_parameters(query: dict[str, str], expected: ListParameters) -> Non
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        pytest.param({"limit": "-1"}, 400, id="negative limit"),
         pytest.param({"timeoutSeconds": "soon"}, 400, id="no number"),
+        pytest.param({"limit": ""}, 400, id="empty number"),
+        pytest.param({"limit": "9" * 5000}, 400, id="number of more than 64 bits"),
+        pytest.param({"limit": "\u0661"}, 400, id="digit of another script"),
+        pytest.param({"resourceVersion": "9" * 5000}, 400, id="version of more than 64 bits"),
         pytest.param({"resourceVersion": "abc"}, 400, id="list from an unreadable version"),
         pytest.param({"resourceVersion": "abc", "watch": "1"}, 500, id="watch from an unreadable version"),
         pytest.param({"resourceVersionMatch": "Newest", "resourceVersion": "1"}, 422, id="unknown match"),

@@ -102,6 +102,9 @@ def test_choice_of_the_run(subject: Object, previous: bool, expected: int | str)
     ("query", "code"),
     [
         pytest.param({"tailLines": "many"}, 400, id="no number"),
+        pytest.param({"tailLines": "-1"}, 422, id="fewer lines than none"),
+        pytest.param({"limitBytes": "-1"}, 422, id="fewer bytes than none"),
+        pytest.param({"sinceSeconds": "-1"}, 422, id="from the future"),
         pytest.param({"sinceTime": "yesterday"}, 400, id="no time"),
         pytest.param({"sinceTime": "2026-01-01T00:00:00"}, 400, id="no time zone"),
         pytest.param({"limitBytes": "0"}, 422, id="no bytes"),

@@ -232,7 +232,7 @@ def test_delete_options_of_any_group() -> None:
     ("content", "message"),
     [
         pytest.param(b"{}", "does not start with the magic number", id="JSON"),
-        pytest.param(body("apps/v1", "Deployment"), "send JSON instead", id="unknown kind"),
+        pytest.param(body("apps/v1beta1", "Deployment"), "send JSON instead", id="unknown kind"),
         pytest.param(body("v1", "Namespace", field(99, 1)), "has no field 99", id="unknown field"),
         pytest.param(body("v1", "Namespace")[:-3], "in the middle of", id="truncated"),
         pytest.param(body("v1", "Namespace", field(1, 3)), "a number stands where", id="number for a message"),

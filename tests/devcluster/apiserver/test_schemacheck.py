@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.devcluster.apiserver.widgets import SCHEMA
-from trainer.devcluster.apiserver.schemacheck import check_schema
+from trainer.devcluster.apiserver.structural import SchemaError, StructuralSchema
+
+if TYPE_CHECKING:
+    from trainer.kube.field_errors import FieldError
 
 STRING = {"type": "string"}
+
+
+def check_schema(schema: dict[str, Any], path: str) -> list[FieldError]:
+    """What is wrong with a schema, whichever of the checks finds it."""
+    try:
+        StructuralSchema.from_crd(schema, path)
+    except SchemaError as error:
+        return error.causes
+    return []
 
 
 def with_property(schema: dict[str, Any]) -> dict[str, Any]:

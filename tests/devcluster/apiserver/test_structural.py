@@ -188,13 +188,32 @@ def test_the_schema_is_copied() -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        pytest.param({"type": "integer", "default": "x"}, 'default: Invalid value: "x"', id="default of a wrong type"),
+        pytest.param(
+            {"type": "integer", "default": "x"},
+            'default: Invalid value: "string":  in body must be of type integer: "string"',
+            id="default of a wrong type",
+        ),
+        pytest.param(
+            {"type": "object", "properties": {"b": {"type": "string"}}, "default": {"c": 1}},
+            'default: Invalid value: {"c":1}: must not have unknown fields',
+            id="default that would be pruned",
+        ),
+        pytest.param(
+            {"type": "object", "required": ["b"], "properties": {"b": {"type": "string"}}, "default": {}},
+            "default.b: Required value",
+            id="default without what is required",
+        ),
+        pytest.param(
+            {"type": "string", "default": "x", "x-kubernetes-validations": [{"rule": "self != 'x'", "message": "no"}]},
+            'default: Invalid value: "x": no',
+            id="default that breaks a rule",
+        ),
         pytest.param(
             {"type": "string", "pattern": "("}, 'pattern: Invalid value: "(": must be a valid', id="bad pattern"
         ),
         pytest.param(
             {"type": "string", "x-kubernetes-validations": [{"rule": "self >"}]},
-            'x-kubernetes-validations[0].rule: Invalid value: "self >": compilation failed: ',
+            'x-kubernetes-validations[0].rule: Invalid value: {"Rule":"self \\u003e","Message":"",',
             id="bad rule",
         ),
         pytest.param({}, "type: Required value: must not be empty for specified object fields", id="no type"),

@@ -69,18 +69,44 @@ def test_fields_of_a_configuration(value: dict[str, Any], paths: set[str]) -> No
     assert shown(fields_of(value, TYPE)) == paths
 
 
+ONE = ".spec.parts: element 0: associative list with keys"
+"""How messages about the first item of a map list start."""
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
         pytest.param({"spec": {"unknown": 1}}, ".spec.unknown: field not declared in schema", id="unknown"),
         pytest.param({"spec": {"size": "x"}}, ".spec.size: expected numeric (int or float), got string", id="type"),
-        pytest.param({"spec": {"mode": True}}, ".spec.mode: expected string, got boolean", id="boolean"),
-        pytest.param({"spec": []}, ".spec: expected map, got list", id="list for a map"),
+        pytest.param(
+            {"spec": {"size": {}}},
+            ".spec.size: expected numeric (int or float), got map[string]interface {}",
+            id="map for a number",
+        ),
+        pytest.param(
+            {"spec": {"mode": True}},
+            ".spec.mode: expected string, got &value.valueUnstructured{Value:true}",
+            id="boolean",
+        ),
+        pytest.param(
+            {"spec": {"mode": [{"a": None}]}},
+            ".spec.mode: expected string, got &value.valueUnstructured{Value:[]interface {}{"
+            'map[string]interface {}{"a":interface {}(nil)}}}',
+            id="list for text",
+        ),
+        pytest.param({"spec": ["a", {"b": 1}]}, ".spec: expected map, got &{[a map[b:1]]}", id="list for a map"),
+        pytest.param({"spec": {"parts": [1]}}, f"{ONE} may not have non-map elements", id="number for an item"),
+        pytest.param({"spec": {"parts": [None]}}, f"{ONE} may not have a null element", id="null for an item"),
         pytest.param(
             {"spec": {"parts": [{"weight": 1}]}},
-            '.spec.parts: element 0: associative list with keys has an element that omits key field "name" '
-            "(and doesn't have default value)",
+            f'{ONE} has an element that omits all key fields ["name"] (and doesn\'t have default values for any key '
+            "fields)",
             id="no key",
+        ),
+        pytest.param(
+            {"spec": {"tags": [{}]}},
+            ".spec.tags: element 0: associative list without keys has an element that's a map type",
+            id="map in a set",
         ),
         pytest.param({"spec": {"tags": ["a", "a"]}}, '.spec.tags: duplicate entries for key [="a"]', id="duplicate"),
         pytest.param(
@@ -148,7 +174,7 @@ def test_merge_takes_the_applied_fields_and_keeps_the_others(live: dict[str, Any
 
 @given(widgets)
 def test_removing_all_fields_leaves_nothing_of_them(obj: dict[str, Any]) -> None:
-    """What becomes empty by a removal goes as well."""
+    """Nothing that was removed is left."""
     owned = fields_of(obj, TYPE)
     rest = remove(obj, owned, TYPE)
     assert fields_of(rest, TYPE) & owned == frozenset()
@@ -156,10 +182,10 @@ def test_removing_all_fields_leaves_nothing_of_them(obj: dict[str, Any]) -> None
 
 
 def test_remove_takes_what_is_below() -> None:
-    """Removing an item of a map list removes all of it."""
+    """Removing an item of a map list removes all of it; a map that nothing is left of becomes null."""
     obj = {"spec": {"size": 1, "parts": [{"name": "p", "weight": 1}, {"name": "q"}], "labels": {"a": "b"}}}
     doomed = frozenset({("f:spec", "f:parts", 'k:{"name":"p"}'), ("f:spec", "f:labels", "f:a")})
-    assert remove(obj, doomed, TYPE) == {"spec": {"size": 1, "parts": [{"name": "q"}]}}
+    assert remove(obj, doomed, TYPE) == {"spec": {"size": 1, "parts": [{"name": "q"}], "labels": None}}
 
 
 def test_named_parents_are_declared_fields() -> None:

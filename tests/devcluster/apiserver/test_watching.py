@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -13,8 +14,8 @@ from trainer.devcluster.apiserver.backend import Backend
 from trainer.devcluster.apiserver.params import ListParameters, list_parameters
 from trainer.devcluster.apiserver.registry import Registry
 from trainer.devcluster.apiserver.status import StatusError
-from trainer.devcluster.apiserver.storage import Storage
-from trainer.devcluster.apiserver.watching import Watch
+from trainer.devcluster.apiserver.storage import INITIAL_REVISION, Storage
+from trainer.devcluster.apiserver.watching import SLICE_CHANGES, Watch
 from trainer.kube.objects import Object, name_of
 from trainer.kube.testing.clock import ManualClock
 
@@ -49,6 +50,7 @@ async def collected(backend: Backend, clock: ManualClock, wanted: ListParameters
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch.keep_time)
             tasks.start_soon(read)
             await clock.wait_for_sleepers()
             await clock.advance(10)
@@ -123,6 +125,7 @@ async def test_object_leaving_the_selection_has_the_new_version(backend: Backend
 async def test_changes_arrive_while_watching(backend: Backend, clock: ManualClock) -> None:
     """A running watch delivers each change, with bookmarks about once a minute."""
     watch = Watch(backend, TARGET, parameters(allowWatchBookmarks=1, timeoutSeconds=200))
+    await watch.start()
     send, receive = anyio.create_memory_object_stream[list[tuple[str, Object]]](10)
 
     async def read() -> None:
@@ -132,6 +135,7 @@ async def test_changes_arrive_while_watching(backend: Backend, clock: ManualCloc
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch.keep_time)
             tasks.start_soon(read)
             assert await receive.receive() == []
             put(backend.storage, "a")
@@ -169,3 +173,42 @@ async def test_other_namespaces_are_not_seen(backend: Backend, clock: ManualCloc
     """A watch of one namespace sees nothing of another."""
     backend.storage.create(PARTITION, key("x", "other"), config_map("x", namespace="other"))
     assert await collected(backend, clock, parameters(resourceVersion=1, timeoutSeconds=10)) == []
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+async def test_a_watch_ends_with_its_definition(tmp_path: Path, clock: ManualClock, replaced: bool) -> None:
+    """When a resource is no longer served, or differently, its watches tell what happened before and end."""
+    storage = Storage()
+    registry = Registry([CONFIG_MAP], when_changed=storage.wake)
+    backend = Backend(storage, registry, clock, tmp_path, "")
+    watch = Watch(backend, TARGET, parameters())
+    await watch.start()
+    seen: list[str] = []
+    with anyio.fail_after(5):
+        async with aclosing(watch.events()) as batches:
+            async for batch in batches:
+                seen += brief(batch)
+                if not seen:
+                    put(storage, "a")
+                    if replaced:
+                        registry.add(replace(CONFIG_MAP))
+                    else:
+                        registry.remove(CONFIG_MAP)
+    assert seen == ["ADDED a"]
+
+
+async def test_a_watcher_far_behind_takes_many_changes_in_slices(backend: Backend, clock: ManualClock) -> None:
+    """A batch has a limit, however much has happened, so that a slow reader does not hold on to the past."""
+    storage = Storage(history=10_000)
+    backend = replace(backend, storage=storage)
+    for value in range(SLICE_CHANGES * 2 + 1):
+        put(storage, "a", str(value))
+    watch = Watch(backend, TARGET, parameters(resourceVersion=INITIAL_REVISION))
+    await watch.start()
+    sizes: list[int] = []
+    async with aclosing(watch.events()) as batches:
+        async for batch in batches:
+            sizes.append(len(batch))
+            if sum(sizes) == SLICE_CHANGES * 2 + 1:
+                break
+    assert sizes == [0, SLICE_CHANGES, SLICE_CHANGES, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.apiserver.event_lines import MediaTypes
 from trainer.devcluster.apiserver.loggrowth import LogGrowth
 from trainer.kube.clock import timestamp
 
@@ -29,6 +30,8 @@ class Backend:
     """The authority that clients have to trust; published in every namespace."""
     log_growth: LogGrowth = field(default_factory=LogGrowth)
     """Waits for those who follow logs; the server runs it."""
+    media_types: MediaTypes = field(default_factory=MediaTypes)
+    """What watchers share."""
 
     def now(self) -> str:
         """The time as objects carry it."""

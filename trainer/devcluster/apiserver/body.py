@@ -11,15 +11,25 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from trainer.devcluster.apiserver import protobuf, status
+from trainer.devcluster.apiserver import jsonsyntax, protobuf, status
 from trainer.devcluster.apiserver.negotiation import JSON, PROTOBUF, YAML
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-_MAX_YAML_NODES = 1_000_000
+MAX_DEPTH = 200
+"""Lists and objects inside each other. The real server goes to 10,000, which no kind needs and Python's stack does not
+hold."""
+_MAX_YAML_NODES = 250_000
+"""Also what the parser may report: it takes seconds for a million."""
+_TOO_DEEP = f"exceeded max depth of {MAX_DEPTH}"
+_TOO_MANY = f"the document has more than {_MAX_YAML_NODES} nodes"
+_MERGE_TAG = "tag:yaml.org,2002:merge"
+_INTEGER_DIGITS = 20
 _OBJECT_FORMATS = (JSON, YAML, PROTOBUF)
+_LARGE_NUMBER = re.compile(rb"[0-9]{19}")
+_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -70,13 +80,22 @@ def decode_json(content: bytes) -> Body:
 
     try:
         value = json.loads(
-            content.decode(), object_pairs_hook=collect, parse_constant=_refuse_constant, parse_float=_finite
+            content.decode(),
+            object_pairs_hook=collect,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_integer if _LARGE_NUMBER.search(content) else None,
         )
+        if content.count(b"{") + content.count(b"[") > MAX_DEPTH:
+            require_depth(value)
         if _SURROGATE_ESCAPE.search(content):
             _refuse_half_characters(value)
         return Body(value, _paths(value, repeated, "") if repeated else [])
-    except (ValueError, RecursionError) as error:
-        raise status.bad_request(f"couldn't get version/kind; json parse error: {error}") from error
+    except ValueError as error:
+        problem = _syntax_problem(content) or str(error)
+        raise status.bad_request(f"couldn't get version/kind; json parse error: {problem}") from error
+    except RecursionError as error:
+        raise status.bad_request(f"couldn't get version/kind; json parse error: {_TOO_DEEP}") from error
 
 
 def decode_yaml(content: bytes) -> Any:
@@ -92,14 +111,60 @@ def decode_yaml(content: bytes) -> Any:
         except status.StatusError:
             pass
     try:
-        value = yaml.load(content, Loader=_JsonLoader)  # noqa: S506 - derives from the safe loader
-        return _plain(value, [_MAX_YAML_NODES])
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _check_events(content)
+        value = _plain(yaml.load(content, Loader=_JsonLoader), [_MAX_YAML_NODES])  # noqa: S506 - from the safe loader
+        require_depth(value)
+    except RecursionError as error:
+        raise status.bad_request(f"error parsing YAML: {_TOO_DEEP}") from error
+    except (yaml.YAMLError, ValueError) as error:
         raise status.bad_request(f"error parsing YAML: {error}") from error
+    except (AttributeError, LookupError, TypeError) as error:
+        # Constructors of explicit tags do not check what they are given.
+        raise status.bad_request("error parsing YAML: a value does not fit its tag") from error
+    return value
+
+
+def require_depth(value: Any) -> None:
+    """Check that lists and objects are not too deep inside each other.
+
+    Raises:
+        ValueError: they are.
+    """
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+    if level:
+        raise ValueError(_TOO_DEEP)
+
+
+def _check_events(content: bytes) -> None:
+    """Refuse what would not come back from the parser: it recurses in C, without a limit of its own."""
+    depth = 0
+    for count, event in enumerate(yaml.parse(content, Loader=_JsonLoader)):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise ValueError(_TOO_DEEP)
+        if count > _MAX_YAML_NODES:
+            raise ValueError(_TOO_MANY)
 
 
 class _JsonLoader(yaml.CSafeLoader):
     """Reads timestamps and such as text, as the YAML-to-JSON conversion of Kubernetes does."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Refuse merge keys: a few of them, nested, make a mapping that no memory holds."""
+        if any(key.tag == _MERGE_TAG for key, _ in node.value):
+            raise ValueError("merge keys (<<) are not supported: write the fields out")
 
 
 _JsonLoader.yaml_implicit_resolvers = {
@@ -112,14 +177,16 @@ def _plain(value: Any, budget: list[int]) -> Any:
     # Aliases make a small document huge, so the copy counts what it visits.
     budget[0] -= 1
     if budget[0] < 0:
-        raise ValueError(f"the document has more than {_MAX_YAML_NODES} nodes")
+        raise ValueError(_TOO_MANY)
     if isinstance(value, dict):
         return {_key(key): _plain(entry, budget) for key, entry in value.items()}
     if isinstance(value, list):
         return [_plain(entry, budget) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a JSON number")
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if _MIN_INTEGER <= value <= _MAX_INTEGER else _finite(str(value))
+    if value is None or isinstance(value, bool | float | str):
         return value
     raise ValueError(f"{value!r} has no JSON form")
 
@@ -134,9 +201,12 @@ def _key(key: object) -> str:
 
 def _decode_protobuf(content: bytes) -> Object:
     try:
-        return protobuf.decode(content)
-    except ValueError as error:
+        obj: Object = _plain(protobuf.decode(content), [_MAX_YAML_NODES])
+        require_depth(obj)
+        _refuse_half_characters(obj)
+    except (ValueError, RecursionError) as error:
         raise status.bad_request(f"cannot decode the protobuf body: {error}") from error
+    return obj
 
 
 def _paths(value: Any, repeated: dict[int, tuple[Object, list[str]]], path: str) -> list[str]:
@@ -154,6 +224,22 @@ def _paths(value: Any, repeated: dict[int, tuple[Object, list[str]]], path: str)
 def _refuse_half_characters(value: Any) -> None:
     """Escapes can spell half of a surrogate pair, which no answer could ever carry; a UnicodeError is a ValueError."""
     json.dumps(value, ensure_ascii=False).encode()
+
+
+def _integer(text: str) -> int | float:
+    """A number as Go reads it: what does not fit 64 bits is not whole."""
+    if len(text) <= _INTEGER_DIGITS and _MIN_INTEGER <= (value := int(text)) <= _MAX_INTEGER:
+        return value
+    return _finite(text)
+
+
+def _syntax_problem(content: bytes) -> str:
+    """What is wrong with malformed JSON, as Go says it; "" if it is something else."""
+    try:
+        jsonsyntax.check(content)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _finite(text: str) -> float:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _PATH: Final = re.compile(r"(?:\.[A-Za-z_]\w*|\['(?:\\.|[^'\\])*'\])+")
 _STEP: Final = re.compile(r"\.([A-Za-z_]\w*)|\['((?:\\.|[^'\\])*)'\]")
-_NAMES_NOTHING: Final = "fieldPath must be a valid path: does not refer to a valid field"
 
 
 def check_entry(entry: Mapping[str, Any], schema: Schema, path: str) -> list[FieldError]:
@@ -48,8 +47,12 @@ def check_entry(entry: Mapping[str, Any], schema: Schema, path: str) -> list[Fie
     if reason is not None and reason not in _REASONS:
         causes.append(not_supported(f"{path}.reason", reason, _REASONS))
     field_path = str(entry.get("fieldPath") or "")
-    if field_path and not _leads_somewhere(field_path, schema):
-        causes.append(invalid(f"{path}.fieldPath", field_path, _NAMES_NOTHING))
+    if field_path and not field_path.strip():
+        causes.append(invalid(f"{path}.fieldPath", field_path, "fieldPath must be non-empty if specified"))
+    if _has_line_breaks(field_path):
+        causes.append(invalid(f"{path}.fieldPath", field_path, "fieldPath must not contain line breaks"))
+    if field_path and schema_at(field_path, schema) is None:
+        causes.append(invalid(f"{path}.fieldPath", field_path, "fieldPath must be a valid path"))
     return causes
 
 
@@ -59,17 +62,19 @@ def field_names(field_path: str) -> Iterator[str]:
         yield match[1] or re.sub(r"\\(.)", r"\1", match[2])
 
 
-def _has_line_breaks(text: str) -> bool:
-    return "\n" in text or "\r" in text
-
-
-def _leads_somewhere(field_path: str, schema: Schema) -> bool:
+def schema_at(field_path: str, schema: Schema) -> Schema | None:
+    """The schema that a path such as `.spec['a-b']` leads to; None when it leads nowhere."""
     if not _PATH.fullmatch(field_path):
-        return False
+        return None
     current: Any = schema
     for name in field_names(field_path):
         properties, additional = current.get("properties") or {}, current.get("additionalProperties")
         current = properties.get(name, additional)
         if not isinstance(current, dict):
-            return False
-    return True
+            return None
+    found: Schema = current
+    return found
+
+
+def _has_line_breaks(text: str) -> bool:
+    return "\n" in text or "\r" in text

@@ -1,66 +1,53 @@
 """CEL rules in schemas (`x-kubernetes-validations`).
 
-Source: Kubernetes documentation, "Validation rules". Expressions run in the `cel` package; what it does not have is a
-compile error of the definition. Differences that remain: there is no type checker beyond the existence of fields, cost
-limits are not enforced, `size()` of a text counts bytes, and `all` and `exists` fail with the first item whose
-predicate fails, also where another item decides.
+Source: Kubernetes documentation, "Validation rules"; texts are those of the API server. Cost limits are not enforced.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import cel
-
-from trainer.devcluster.apiserver.celentries import check_entry, field_names
-from trainer.devcluster.apiserver.celtypes import (
-    EVALUATION_ERRORS,
-    describe_error,
-    functions_of,
-    parse_error,
-    undeclared,
-    unknown_field,
-    value_of,
-)
+from trainer.devcluster.apiserver.cel import types
+from trainer.devcluster.apiserver.cel.errors import CompileError, EvaluationError
+from trainer.devcluster.apiserver.cel.program import compile_expression
+from trainer.devcluster.apiserver.cel.values import NONE, some
+from trainer.devcluster.apiserver.celentries import field_names
+from trainer.devcluster.apiserver.celtypes import SchemaTypes, value_of, with_root_properties
 from trainer.devcluster.apiserver.correlation import ABSENT, old_items, same
 from trainer.kube import field_errors
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from trainer.kube.field_errors import FieldError
+    from trainer.devcluster.apiserver.cel.program import Program
+    from trainer.devcluster.apiserver.cel.types import Type
 
     Schema = Mapping[str, Any]
 
 _RULES: Final = "x-kubernetes-validations"
-_ROOT_PROPERTIES: Final = {
-    "apiVersion": {"type": "string"},
-    "kind": {"type": "string"},
-    "metadata": {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
-    },
-}
-_VARIABLES: Final = ("self", "oldSelf")
 _MAX_MESSAGE_BYTES: Final = 5120
+_GO_ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    program: Any
-    functions: Mapping[str, Callable[..., Any]]
-    text: str
+    program: Program
     message: str
-    message_program: Any | None
+    message_program: Program | None
     reason: str
     field_path: str
-    uses_old_self: bool
     optional_old_self: bool
 
     @property
+    def uses_old_self(self) -> bool:
+        return "oldSelf" in self.program.variables
+
+    @property
     def described(self) -> str:
-        return self.message or self.text
+        return self.message or self.program.source
 
 
 @dataclass(slots=True)
@@ -74,32 +61,26 @@ class Rules:
     values: Rules | None = None
     """Rules of map values (`additionalProperties`)."""
     items: Rules | None = None
-    all_of: list[Rules] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to check."""
-        return not (self.own or self.properties or self.values or self.items or self.all_of)
+        return not (self.own or self.properties or self.values or self.items)
 
-    def validate(
-        self, value: object, old: object = ABSENT, path: str = "", *, ratchet: bool = True
-    ) -> list[FieldError]:
+    def validate(self, value: object, old: object = ABSENT, path: str = "") -> list[FieldError]:
         """What the rules say against a value.
 
         Args:
             value: any JSON value that the schema's keywords accept.
             old: the value before the update; transition rules run only where there is one.
             path: path of the value in its object.
-            ratchet: whether rules without `oldSelf` are not checked again on unchanged values.
         """
         if value is None:
             return []
-        unchanged = ratchet and old is not ABSENT and same(value, old)
+        unchanged = old is not ABSENT and same(value, old)
         causes = self._check(value, old, path, unchanged=unchanged)
-        for nested in self.all_of:
-            causes += nested.validate(value, old, path, ratchet=False)
         for rules, child, old_child, child_path in self._children(value, old, path):
-            causes += rules.validate(child, old_child, child_path, ratchet=ratchet)
+            causes += rules.validate(child, old_child, child_path)
         return causes
 
     def _children(self, value: object, old: object, path: str) -> Iterator[tuple[Rules, object, object, str]]:
@@ -127,7 +108,7 @@ class Rules:
         ]
         if not applicable:
             return []
-        schema = _with_root_properties(self.schema) if self.is_resource else self.schema
+        schema = with_root_properties(self.schema) if self.is_resource else self.schema
         new_self = value_of(value, schema)
         old_self = ABSENT if old is ABSENT else value_of(old, schema, order_like=value)
         shown = field_errors.OMITTED if isinstance(value, dict | list) else value
@@ -135,135 +116,141 @@ class Rules:
         return [cause for cause in outcomes if cause is not None]
 
 
-def compile_rules(
-    schema: Schema,
-    path: str = "",
-    *,
-    is_resource: bool = False,
-    rule_source: Schema | None = None,
-    uncorrelated: str = "",
-) -> tuple[Rules, list[FieldError]]:
-    """Compile the rules of a structural schema.
+def compile_rules(schema: Schema, path: str = "", *, is_resource: bool = False) -> tuple[Rules, list[FieldError]]:
+    """Compile the rules of a structural schema whose entries have been checked.
 
     Args:
         schema: the structural schema.
         path: where the schema is in its definition, for the fields of the causes.
         is_resource: whether `self` is a whole object, with apiVersion, kind and the names in metadata.
-        rule_source: where rules are written, when that is inside an `allOf` of the schema.
-        uncorrelated: path of the list because of which nothing here has a past that `oldSelf` could be.
 
     Returns:
         The rules, and a cause for every expression that cannot be compiled.
     """
-    source = schema if rule_source is None else rule_source
-    rules, causes = Rules(schema, is_resource), []
-    for index, entry in enumerate(source.get(_RULES) or ()):
-        rule = _compile(entry, schema, f"{path}.{_RULES}[{index}]", is_resource=is_resource)
-        if isinstance(rule, _Rule):
-            rules.own.append(rule)
-            causes += _check_transition(rule, f"{path}.{_RULES}[{index}]", uncorrelated)
-        else:
-            causes += rule
+    compiler = _Compiler()
+    return compiler.compile(schema, path, "", is_resource=is_resource), compiler.causes
 
-    def below(child: Schema | None, keyword: str, nested: Schema | None) -> Rules | None:
-        if not isinstance(child, dict) or not isinstance(nested, dict):
+
+@dataclass(slots=True)
+class _Compiler:
+    causes: list[FieldError] = field(default_factory=list)
+    types: SchemaTypes = field(default_factory=SchemaTypes)
+
+    def compile(self, schema: Schema, path: str, uncorrelated: str, *, is_resource: bool = False) -> Rules:
+        """The rules of a node and of everything below it.
+
+        Args:
+            schema: the node.
+            path: where it is in the definition.
+            uncorrelated: path of the list or map because of which nothing here has a past that `oldSelf` could be.
+            is_resource: whether it is a whole object.
+        """
+        is_resource = is_resource or bool(schema.get("x-kubernetes-embedded-resource"))
+        rules = Rules(schema, is_resource)
+        for index, entry in enumerate(schema.get(_RULES) or ()):
+            rule_path = f"{path}.{_RULES}[{index}]"
+            self_type = self.types.of(schema, is_resource=is_resource)
+            rule = self._rule(entry, self_type or types.DYN, rule_path)
+            if rule is not None:
+                rules.own.append(rule)
+                self.causes += _check_transition(rule, rule_path, uncorrelated)
+        forgets_items = "" if schema.get("x-kubernetes-list-type") == "map" else path
+        forgets_fields = path if schema.get("x-kubernetes-map-type") == "atomic" else ""
+        rules.items = self._below(schema.get("items"), f"{path}.items", uncorrelated or forgets_items)
+        values = schema.get("additionalProperties")
+        rules.values = self._below(values, f"{path}.additionalProperties", uncorrelated)
+        for name, child in (schema.get("properties") or {}).items():
+            compiled = self._below(child, f"{path}.properties[{name}]", uncorrelated or forgets_fields)
+            if compiled is not None:
+                rules.properties[name] = compiled
+        return rules
+
+    def _below(self, schema: object, path: str, uncorrelated: str) -> Rules | None:
+        if not isinstance(schema, dict):
             return None
-        embedded = bool(child.get("x-kubernetes-embedded-resource"))
-        forgets = keyword == "items" and schema.get("x-kubernetes-list-type") != "map"
-        compiled, problems = compile_rules(
-            child,
-            f"{path}.{keyword}",
-            is_resource=embedded,
-            rule_source=nested,
-            uncorrelated=uncorrelated or (path if forgets else ""),
-        )
-        causes.extend(problems)
+        compiled = self.compile(schema, path, uncorrelated)
         return None if compiled.is_empty else compiled
 
-    rules.items = below(schema.get("items"), "items", source.get("items"))
-    rules.values = below(schema.get("additionalProperties"), "additionalProperties", source.get("additionalProperties"))
-    declared = schema.get("properties") or {}
-    for name, nested in (source.get("properties") or {}).items():
-        compiled = below(declared.get(name), f"properties[{name}]", nested)
-        if compiled is not None:
-            rules.properties[name] = compiled
-    for index, nested in enumerate(source.get("allOf") or ()):
-        alternative, problems = compile_rules(
-            schema,
-            f"{path}.allOf[{index}]",
-            is_resource=is_resource,
-            rule_source={**nested, "allOf": ()},
-            uncorrelated=uncorrelated,
+    def _rule(self, entry: Mapping[str, Any], self_type: Type, path: str) -> _Rule | None:
+        optional = bool(entry.get("optionalOldSelf"))
+        variables = {"self": self_type, "oldSelf": types.optional_of(self_type) if optional else self_type}
+        program = self._program(entry, "rule", variables, f"{path}.rule")
+        message = self._program(entry, "messageExpression", variables, f"{path}.messageExpression")
+        if program is None:
+            return None
+        return _Rule(
+            program=program,
+            message=str(entry.get("message") or "").strip(),
+            message_program=message,
+            reason=str(entry.get("reason") or "FieldValueInvalid"),
+            field_path="".join(f".{name}" for name in field_names(str(entry.get("fieldPath") or ""))),
+            optional_old_self=optional,
         )
-        causes.extend(problems)
-        if not alternative.is_empty:
-            rules.all_of.append(alternative)
-    return rules, causes
 
-
-def _compile(entry: Mapping[str, Any], schema: Schema, path: str, *, is_resource: bool) -> _Rule | list[FieldError]:
-    checked = _with_root_properties(schema) if is_resource else schema
-    causes = check_entry(entry, checked, path)
-    if causes:
-        return causes
-    text, message_text = str(entry["rule"]).strip(), str(entry.get("messageExpression") or "").strip()
-    programs: list[Any] = []
-    for keyword, expression in (("rule", text), ("messageExpression", message_text)):
-        if not expression:
-            programs.append(None)
-            continue
+    def _program(
+        self, entry: Mapping[str, Any], keyword: str, variables: Mapping[str, Type], path: str
+    ) -> Program | None:
+        source = str(entry.get(keyword) or "").strip()
+        if not source:
+            return None
+        is_rule = keyword == "rule"
         try:
-            program = cel.compile(expression)
-        except ValueError as error:
-            return [field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {parse_error(error)}")]
-        problem = undeclared(program, expression, _VARIABLES) or unknown_field(expression, checked)
-        if problem:
-            return [field_errors.invalid(f"{path}.{keyword}", expression, f"compilation failed: {problem}")]
-        programs.append(program)
-    return _Rule(
-        program=programs[0],
-        functions=functions_of([program for program in programs if program is not None]),
-        text=text,
-        message=str(entry.get("message") or "").strip(),
-        message_program=programs[1],
-        reason=str(entry.get("reason") or "FieldValueInvalid"),
-        field_path="".join(f".{name}" for name in field_names(str(entry.get("fieldPath") or ""))),
-        uses_old_self="oldSelf" in programs[0].variables(),
-        optional_old_self=bool(entry.get("optionalOldSelf")),
-    )
+            program = compile_expression(source, variables)
+        except CompileError as error:
+            stage = "compilation failed" if is_rule else "messageExpression compilation failed"
+            self.causes.append(_invalid_entry(path, entry, f"{stage}: {error}"))
+            return None
+        if program.result != (types.BOOL if is_rule else types.STRING):
+            detail = (
+                "cel expression must evaluate to a bool" if is_rule else "messageExpression must evaluate to a string"
+            )
+            self.causes.append(_invalid_entry(path, entry, detail))
+            return None
+        return program
+
+
+def _invalid_entry(path: str, entry: Mapping[str, Any], detail: str) -> FieldError:
+    """A refusal that repeats the entry as the server holds it: Go's field names, Go's escapes."""
+    shown = {
+        "Rule": str(entry.get("rule") or ""),
+        "Message": str(entry.get("message") or ""),
+        "MessageExpression": str(entry.get("messageExpression") or ""),
+        "Reason": entry.get("reason"),
+        "FieldPath": str(entry.get("fieldPath") or ""),
+        "OptionalOldSelf": entry.get("optionalOldSelf"),
+    }
+    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+    for character, escaped in _GO_ESCAPES.items():
+        text = text.replace(character, escaped)
+    return FieldError(path, f"Invalid value: {text}: {detail}")
 
 
 def _check_transition(rule: _Rule, path: str, uncorrelated: str) -> list[FieldError]:
     if rule.uses_old_self and uncorrelated:
         detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
-        return [field_errors.invalid(f"{path}.rule", rule.text, detail)]
+        return [field_errors.invalid(f"{path}.rule", rule.program.source, detail)]
     if rule.optional_old_self and not rule.uses_old_self:
         detail = "may not be set if oldSelf is not used in rule"
         return [field_errors.invalid(f"{path}.optionalOldSelf", True, detail)]
     return []
 
 
-def _with_root_properties(schema: Schema) -> Schema:
-    return {**schema, "properties": {**(schema.get("properties") or {}), **_ROOT_PROPERTIES}}
-
-
 def _bind(rule: _Rule, new_self: object, old_self: object) -> dict[str, Any]:
     if rule.optional_old_self:
-        optional = cel.OptionalValue.none() if old_self is ABSENT else cel.OptionalValue.of(old_self)
-        return {"self": new_self, "oldSelf": optional}
+        return {"self": new_self, "oldSelf": NONE if old_self is ABSENT else some(old_self)}
     return {"self": new_self} if old_self is ABSENT else {"self": new_self, "oldSelf": old_self}
 
 
 def _evaluate(rule: _Rule, variables: dict[str, Any], shown: object, path: str) -> FieldError | None:
     try:
-        result = rule.program.execute(cel.Context(variables=variables, functions=dict(rule.functions)))
-    except EVALUATION_ERRORS as error:
-        return field_errors.invalid(path, shown, f"{describe_error(error)} evaluating rule: {rule.described}")
-    if result is True:
-        return None
-    if not isinstance(result, bool):
-        return field_errors.invalid(path, shown, f"cel expression must evaluate to a bool: {rule.described}")
-    detail = _evaluated_message(rule, variables) or rule.message or f"failed rule: {rule.text}"
+        if rule.program.evaluate(variables) is True:
+            return None
+    except EvaluationError as error:
+        if str(error).startswith("no such overload"):
+            problem = "call arguments did not match a supported operator, function or macro signature for rule"
+            return field_errors.invalid(path, shown, f"'{error}': {problem}: {rule.described}")
+        return field_errors.invalid(path, shown, f"{error} evaluating rule: {rule.described}")
+    detail = _evaluated_message(rule, variables) or rule.message or f"failed rule: {rule.program.source}"
     return _cause(rule.reason, f"{path}{rule.field_path}".removeprefix("."), shown, detail)
 
 
@@ -271,8 +258,8 @@ def _evaluated_message(rule: _Rule, variables: dict[str, Any]) -> str:
     if rule.message_program is None:
         return ""
     try:
-        text = rule.message_program.execute(cel.Context(variables=variables, functions=dict(rule.functions)))
-    except EVALUATION_ERRORS:
+        text = rule.message_program.evaluate(variables)
+    except EvaluationError:
         # As documented: a message that cannot be made falls back to the fixed one.
         return ""
     if not isinstance(text, str) or "\n" in text or len(text.encode()) > _MAX_MESSAGE_BYTES:

@@ -1,24 +1,37 @@
-"""CEL values and names: how objects look inside expressions, and what expressions may call."""
+"""Schemas in expressions: the types that CEL gives to what a schema describes, and values of these types.
+
+Source: Kubernetes documentation, "Type checking" of validation rules.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import itertools
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from cel.stdlib import STDLIB_FUNCTIONS
-
+from trainer.devcluster.apiserver.cel import types
+from trainer.devcluster.apiserver.cel.errors import EvaluationError
+from trainer.devcluster.apiserver.cel.library.times import parse_duration
 from trainer.devcluster.apiserver.correlation import item_key
-from trainer.devcluster.apiserver.formats import compile_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
+
+    from trainer.devcluster.apiserver.cel.types import Type
 
     Schema = Mapping[str, Any]
 
+ROOT_PROPERTIES: Final = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
+    },
+}
+"""What expressions see of every whole object beyond its declared fields."""
 _RESERVED: Final = frozenset(
     (
         "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
@@ -26,116 +39,68 @@ _RESERVED: Final = frozenset(
     )
 )  # fmt: skip
 _ESCAPES: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
-_STRING_LITERAL: Final = re.compile(
-    r"""[rRbB]{0,2}('''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""", re.DOTALL
-)
-_SELECTION: Final = re.compile(r"(?<![\w.])(?:self|oldSelf)((?:\s*\.\s*[A-Za-z_]\w*(?!\s*\(|\w))+)")
-_MACRO_VARIABLE: Final = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
-EVALUATION_ERRORS: Final = (LookupError, ArithmeticError, TypeError, ValueError, RuntimeError)
-"""What executing a compiled expression raises when it cannot be evaluated."""
-_DURATION_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
-_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-_NAMESPACES: Final = frozenset({name.partition(".")[0] for name in STDLIB_FUNCTIONS if "." in name} | {"optional"})
-_TYPE_NAMES: Final = frozenset(("bool", "bytes", "double", "dyn", "int", "list", "map", "string", "type", "uint"))
-_CORE_FUNCTIONS: Final = frozenset(
-    (
-        "bool", "bytes", "contains", "double", "duration", "dyn", "endsWith", "getDate", "getDayOfMonth",
-        "getDayOfWeek", "getDayOfYear", "getFullYear", "getHours", "getMilliseconds", "getMinutes", "getMonth",
-        "getSeconds", "has", "hasValue", "int", "matches", "none", "of", "ofNonZeroValue", "orValue", "size",
-        "startsWith", "string", "timestamp", "type", "uint", "value",
-    )
-)  # fmt: skip
-
-
-def _is_sorted(items: list[Any]) -> bool:
-    return all(first <= second for first, second in itertools.pairwise(items))
-
-
-def _find(text: str, pattern: str) -> str:
-    match = compile_pattern(pattern).search(text)
-    return match[0] if match else ""
-
-
-def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in compile_pattern(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
-
-
-def _format(template: str, arguments: list[Any]) -> str:
-    values = iter(arguments)
-    return re.sub(r"%(%|[sdfeboxX]|\.\d+[fe])", lambda match: _formatted(match[1], values), template)
-
-
-def _formatted(verb: str, values: Any) -> str:
-    if verb == "%":
-        return "%"
-    value = next(values)
-    if verb in ("s", "d"):
-        return str(value).lower() if isinstance(value, bool) else str(value)
-    return format(value, verb if verb[0] == "." or verb not in "fe" else f".6{verb}")
-
-
-_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    **STDLIB_FUNCTIONS, "isSorted": _is_sorted, "find": _find, "findAll": _find_all, "format": _format,
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SCALARS: Final = {
+    "boolean": types.BOOL, "integer": types.INT, "number": types.DOUBLE, "string": types.STRING,
+}  # fmt: skip
+_STRING_FORMATS: Final = {
+    "byte": types.BYTES, "date": types.TIMESTAMP, "date-time": types.TIMESTAMP, "duration": types.DURATION,
 }  # fmt: skip
 
 
-def functions_of(programs: Iterable[Any]) -> dict[str, Callable[..., Any]]:
-    """The functions beyond the core language that compiled expressions call."""
-    called = {name for program in programs for name in program.functions()}
-    return {name: function for name, function in _FUNCTIONS.items() if name.rpartition(".")[2] in called}
+class SchemaTypes:
+    """Types of the nodes of one schema, each made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Type | None] = {}
+
+    def of(self, schema: Schema, *, is_resource: bool = False) -> Type | None:
+        """The type of a node; None when expressions cannot reach what it describes.
+
+        Args:
+            schema: a node of a structural schema.
+            is_resource: whether it describes a whole object.
+        """
+        if is_resource or schema.get("x-kubernetes-embedded-resource"):
+            return self._object(with_root_properties(schema))
+        key = id(schema)
+        if key not in self._made:
+            self._made[key] = self._make(schema)
+        return self._made[key]
+
+    def _make(self, schema: Schema) -> Type | None:
+        if schema.get("x-kubernetes-int-or-string"):
+            return types.DYN
+        declared = schema.get("type")
+        if declared == "array":
+            items = schema.get("items")
+            item = self.of(items) if isinstance(items, dict) else None
+            return types.list_of(item) if item is not None else None
+        if declared == "object":
+            additional = schema.get("additionalProperties")
+            if additional is True:
+                return types.map_of(types.STRING, types.DYN)
+            if isinstance(additional, dict):
+                value = self.of(additional)
+                return types.map_of(types.STRING, value) if value is not None else None
+            return self._object(schema)
+        if declared == "string":
+            return _STRING_FORMATS.get(str(schema.get("format") or ""), types.STRING)
+        return _SCALARS.get(str(declared or ""))
+
+    def _object(self, schema: Schema) -> Type:
+        fields: dict[str, Type] = {}
+        for name, child in (schema.get("properties") or {}).items():
+            found = self.of(child) if isinstance(child, dict) else None
+            if found is not None and _NAME.fullmatch(escape(name)):
+                fields[escape(name)] = found
+        # Objects of different nodes are of different types, also when they have the same fields.
+        return types.object_of(f"object{id(schema)}", fields)
 
 
-def undeclared(program: Any, expression: str, variables: Iterable[str]) -> str:
-    """What a compiled expression refers to but nobody provides; "" when all is there.
-
-    Args:
-        program: the compiled expression.
-        expression: its text.
-        variables: what will be bound when it is evaluated.
-    """
-    code = _STRING_LITERAL.sub("''", expression)
-    variables = {*variables, *_NAMESPACES, *_TYPE_NAMES, *_MACRO_VARIABLE.findall(code)}
-    known = _CORE_FUNCTIONS | {name.rpartition(".")[2] for name in _FUNCTIONS}
-    missing = [name for name in program.variables() if name not in variables]
-    missing += [name for name in program.functions() if name[0].isalpha() and name not in known]
-    return f"undeclared reference to '{missing[0]}' (in container '')" if missing else ""
-
-
-def parse_error(error: ValueError) -> str:
-    """Why an expression could not be compiled."""
-    return str(error).partition(": ")[2] or str(error)
-
-
-def describe_error(error: Exception) -> str:
-    """Why an expression could not be evaluated, as the API server puts it."""
-    if isinstance(error, KeyError):
-        return f"no such key: {error.args[0]}"
-    if isinstance(error, TypeError) or "Undefined variable or function" in str(error):
-        return "no such overload"
-    if isinstance(error, ZeroDivisionError):
-        return "division by zero"
-    if isinstance(error, OverflowError):
-        return "integer overflow"
-    return str(error).partition(". Check")[0]
-
-
-def unknown_field(expression: str, schema: Schema) -> str:
-    """The first field of `self` that the schema does not have, as an error text; "" when there is none."""
-    for match in _SELECTION.finditer(_STRING_LITERAL.sub("''", expression)):
-        current: Schema | None = schema
-        for name in re.findall(r"[A-Za-z_]\w*", match[1]):
-            properties = (current or {}).get("properties")
-            if current is None or not isinstance(properties, dict):
-                break
-            by_escaped = {escape(field): field for field in properties}
-            if name not in by_escaped:
-                if isinstance(current.get("additionalProperties"), dict):
-                    break
-                return f"undefined field '{name}'"
-            current = properties[by_escaped[name]]
-    return ""
+def with_root_properties(schema: Schema) -> Schema:
+    """The schema of a whole object with what every object has."""
+    return {**schema, "properties": {**(schema.get("properties") or {}), **ROOT_PROPERTIES}}
 
 
 def escape(name: str) -> str:
@@ -172,6 +137,8 @@ def value_of(value: Any, schema: Schema, *, order_like: Any = None) -> Any:
 
 
 def _map_of(value: Mapping[str, Any], schema: Schema, order_like: Mapping[str, Any]) -> dict[str, Any]:
+    if schema.get("x-kubernetes-embedded-resource"):
+        schema = with_root_properties(schema)
     properties, additional = schema.get("properties"), schema.get("additionalProperties")
     typed: dict[str, Any] = {}
     for name, child in value.items():
@@ -206,14 +173,7 @@ def _text_of(text: str, text_format: str) -> object:
             moment = datetime.fromisoformat(text)
             return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         if text_format == "duration":
-            return _duration_of(text)
-    except (ValueError, binascii.Error):
+            return parse_duration(text)
+    except (ValueError, binascii.Error, EvaluationError):
         return text
     return text
-
-
-def _duration_of(text: str) -> timedelta:
-    if text.lstrip("-") != "0" and _DURATION_PART.sub("", text.lstrip("-")):
-        raise ValueError(f"{text!r} is not a duration")
-    seconds = sum(float(amount) * _SECONDS[unit] for amount, unit in _DURATION_PART.findall(text))
-    return timedelta(seconds=-seconds if text.startswith("-") else seconds)

@@ -1,8 +1,10 @@
 """Container logs on disk, in the CRI format: `<RFC 3339 time> <stdout|stderr> <F|P> <text>`, one entry per line.
 
-A file belongs to one run of one container: `<data dir>/pods/<pod uid>/<container>/<restart count>.log`. The kubelet
-appends to it and nobody rewrites it. `P` marks a piece of a line that goes on in the next entry. Times are in UTC with
-nine digits after the point, so that they are in order as text.
+A run of a container has a log: `<data dir>/pods/<pod uid>/<container>/<restart count>.log`. The kubelet appends to it
+and nobody rewrites it. When the file is full, the log goes on in another with the same name and `.1`, then `.2` and so
+on, while the oldest are deleted. A reader sees one text; a kubelet of Kubernetes shows only the newest file. `P` marks
+a piece of a line that goes on in the next entry. Times are in UTC with nine digits after the point, so that they are in
+order as text.
 
 Entries become lines as a kubelet of Kubernetes makes them (ReadLogs in k8s.io/cri-client/pkg/logs), also where it
 surprises: times and numbers of lines are those of entries, so that the first line may begin in its middle.
@@ -16,7 +18,7 @@ from os import SEEK_END
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -27,6 +29,21 @@ _TAIL_BYTES = 64 * 1024
 def log_path(data_dir: Path, pod_uid: str, container: str, restart_count: int) -> Path:
     """Where the log of one run of a container is."""
     return data_dir / "pods" / pod_uid / container / f"{restart_count}.log"
+
+
+def log_file(log: Path, number: int) -> Path:
+    """One file of a log."""
+    return log.with_name(f"{log.name}.{number}") if number else log
+
+
+def log_files(log: Path) -> dict[int, Path]:
+    """All files of a log, by their number; reads a directory."""
+    found = {0: log} if log.exists() else {}
+    for path in log.parent.glob(f"{log.name}.*"):
+        suffix = path.name.rpartition(".")[2]
+        if suffix.isdigit():
+            found[int(suffix)] = path
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +60,22 @@ class LogFilter:
 
 
 class LogReader:
-    """Reads one log file piece by piece; every method does blocking I/O."""
+    """Reads the log of one run piece by piece; every method does blocking I/O."""
 
     def __init__(self, path: Path, log_filter: LogFilter) -> None:
-        self._path = path
+        self._log = path
         self._timestamps = log_filter.timestamps
         self._since = b"" if log_filter.since is None else _stamp(log_filter.since)
         self._tail_lines = log_filter.tail_lines
+        self._number: int | None = None
         self._offset = 0
         self._rest = b""
         self._inside_line = False
 
     def read(self) -> bytes:
         """The next piece of text, the first one from where the filter says; b"" when there is nothing new."""
-        if self._tail_lines is not None:
-            self._offset = self._start_of_last_lines(self._tail_lines)
-            self._tail_lines = None
+        if self._number is None and not self._find_start():
+            return b""
         while entries := self._entries():
             text = b"".join(self._shown(entries))
             if text:
@@ -66,22 +83,44 @@ class LogReader:
         return b""
 
     def has_more(self) -> bool:
-        """Whether the file has grown since it was read to its end; cheaper than reading."""
+        """Whether the log has grown since it was read to its end; cheaper than reading."""
+        if self._number is None:
+            return bool(log_files(self._log))
         try:
-            return self._path.stat().st_size > self._offset
+            return log_file(self._log, self._number).stat().st_size > self._offset or self._has_next()
         except FileNotFoundError:
+            return self._has_next()
+
+    def _find_start(self) -> bool:
+        """Go to the first entry to show; False if there is no log yet."""
+        files = log_files(self._log)
+        if not files:
             return False
+        self._number, self._offset = min(files), 0
+        if self._tail_lines is not None:
+            self._number, self._offset = _start_of_tail(files, self._tail_lines)
+        return True
 
     def _entries(self) -> list[bytes]:
-        """Complete entries that follow, about a chunk of them; empty at the end of the file."""
+        """Complete entries that follow, about a chunk of them; empty at the end of the log."""
         entries: list[bytes] = []
         while not entries and (content := self._content()):
             *entries, self._rest = (self._rest + content).split(b"\n")
         return entries
 
     def _content(self) -> bytes:
+        while True:
+            # Looked for first: a file is complete as soon as there is another.
+            has_next = self._has_next()
+            content = self._content_of_file()
+            if content or not has_next:
+                return content
+            self._number, self._offset = self._next(), 0
+
+    def _content_of_file(self) -> bytes:
+        assert self._number is not None
         try:
-            with self._path.open("rb") as file:
+            with log_file(self._log, self._number).open("rb") as file:
                 file.seek(self._offset)
                 content = file.read(CHUNK_BYTES)
         except FileNotFoundError:
@@ -89,13 +128,16 @@ class LogReader:
         self._offset += len(content)
         return content
 
-    def _start_of_last_lines(self, count: int) -> int:
-        """The offset at which the last complete lines begin, found from the end of the file."""
-        try:
-            with self._path.open("rb") as file:
-                return _start_of_last_lines(file, count)
-        except FileNotFoundError:
-            return 0
+    def _has_next(self) -> bool:
+        assert self._number is not None
+        if log_file(self._log, self._number + 1).exists():
+            return True
+        # A slow reader may be left behind by several files.
+        return not log_file(self._log, self._number).exists() and self._next() > self._number
+
+    def _next(self) -> int:
+        assert self._number is not None
+        return min((number for number in log_files(self._log) if number > self._number), default=self._number)
 
     def _shown(self, entries: Iterable[bytes]) -> Iterable[bytes]:
         for entry in entries:
@@ -116,7 +158,22 @@ def _stamp(moment: datetime) -> bytes:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode()
 
 
-def _start_of_last_lines(file: BinaryIO, count: int) -> int:
+def _start_of_tail(files: Mapping[int, Path], count: int) -> tuple[int, int]:
+    """The file of a log, and the offset in it, at which its last lines begin; searched from the end."""
+    number, offset = max(files), 0
+    for number in sorted(files, reverse=True):
+        try:
+            with files[number].open("rb") as file:
+                offset, count = _start_of_last_lines(file, count)
+        except FileNotFoundError:
+            continue
+        if count <= 0:
+            break
+    return number, offset
+
+
+def _start_of_last_lines(file: BinaryIO, count: int) -> tuple[int, int]:
+    """The offset at which the last complete lines begin, and how many of them are not in this file."""
     start = file.seek(0, SEEK_END)
     missing = count + 1  # the newline before those lines as well
     while start > 0:
@@ -129,6 +186,7 @@ def _start_of_last_lines(file: BinaryIO, count: int) -> int:
             position = len(block)
             for _ in range(missing):
                 position = block.rfind(b"\n", 0, position)
-            return start + position + 1
+            return start + position + 1, 0
         missing -= found
-    return 0
+    # What precedes the first line of a file is the end of the file before it.
+    return 0, missing - 1

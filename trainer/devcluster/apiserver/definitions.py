@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from trainer.devcluster.apiserver.listtypes import UNTYPED, Typing
 
 if TYPE_CHECKING:
+    from trainer.devcluster.apiserver.conversion.versions import Versions
     from trainer.devcluster.apiserver.strategy import Strategy
     from trainer.devcluster.apiserver.structural import StructuralSchema
     from trainer.kube.resource import Resource
@@ -84,6 +85,11 @@ class ResourceDefinition:
     knows, and support nothing but `create`."""
     list_kind: str = ""
     """Kind of lists when it is not the kind followed by `List`."""
+
+    versions: Versions | None = None
+    """How stored objects are read and written in this version; None when all of them are in it."""
+    deprecation: str = ""
+    """What clients are warned of with every request; "" when the version is not deprecated."""
 
     @property
     def is_custom(self) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
+from trainer.devcluster.apiserver.conversion.versions import as_requested
 from trainer.devcluster.apiserver.namespaces import PARTITION as NAMESPACE_PARTITION
 from trainer.devcluster.apiserver.params import META_GROUP
 from trainer.devcluster.apiserver.storage import Partition
@@ -64,7 +65,7 @@ class AdmittedDeleter:
         endpoint = Endpoint(Operation.DELETE, target.definition.resource)
         while self._admission.concerns(endpoint):
             live = self._deleter.current(target, request.parameters)
-            attributes = request.attributes(target, live)
+            attributes = request.attributes(target, await as_requested(target.definition, live))
             await self._admission.mutate(attributes, request.warnings, _as_it_is)
             await self._admission.validate(attributes, request.warnings)
             if self._deleter.current(target, request.parameters) is live:

@@ -150,7 +150,8 @@ def _legacy_entries(definition: ResourceDefinition) -> list[Object]:
         entry["shortNames"] = list(definition.short_names)
     if definition.categories:
         entry["categories"] = list(definition.categories)
-    entry["storageVersionHash"] = _storage_version_hash(definition)
+    if definition.stored:
+        entry["storageVersionHash"] = _storage_version_hash(definition)
     entries = [entry]
     for name, subresource in _subresources(definition).items():
         nested: dict[str, Any] = {

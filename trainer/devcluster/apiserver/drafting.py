@@ -37,6 +37,8 @@ class Drafting:
             now=self._backend.now(),
             service_ip=self._addresses.claim(),
             stored=lambda resource, key: self._backend.storage.get(Partition.of(resource), key),
+            listed=lambda resource: self._backend.storage.snapshot(Partition.of(resource)),
+            warn=write.warnings.add,
         )
 
     def new(self, write: Write, obj: Object, context: WriteContext) -> Object:

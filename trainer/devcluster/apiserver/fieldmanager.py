@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trainer.devcluster.apiserver import fieldsets
 from trainer.devcluster.apiserver.correlation import same
+from trainer.devcluster.apiserver.emptyobjects import empty_object
 from trainer.devcluster.apiserver.fieldsets import EMPTY, FieldSet, Path
+from trainer.devcluster.apiserver.metadata import MAX_ANNOTATIONS_BYTES
 from trainer.devcluster.apiserver.typedvalues import (
     TypedValueError,
     compare,
@@ -49,33 +51,6 @@ _SERVER_OWNED: Final[FieldSet] = frozenset(
     }
 )  # fmt: skip
 
-# What Go writes for an object in which nothing is set: these are not new when a first write fills them.
-_POD_SPEC: Final[Object] = {"containers": None}
-_EMPTY_OBJECTS: Final[dict[str, Object]] = {
-    "v1/Namespace": {"spec": {}, "status": {}},
-    "v1/Node": {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {}}, "nodeInfo": {}}},
-    "v1/PersistentVolume": {"spec": {}, "status": {}},
-    "v1/PersistentVolumeClaim": {"spec": {"resources": {}}, "status": {}},
-    "v1/Pod": {"spec": _POD_SPEC, "status": {}},
-    "v1/Service": {"spec": {}, "status": {"loadBalancer": {}}},
-    "v1/Event": {"involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None},
-    "v1/LimitRange": {"spec": {"limits": None}},
-    "v1/ResourceQuota": {"spec": {}, "status": {}},
-    "apiextensions.k8s.io/v1/CustomResourceDefinition": {
-        "spec": {"names": {}, "versions": None},
-        "status": {"conditions": None, "acceptedNames": {}, "storedVersions": None},
-    },
-    "batch/v1/Job": {"spec": {"template": {"metadata": {}, "spec": _POD_SPEC}}, "status": {}},
-    "coordination.k8s.io/v1/Lease": {"spec": {}},
-    "discovery.k8s.io/v1/EndpointSlice": {"endpoints": None, "ports": None},
-    "events.k8s.io/v1/Event": {"eventTime": None, "regarding": {}, "deprecatedSource": {}},
-    "policy/v1/PodDisruptionBudget": {"spec": {}, "status": {}},
-    "rbac.authorization.k8s.io/v1/Role": {"rules": None},
-    "rbac.authorization.k8s.io/v1/ClusterRole": {"rules": None},
-    "rbac.authorization.k8s.io/v1/RoleBinding": {"roleRef": {}},
-    "rbac.authorization.k8s.io/v1/ClusterRoleBinding": {"roleRef": {}},
-}
-
 
 class _Identity(NamedTuple):
     """What tells entries of managedFields apart."""
@@ -109,7 +84,11 @@ class ApplyConflict(Exception):  # noqa: N818 - the name of the outcome in the d
 
     def __init__(self, conflicts: Mapping[str, Collection[Path]]) -> None:
         """Describe conflicts: paths by the description of the manager that owns them."""
-        listed = [(manager, fieldsets.display(path)) for manager in conflicts for path in sorted(conflicts[manager])]
+        shown = {
+            manager: [fieldsets.display(path) for path in fieldsets.ordered(paths)]
+            for manager, paths in conflicts.items()
+        }
+        listed = [(manager, field) for manager, fields in shown.items() for field in fields]
         self.causes = [
             FieldError(field, f"conflict with {manager}", "FieldManagerConflict") for manager, field in listed
         ]
@@ -119,9 +98,9 @@ class ApplyConflict(Exception):  # noqa: N818 - the name of the outcome in the d
             text = f"1 conflict: conflict with {manager}: {field}"
         else:
             lines = []
-            for manager in sorted(conflicts):
+            for manager, fields in shown.items():
                 lines.append(f"conflicts with {manager}:")
-                lines += [f"- {fieldsets.display(path)}" for path in sorted(conflicts[manager])]
+                lines += [f"- {field}" for field in fields]
             text = f"{len(listed)} conflicts: " + "\n".join(lines)
         self.message = f"Apply failed with {text}"
         super().__init__(self.message)
@@ -184,6 +163,8 @@ def apply(
     if not force:
         _refuse(conflicts, _applied_by_kubectl(live, schema) if manager == _KUBECTL else EMPTY)
     managers = {**others, identity: managers[identity]}
+    if manager == _KUBECTL and _LAST_APPLIED in annotations_of(old):
+        merged = _with_last_applied(merged, applied)
     if live is not None and same(merged, old) and _fields(managers) == _fields(before):
         managers = before
     return _with_managed_fields(merged, managers)
@@ -217,7 +198,7 @@ def update(
         # Somebody has reset the entries: the documented way to stop the bookkeeping of an object.
         return []
     api_version = str(new.get("apiVersion") or "")
-    old = _empty_object(new) if live is None else _without_managed_fields(live)
+    old = empty_object(new) if live is None else _without_managed_fields(live)
     taken, managers = _take_over_all(managers, old, _without_managed_fields(new), schema)
     if taken:
         identity = _Identity(manager, _UPDATE, subresource or "", api_version)
@@ -253,7 +234,13 @@ def _abandoned(previous: FieldSet, managers: _Managers, schema: Typing) -> Field
 
 
 def _refuse(conflicts: Mapping[_Identity, FieldSet], yielding: FieldSet) -> None:
-    remaining = {other.described: paths - yielding for other, paths in sorted(conflicts.items()) if paths - yielding}
+    def order(item: tuple[_Identity, FieldSet]) -> tuple[str, str, str, str]:
+        identity, _ = item
+        return identity.manager, identity.operation, identity.api_version, identity.subresource
+
+    remaining = {
+        other.described: paths - yielding for other, paths in sorted(conflicts.items(), key=order) if paths - yielding
+    }
     if remaining:
         raise ApplyConflict(remaining)
 
@@ -272,13 +259,25 @@ def _applied_by_kubectl(live: Object | None, schema: Typing) -> FieldSet:
     return stated - changes.modified - changes.added - changes.removed
 
 
+def _with_last_applied(merged: Object, applied: Object) -> Object:
+    """The object with the configuration where client-side `kubectl apply` looks for it, so that users can go back."""
+    configuration = copy.deepcopy(applied)
+    annotations = (configuration.get("metadata") or {}).get("annotations") or {}
+    annotations.pop(_LAST_APPLIED, None)
+    text = json.dumps(configuration, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
+    kept = {**annotations_of(merged), _LAST_APPLIED: text}
+    if sum(len(name.encode()) + len(value.encode()) for name, value in kept.items()) > MAX_ANNOTATIONS_BYTES:
+        del kept[_LAST_APPLIED]
+    return {**merged, "metadata": {**metadata_of(merged), "annotations": kept}}
+
+
 def _managers_of_live(live: Object | None, schema: Typing, api_version: str) -> _Managers:
     if live is None:
         return {}
     managers = _decode(metadata_of(live).get("managedFields") or [])
     if managers:
         return managers
-    taken, _ = _take_over_all({}, _empty_object(live), _without_managed_fields(live), schema)
+    taken, _ = _take_over_all({}, empty_object(live), _without_managed_fields(live), schema)
     if not taken:
         return {}
     identity = _Identity(_BEFORE_FIRST_APPLY, _UPDATE, "", api_version)
@@ -361,11 +360,6 @@ def _with_managed_fields(obj: Object, managers: _Managers) -> Object:
 def _without_managed_fields(obj: Object) -> Object:
     metadata = {name: value for name, value in metadata_of(obj).items() if name != "managedFields"}
     return {**obj, "metadata": metadata}
-
-
-def _empty_object(obj: Object) -> Object:
-    kind = f"{obj.get('apiVersion')}/{obj.get('kind')}"
-    return {"metadata": {}, **copy.deepcopy(_EMPTY_OBJECTS.get(kind, {}))}
 
 
 def _describe(applied: Object) -> str:

@@ -55,7 +55,7 @@ class Selectors:
             self._labels = LabelSelector.parse(label_selector)
             self._fields = FieldSelector.parse(field_selector)
         except ValueError as error:
-            raise status.bad_request(f"unable to parse requirement: {error}") from error
+            raise status.bad_request(str(error)) from error
         supported = _EVERY_KIND + _BUILT_IN.get((definition.resource.group, definition.resource.plural), ())
         supported += definition.selectable_fields
         for path, _, _ in self._fields.requirements:

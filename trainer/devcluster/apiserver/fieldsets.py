@@ -58,6 +58,18 @@ def index(position: int) -> str:
     return f"i:{position}"
 
 
+def ordered(paths: Iterable[Path]) -> list[Path]:
+    """The paths as the real server lists them: at every level first those that end there, then what is below."""
+    nested: dict[str, list[Path]] = {}
+    for path in paths:
+        nested.setdefault(path[0], []).append(path[1:])
+    elements = sorted(nested, key=_rank)
+    found: list[Path] = [(element,) for element in elements if () in nested[element]]
+    for element in elements:
+        found += [(element, *rest) for rest in ordered(rest for rest in nested[element] if rest)]
+    return found
+
+
 def display(path: Path) -> str:
     """A path as error messages show it: `.spec.parts[name="p"].weight`."""
     return "".join(map(_display_element, path))
@@ -87,6 +99,12 @@ def _drop_leaf_marks(node: Object) -> None:
             nested.clear()
         else:
             _drop_leaf_marks(nested)
+
+
+def _rank(element: str) -> tuple[int, Any]:
+    """Fields come before keys, values and positions; numbers compare as such."""
+    kind, _, text = element.partition(":")
+    return "fkvi".index(kind), int(text) if kind == "i" else text
 
 
 def _display_element(element: str) -> str:

@@ -43,11 +43,13 @@ class Typing:
     Nodes are made while walking and never change.
     """
 
-    __slots__ = ("_definitions", "_fields", "_item", "schema")
+    __slots__ = ("_definitions", "_fields", "_item", "name", "schema")
 
     def __init__(self, schema: Mapping[str, Any], definitions: Mapping[str, Schema] | None = None) -> None:
         """Wrap a structural schema, or one that refers to `definitions` by `$ref`."""
         self._definitions = definitions or {}
+        self.name = str(schema.get("$ref") or "")
+        """Name of the definition that it is; "" when it has none of its own."""
         self.schema = self._resolve(schema)
         """OpenAPI schema of the value, references resolved at this level."""
         self._fields: dict[str, Typing | None] = {}

@@ -1,48 +1,34 @@
-"""Names: what objects, labels and finalizers may be called, and how the server makes names up.
+"""Names: what objects may be called, and how the server makes names up.
 
-Rules: Kubernetes documentation, "Object Names and IDs" and "Labels and Selectors".
+Rules: Kubernetes documentation, "Object Names and IDs".
 """
 
 from __future__ import annotations
 
-import re
 import secrets
 from typing import Final
 
 from trainer.devcluster.apiserver.definitions import NameRule
+from trainer.kube.names import (
+    label_problems,
+    label_value_problems,
+    qualified_name_problems,
+    service_label_problems,
+    subdomain_problems,
+)
+
+__all__ = [
+    "generate_name",
+    "label_value_problems",
+    "name_problems",
+    "qualified_name_problems",
+    "service_label_problems",
+    "subdomain_problems",
+]
 
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 _GENERATED_PREFIX_LENGTH: Final = 63 - _SUFFIX_LENGTH
-
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SERVICE_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_QUALIFIED_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
-
-_LABEL_TEXT: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL.pattern}')"
-)
-_SERVICE_LABEL_TEXT: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    f"'{_SERVICE_LABEL.pattern}')"
-)
-_SUBDOMAIN_TEXT: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
-)
-_QUALIFIED_TEXT: Final = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_QUALIFIED_PART.pattern}')"
-)
-_LABEL_VALUE_TEXT: Final = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-    f"'{_LABEL_VALUE.pattern}')"
-)
 
 
 def generate_name(prefix: str) -> str:
@@ -54,53 +40,12 @@ def generate_name(prefix: str) -> str:
 def name_problems(name: str, rule: NameRule) -> list[str]:
     """What is wrong with an object's name; empty when nothing is."""
     if rule is NameRule.LABEL:
-        return _matching(name, _LABEL, 63, _LABEL_TEXT)
+        return label_problems(name)
     if rule is NameRule.SERVICE_LABEL:
         return service_label_problems(name)
     if rule is NameRule.PATH_SEGMENT:
         return _path_segment_problems(name)
     return subdomain_problems(name)
-
-
-def subdomain_problems(text: str) -> list[str]:
-    """What keeps a text from being an RFC 1123 subdomain; empty when nothing does."""
-    return _matching(text, _SUBDOMAIN, 253, _SUBDOMAIN_TEXT)
-
-
-def service_label_problems(text: str) -> list[str]:
-    """What keeps a text from being an RFC 1035 label; empty when nothing does."""
-    return _matching(text, _SERVICE_LABEL, 63, _SERVICE_LABEL_TEXT)
-
-
-def qualified_name_problems(text: str) -> list[str]:
-    """What is wrong with a label, annotation or finalizer name (`prefix/name` or `name`); empty when nothing is."""
-    prefix, slash, name = text.rpartition("/")
-    problems: list[str] = []
-    if "/" in prefix:
-        return [f"a qualified name {_QUALIFIED_TEXT} with an optional prefix that is a DNS subdomain, and '/'"]
-    if slash and not prefix:
-        problems.append("prefix part must be non-empty")
-    elif slash:
-        problems += [f"prefix part {problem}" for problem in subdomain_problems(prefix)]
-    if not name:
-        problems.append("name part must be non-empty")
-    elif len(name) > 63:
-        problems.append("name part must be no more than 63 bytes")
-    if not _QUALIFIED_PART.fullmatch(name):
-        problems.append(f"name part {_QUALIFIED_TEXT}")
-    return problems
-
-
-def label_value_problems(text: str) -> list[str]:
-    """What is wrong with the value of a label; empty when nothing is."""
-    return _matching(text, _LABEL_VALUE, 63, _LABEL_VALUE_TEXT)
-
-
-def _matching(text: str, pattern: re.Pattern[str], length: int, explanation: str) -> list[str]:
-    problems = [] if len(text) <= length else [f"must be no more than {length} bytes"]
-    if not pattern.fullmatch(text):
-        problems.append(explanation)
-    return problems
 
 
 def _path_segment_problems(name: str) -> list[str]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.storage import Partition
+from trainer.devcluster.apiserver.tls import SERVICE_ADDRESS
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
-from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS
+from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, SERVICES
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.storage import Storage
@@ -19,6 +20,7 @@ PARTITION = Partition.of(NAMESPACES)
 PROTECTED = frozenset({"default", "kube-system", "kube-public"})
 """Namespaces that cannot be deleted."""
 
+_API_NAMESPACE = "default"
 _ROOT_CA_DESCRIPTION = "CA bundle with which pods of this namespace can verify the API server."
 
 
@@ -38,7 +40,10 @@ def require_active(storage: Storage, resource: Resource, name: str, namespace: s
 
 
 def first_objects(namespace: Object, ca_pem: str) -> list[tuple[Resource, Object]]:
-    """What a new namespace starts with: the default service account and the bundle of trusted authorities."""
+    """What a new namespace starts with: the default service account and the bundle of trusted authorities.
+
+    The namespace `default` also has the Service of the API server.
+    """
     metadata = {"namespace": name_of(namespace)}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**metadata, "name": "default"}}
     annotations = {"kubernetes.io/description": _ROOT_CA_DESCRIPTION}
@@ -48,4 +53,16 @@ def first_objects(namespace: Object, ca_pem: str) -> list[tuple[Resource, Object
         "metadata": {**metadata, "name": "kube-root-ca.crt", "annotations": annotations},
         "data": {"ca.crt": ca_pem},
     }
-    return [(SERVICE_ACCOUNTS, account), (CONFIG_MAPS, bundle)]
+    objects = [(SERVICE_ACCOUNTS, account), (CONFIG_MAPS, bundle)]
+    return [*objects, (SERVICES, _api_service())] if name_of(namespace) == _API_NAMESPACE else objects
+
+
+def _api_service() -> Object:
+    labels = {"component": "apiserver", "provider": "kubernetes"}
+    ports = [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kubernetes", "namespace": _API_NAMESPACE, "labels": labels},
+        "spec": {"type": "ClusterIP", "clusterIP": SERVICE_ADDRESS, "ports": ports},
+    }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver import jsonsyntax, status
 from trainer.devcluster.apiserver.storage import CompactedError
 from trainer.kube.objects import ObjectKey, key_of
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name
+_TOKEN_ALPHABET = frozenset(f"{string.ascii_letters}{string.digits}-_")
 _INCONSISTENT = -1
 _TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -62,15 +63,30 @@ class Position:
             StatusError: 400, the token is not one of ours.
         """
         try:
-            fields = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-            if fields["v"] != _TOKEN_VERSION or type(fields["rv"]) is not int:
-                problem = "it is of another version"
-            else:
-                namespace, _, name = fields["start"].rstrip("\0").partition("/")
-                return cls(fields["rv"], ObjectKey(namespace, name))
-        except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
-            problem = str(error)
-        raise status.bad_request(f"invalid continue token: continue key is not valid: {problem}")
+            return cls._decoded(token)
+        except (ValueError, RecursionError) as error:
+            message = f"invalid continue token: continue key is not valid: {error}"
+            raise status.bad_request(message) from error
+
+    @classmethod
+    def _decoded(cls, token: str) -> Position:
+        illegal = next((at for at, character in enumerate(token) if character not in _TOKEN_ALPHABET), None)
+        if illegal is not None or len(token) % 4 == 1:
+            raise ValueError(f"illegal base64 data at input byte {len(token) if illegal is None else illegal}")
+        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        jsonsyntax.check(content)
+        fields = json.loads(content)
+        if not isinstance(fields, dict):
+            raise ValueError("the token must hold an object")  # noqa: TRY004 - one error for all
+        version, revision, start = fields.get("v"), fields.get("rv"), fields.get("start")
+        if version != _TOKEN_VERSION:
+            raise ValueError("server does not recognize this encoded version")
+        if type(revision) is not int or not revision:
+            raise ValueError(f"incorrect encoded start resourceVersion (version {_TOKEN_VERSION})")
+        if not isinstance(start, str) or not start:
+            raise ValueError(f"encoded start key empty (version {_TOKEN_VERSION})")
+        namespace, _, name = start.rstrip("\0").partition("/")
+        return cls(revision, ObjectKey(namespace, name))
 
 
 def first_page(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver import status
 from trainer.kube.client import Propagation
-from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, invalid, not_supported, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 META_GROUP = "meta.k8s.io"
 MAX_FIELD_MANAGER = 128
+_INTEGER = re.compile("[+-]?[0-9]+")
+_INTEGER_DIGITS = 20
+"""More than any number of 64 bits has."""
+_MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1
+_MAX_RESOURCE_VERSION = (1 << 64) - 1
 _FALSE = frozenset({"0", "false"})
 
 
@@ -87,13 +93,15 @@ def integer(query: Mapping[str, str], name: str) -> int | None:
     """A query parameter that holds a number.
 
     Raises:
-        StatusError: 400, it is not a whole number of at least zero.
+        StatusError: 400, it is not a whole number of 64 bits.
     """
     text = query.get(name)
-    if not text:
+    if text is None:
         return None
-    if not (text.isascii() and text.isdigit()):
-        raise status.bad_request(f"{name}: Invalid value: {text!r}: must be a whole number of at least 0")
+    if not _INTEGER.fullmatch(text):
+        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if len(text) > _INTEGER_DIGITS or not _MIN_INTEGER <= int(text) <= _MAX_INTEGER:
+        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return int(text)
 
 
@@ -114,7 +122,7 @@ def list_parameters(query: Mapping[str, str]) -> ListParameters:
         field_selector=query.get("fieldSelector", ""),
         resource_version=_resource_version(query.get("resourceVersion", ""), watch=watch),
         match=Match(match) if match else None,
-        limit=integer(query, "limit") or 0,
+        limit=max(integer(query, "limit") or 0, 0),
         continue_token=query.get("continue", ""),
         watch=watch,
         timeout_seconds=integer(query, "timeoutSeconds"),
@@ -125,25 +133,24 @@ def list_parameters(query: Mapping[str, str]) -> ListParameters:
     return parameters
 
 
-def write_parameters(query: Mapping[str, str], user_agent: str) -> WriteParameters:
-    """The parameters of a create, update or patch.
+def write_parameters(query: Mapping[str, str], user_agent: str, verb: str = "patch") -> WriteParameters:
+    """The parameters of a create, update or patch; errors name the options of the verb.
 
     Raises:
         StatusError: 400 or 422, a value is not one of those allowed.
     """
     manager = query.get("fieldManager", "")
-    if len(manager) > MAX_FIELD_MANAGER or not manager.isprintable():
-        message = f"Too long: may not be more than {MAX_FIELD_MANAGER} printable characters"
-        raise _invalid_patch("FieldValueTooLong", message, "fieldManager")
     validation = query.get("fieldValidation") or FieldValidation.WARN
+    dry_run = [query["dryRun"]] if query.get("dryRun") else []
+    causes = _field_manager_causes(manager) + _dry_run_causes(dry_run)
     if validation not in set(FieldValidation):
-        supported = ", ".join(f'"{name}"' for name in FieldValidation)
-        message = f'Unsupported value: "{validation}": supported values: {supported}'
-        raise _invalid_patch("FieldValueNotSupported", message, "fieldValidation")
+        causes.append(not_supported("fieldValidation", validation, sorted(["", *FieldValidation])))
+    if causes:
+        raise status.invalid(f"{verb.capitalize()}Options", META_GROUP, "", causes)
     return WriteParameters(
         field_manager=manager or user_agent.split("/", 1)[0][:MAX_FIELD_MANAGER] or "unknown",
         explicit_manager=bool(manager),
-        dry_run=_dry_run([query["dryRun"]] if query.get("dryRun") else []),
+        dry_run=bool(dry_run),
         field_validation=FieldValidation(validation),
         force=boolean(query, "force") if "force" in query else None,
     )
@@ -172,12 +179,14 @@ def delete_parameters(query: Mapping[str, str], body: Object | None) -> DeletePa
     if raw.orphan is not None and raw.propagation is not None:
         message = "Invalid value: orphanDependents and deletionPropagation cannot be both set"
         raise _invalid_delete("FieldValueInvalid", message, "propagationPolicy")
+    if causes := _dry_run_causes(raw.dry_run):
+        raise status.invalid("DeleteOptions", META_GROUP, "", causes)
     return DeleteParameters(
         grace_period_seconds=raw.grace,
         propagation=_propagation(raw),
         uid=raw.preconditions.get("uid"),
         resource_version=raw.preconditions.get("resourceVersion"),
-        dry_run=_dry_run(raw.dry_run),
+        dry_run=bool(raw.dry_run),
     )
 
 
@@ -214,20 +223,28 @@ def _propagation(raw: _RawDeleteOptions) -> Propagation | None:
     return Propagation(raw.propagation)
 
 
-def _dry_run(values: list[Any]) -> bool:
-    for value in values:
-        if value != "All":
-            message = f'Unsupported value: {value!r}: supported values: "All"'
-            raise _invalid_patch("FieldValueNotSupported", message, "dryRun")
-    return bool(values)
+def _dry_run_causes(values: list[Any]) -> list[FieldError]:
+    return [not_supported("dryRun", values, ["All"])] if any(value != "All" for value in values) else []
+
+
+def _field_manager_causes(manager: str) -> list[FieldError]:
+    causes = [too_long("fieldManager", MAX_FIELD_MANAGER)] if len(manager.encode()) > MAX_FIELD_MANAGER else []
+    return causes + [
+        invalid("fieldManager", manager, f"invalid character U+{ord(character):04X} (at position {position})")
+        for position, character in enumerate(manager)
+        if not character.isprintable()
+    ]
 
 
 def _resource_version(text: str, *, watch: bool) -> int | None:
     if not text:
         return None
+    problem = "invalid syntax"
     if text.isascii() and text.isdigit():
-        return int(text)
-    message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        if len(text) <= _INTEGER_DIGITS and int(text) <= _MAX_RESOURCE_VERSION:
+            return int(text)
+        problem = "value out of range"
+    message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {problem}'
     if watch:
         raise status.StatusError(500, "", message)
     raise status.bad_request(f"invalid resource version: {message}")
@@ -264,10 +281,6 @@ def _check_watch(parameters: ListParameters) -> None:
 
 def _invalid_list(reason: str, message: str, name: str = "resourceVersionMatch") -> status.StatusError:
     return status.invalid("ListOptions", META_GROUP, "", [FieldError(name, message, f"FieldValue{reason}")])
-
-
-def _invalid_patch(reason: str, message: str, name: str) -> status.StatusError:
-    return status.invalid("PatchOptions", META_GROUP, "", [FieldError(name, message, reason)])
 
 
 def _invalid_delete(reason: str, message: str, name: str) -> status.StatusError:

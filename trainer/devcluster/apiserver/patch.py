@@ -16,6 +16,7 @@ import msgspec
 
 from trainer.devcluster.apiserver.listorder import merge_order
 from trainer.devcluster.apiserver.listtypes import UNTYPED, Typing
+from trainer.devcluster.apiserver.typedvalues import go_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -213,7 +214,7 @@ def _apply_item_directives(target: list[Any], patch: list[Any], merge_key: str) 
 
 def _key_of(item: Object, merge_key: str) -> object:
     if merge_key not in item:
-        raise _malformed(f"map: {item} does not contain declared merge key: {merge_key}")
+        raise _malformed(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
     return item[merge_key]
 
 

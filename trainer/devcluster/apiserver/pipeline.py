@@ -16,6 +16,7 @@ import anyio
 from trainer.devcluster.apiserver import metadata, namespaces, status
 from trainer.devcluster.apiserver.admission.attributes import Endpoint, Operation
 from trainer.devcluster.apiserver.authentication.user import SERVER
+from trainer.devcluster.apiserver.conversion.versions import as_requested, as_stored
 from trainer.devcluster.apiserver.deletion import is_finished
 from trainer.devcluster.apiserver.drafting import Drafting
 from trainer.devcluster.apiserver.isolation import differs_in_intent, unchanged
@@ -23,11 +24,13 @@ from trainer.devcluster.apiserver.names import generate_name
 from trainer.devcluster.apiserver.params import WriteParameters
 from trainer.devcluster.apiserver.routing import Target
 from trainer.devcluster.apiserver.scale import scale_of
-from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, StaleWriteError, writable_copy
+from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, StaleWriteError
+from trainer.devcluster.apiserver.storagekeys import storage_key
 from trainer.devcluster.apiserver.write import Write
 from trainer.kube.clock import move_on_after
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, name_of, resource_version_of, uid_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -61,13 +64,17 @@ class Pipeline:
             StatusError: 403 and 404 for the namespace, 409 for a taken name, 422 for wrong fields; what webhooks say.
         """
         if resource_version_of(obj):
-            raise status.bad_request("resourceVersion should not be set on objects to be created")
+            raise _set_on_create()
         context = self._drafting.context(write)
         obj = await self._beside_loop(write, partial(self._drafting.new, write, obj, context))
+        given_name = name_of(obj)
         try:
             return await self._store_new(write, obj, context)
         except KeyExistsError as error:
-            raise status.already_exists(write.target.definition.resource, error.args[0].name) from error
+            resource, name = write.target.definition.resource, error.args[0].name
+            if not given_name:
+                raise status.generate_name_conflict(resource, name) from error
+            raise status.already_exists(resource, name) from error
 
     async def update(
         self, write: Write, change: Callable[[Object], Object], *, operation: Operation | None = Operation.UPDATE
@@ -86,10 +93,11 @@ class Pipeline:
         """
 
         async def attempt() -> Object:
-            live = self._live(write)
+            stored = self._stored_object(write)
+            live = await as_requested(write.target.definition, stored)
             new = await self._beside_loop(write, lambda: write.accept(change(live)))
             self._check_preconditions(write, new, live)
-            return await self._replace(write, new, live, operation)
+            return await self._replace(write, new, live, stored, operation)
 
         return await self._repeated(attempt)
 
@@ -103,14 +111,17 @@ class Pipeline:
         expected = resource_version_of(applied)
 
         async def attempt() -> tuple[Object, bool]:
-            live = self._backend.storage.get(Partition.of(definition.resource), write.target.key)
+            stored = self._backend.storage.get(Partition.of(definition.resource), write.target.key)
+            live = None if stored is None else await as_requested(definition, stored)
             if live is None and write.target.subresource:
                 raise status.not_found(definition.resource, write.target.name)
-            if live is not None:
+            if live is None and expected:
+                raise _set_on_create()
+            if stored is not None and live is not None:
                 if expected and expected != resource_version_of(live):
                     raise status.conflict(definition.resource, write.target.name)
                 merged = await self._beside_loop(write, partial(self._drafting.merged, write, live, applied))
-                return await self._replace(write, merged, live, Operation.UPDATE, applied=True), False
+                return await self._replace(write, merged, live, stored, Operation.UPDATE, applied=True), False
             context = self._drafting.context(write)
             obj = await self._beside_loop(write, partial(self._drafting.applied, write, applied, context))
             try:
@@ -166,12 +177,12 @@ class Pipeline:
         """What a function returns; in a thread when the object is large, so that other requests go on."""
         return await anyio.to_thread.run_sync(function) if write.is_large else function()
 
-    def _live(self, write: Write) -> Object:
+    def _stored_object(self, write: Write) -> Object:
         resource = write.target.definition.resource
-        live = self._backend.storage.get(Partition.of(resource), write.target.key)
-        if live is None:
+        stored = self._backend.storage.get(Partition.of(resource), write.target.key)
+        if stored is None:
             raise status.not_found(resource, write.target.name)
-        return live
+        return stored
 
     async def _store_new(self, write: Write, obj: Object, context: WriteContext) -> Object:
         """Store a drafted object.
@@ -182,6 +193,7 @@ class Pipeline:
         if self._admission.mutates(write.endpoint(Operation.CREATE)):
             obj = await self._mutated_new(write, obj, context)
         prefix = "" if name_of(obj) else obj["metadata"].get("generateName", "")
+        write.authorize(obj, None)
         validated = self._admission.validates(write.endpoint(Operation.CREATE))
         for attempt in range(1, _GENERATE_NAME_ATTEMPTS + 1):
             if prefix:
@@ -219,10 +231,10 @@ class Pipeline:
             if storage.get(partition, key) is not None:
                 raise KeyExistsError(key)
             return obj
-        stored = storage.create(partition, key, obj)
+        stored = storage.create(partition, key, await as_stored(write.target.definition, obj))
         if partition == namespaces.PARTITION:
             await self._fill_namespace(stored)
-        return stored
+        return await as_requested(write.target.definition, stored)
 
     async def _fill_namespace(self, namespace: Object) -> None:
         for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
@@ -233,8 +245,12 @@ class Pipeline:
     def _check_preconditions(self, write: Write, new: Object, live: Object) -> None:
         definition = write.target.definition
         uid, version = uid_of(new), resource_version_of(new)
-        if uid and uid != uid_of(live):
-            message = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {uid_of(live)}"
+        if uid and uid != uid_of(live) and write.target.verb == "update":
+            message = (
+                f"StorageError: invalid object, Code: 4, Key: {storage_key(definition, write.target.key)}, "
+                f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in "
+                f"object meta: {uid_of(live)}"
+            )
             raise status.conflict(definition.resource, write.target.name, message)
         if version in {"", "0"}:
             if definition.is_custom:
@@ -244,25 +260,42 @@ class Pipeline:
             raise status.conflict(definition.resource, write.target.name)
 
     async def _replace(
-        self, write: Write, new: Object, live: Object, operation: Operation | None, *, applied: bool = False
+        self,
+        write: Write,
+        new: Object,
+        live: Object,
+        stored: Object,
+        operation: Operation | None,
+        *,
+        applied: bool = False,
     ) -> Object:
         """Store a changed object in place of the one that it was made from.
+
+        Args:
+            write: what is written to.
+            new: the changed object.
+            live: the one that it was made from, in the version of the request.
+            stored: the same as it is stored.
+            operation: what webhooks are told; None when they have been asked already.
+            applied: whether server-side apply has seen to the field managers.
 
         Raises:
             StaleWriteError: that one is no longer the stored one.
         """
         context = self._drafting.context(write)
+        given = {} if write.target.subresource else new["metadata"]
         new = await self._beside_loop(
             write, partial(self._drafting.changed, write, new, live, context, applied=applied)
         )
         if operation is not None and self._admission.mutates(write.endpoint(operation)):
             new = await self._mutated(write, new, live, context, operation)
-        await self._beside_loop(write, partial(_check_changed, write, new, live, context))
+        write.authorize(new, live)
+        await self._beside_loop(write, partial(_check_changed, write, new, live, given, context))
         if operation is not None and self._admission.validates(write.endpoint(operation)):
-            old = _shown(write, _as_read(write, live, context))
+            old = _shown(write, live)
             attributes = write.attributes(operation, _shown(write, new), old)
             await self._admission.validate(attributes, write.warnings)
-        return self._store_changed(write, new, live)
+        return await self._store_changed(write, new, live, stored)
 
     async def _mutated(
         self, write: Write, new: Object, live: Object, context: WriteContext, operation: Operation
@@ -277,57 +310,66 @@ class Pipeline:
             return mutated
 
         seen = _shown(write, new)
-        attributes = write.attributes(operation, seen, _shown(write, _as_read(write, live, context)))
+        attributes = write.attributes(operation, seen, _shown(write, live))
         mutated = await self._admission.mutate(attributes, write.warnings, accept)
         if mutated is None or mutated is seen:
             return new
         return self._drafting.mutated_change(write, new, mutated, live)
 
-    def _store_changed(self, write: Write, new: Object, live: Object) -> Object:
-        storage, partition = self._backend.storage, Partition.of(write.target.definition.resource)
-        if storage.get(partition, write.target.key) is not live:
-            raise StaleWriteError(write.target.key)
-        if unchanged(new, live):
+    async def _store_changed(self, write: Write, new: Object, live: Object, stored: Object) -> Object:
+        definition, key = write.target.definition, write.target.key
+        storage, partition = self._backend.storage, Partition.of(definition.resource)
+        to_store = await as_stored(definition, new)
+        if storage.get(partition, key) is not stored:
+            raise StaleWriteError(key)
+        if unchanged(to_store, stored):
             return live
         if write.parameters.dry_run:
             return new
-        if is_finished(write.target.definition, new):
-            storage.delete(partition, write.target.key, expected=resource_version_of(live))
+        if is_finished(definition, new):
+            storage.delete(partition, key, expected=resource_version_of(stored))
             return new
-        return storage.update(partition, write.target.key, new, expected=resource_version_of(live))
+        updated = storage.update(partition, key, to_store, expected=resource_version_of(stored))
+        return await as_requested(definition, updated)
+
+
+def _set_on_create() -> status.StatusError:
+    # An error of the storage that the real server gives no reason.
+    return status.StatusError(500, "", "resourceVersion should not be set on objects to be created")
 
 
 def _check_new(write: Write, obj: Object, context: WriteContext) -> None:
     """Prepare and validate a new object."""
     definition = write.target.definition
     definition.strategy.prepare_for_create(obj, context)
-    causes = metadata.validate(obj["metadata"], definition) or definition.strategy.validate(obj, context)
+    causes = metadata.validate(obj["metadata"], definition)
+    if definition.is_custom:
+        write.warnings.add(*metadata.finalizer_warnings(obj["metadata"]))
+        causes = causes or definition.strategy.validate(obj, context)
+    else:
+        if definition.resource != CUSTOM_RESOURCE_DEFINITIONS:
+            causes += metadata.validate_standard_finalizers(obj["metadata"])
+        causes += definition.strategy.validate(obj, context)
     if causes:
         raise status.invalid(definition.resource.kind, definition.resource.group, name_of(obj), causes)
 
 
-def _check_changed(write: Write, new: Object, live: Object, context: WriteContext) -> None:
-    """Prepare and validate a changed object."""
+def _check_changed(write: Write, new: Object, live: Object, given: Object, context: WriteContext) -> None:
+    """Prepare and validate a changed object; `given` is the metadata that the client has sent."""
     definition = write.target.definition
     definition.strategy.prepare_for_update(new, live, context)
     if definition.generation and differs_in_intent(definition, new, live):
         new["metadata"]["generation"] = (live["metadata"].get("generation") or 0) + 1
-    causes = metadata.validate_update(new["metadata"], live["metadata"])
-    if not causes and definition.strategy.validate_update(new, live, context):
-        causes = definition.strategy.validate_update(new, _as_read(write, live, context), context)
+    causes = metadata.validate_update(new["metadata"], live["metadata"], given)
+    if definition.is_custom:
+        write.warnings.add(*metadata.finalizer_warnings(new["metadata"], live["metadata"]))
+        causes = causes or definition.strategy.validate_update(new, live, context)
+    else:
+        if definition.resource != CUSTOM_RESOURCE_DEFINITIONS:
+            causes += metadata.validate_standard_finalizers(new["metadata"])
+        causes += definition.strategy.validate_update(new, live, context)
     if causes:
         raise status.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)
-
-
-def _as_read(write: Write, live: Object, context: WriteContext) -> Object:
-    """A stored custom resource as its definition reads it: an older one may have had other fields and defaults."""
-    definition = write.target.definition
-    if definition.schema is None:
-        return live
-    obj: Object = writable_copy(live)
-    definition.schema.prune(obj)
-    definition.strategy.default(obj, context)
-    return obj
 
 
 def _shown(write: Write, obj: Object) -> Object:

@@ -14,7 +14,7 @@ from trainer.devcluster.apiserver.crilog import CHUNK_BYTES, LogFilter, LogReade
 from trainer.devcluster.apiserver.params import boolean, integer
 from trainer.devcluster.apiserver.storage import Partition
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.field_errors import FieldError
+from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import key_of, name_of, uid_of
 from trainer.kube.resource import PODS
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 ALL_STREAMS = "All"
 _PARTITION = Partition.of(PODS)
+
+_LONGEST_SINCE = 50 * 365 * 24 * 3600
+"""Seconds; no log is older, and moments need a year."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,18 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
         StatusError: 400 for values that cannot be read, 422 for values that make no sense.
     """
     since_seconds, limit_bytes = integer(query, "sinceSeconds"), integer(query, "limitBytes")
+    tail_lines = integer(query, "tailLines")
     since_time, stream = query.get("sinceTime") or None, query.get("stream") or ALL_STREAMS
     causes = []
+    if tail_lines is not None and tail_lines < 0:
+        causes.append(invalid("tailLines", tail_lines, "must be greater than or equal to 0"))
+    if limit_bytes is not None and limit_bytes < 1:
+        causes.append(invalid("limitBytes", limit_bytes, "must be greater than 0"))
     if since_seconds is not None and since_time is not None:
         message = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
         causes.append(FieldError("", message, "FieldValueForbidden"))
-    for name, value in (("sinceSeconds", since_seconds), ("limitBytes", limit_bytes)):
-        if value == 0:
-            causes.append(FieldError(name, "Invalid value: 0: must be greater than 0"))
+    elif since_seconds is not None and since_seconds < 1:
+        causes.append(invalid("sinceSeconds", since_seconds, "must be greater than 0"))
     if stream != ALL_STREAMS:
         message = (
             f'Unsupported value: "{stream}": the dev cluster keeps both streams as one: leave it out, or say "All"'
@@ -63,7 +70,7 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
         causes.append(FieldError("stream", message, "FieldValueNotSupported"))
     if causes:
         raise status.invalid("PodLogOptions", "", "", causes)
-    since = now - timedelta(seconds=since_seconds) if since_seconds is not None else None
+    since = now - timedelta(seconds=min(since_seconds, _LONGEST_SINCE)) if since_seconds is not None else None
     if since_time is not None:
         try:
             # An API server asks the kubelet for whole seconds, whatever it was asked for itself.
@@ -76,7 +83,7 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
         previous=boolean(query, "previous"),
         timestamps=boolean(query, "timestamps"),
         since=since,
-        tail_lines=integer(query, "tailLines"),
+        tail_lines=tail_lines,
         limit_bytes=limit_bytes,
     )
 

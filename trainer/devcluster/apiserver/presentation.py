@@ -11,6 +11,8 @@ from trainer.devcluster.apiserver.table import IncludeObject, table
 from trainer.kube.objects import resource_version_of
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from trainer.devcluster.apiserver.definitions import ResourceDefinition
     from trainer.devcluster.apiserver.negotiation import AnswerFormat
     from trainer.devcluster.apiserver.paging import Page
@@ -27,6 +29,11 @@ class Presenter:
     include_object: IncludeObject
     clock: Clock
     """Ages in tables are told when they are written, which in a watch is long after the request."""
+
+    @property
+    def media_type(self) -> Hashable:
+        """What the bytes of an answer depend on beside the object, as long as the definition stays."""
+        return self.definition.resource, self.wanted, self.include_object
 
     def single(self, obj: Object) -> Object:
         """One object."""

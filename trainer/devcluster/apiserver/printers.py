@@ -13,20 +13,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from trainer.devcluster.apiserver import durations
+from trainer.devcluster.apiserver.columns import PrintedColumn
+from trainer.devcluster.apiserver.definitions import Column
 from trainer.devcluster.apiserver.jsonpath import JSONPath, JSONPathError
 from trainer.devcluster.apiserver.listtypes import object_meta
 from trainer.devcluster.apiserver.podrows import pod_conditions
-from trainer.devcluster.apiserver.rows import PRINTED_KINDS, PrintedColumn
+from trainer.devcluster.apiserver.rows import PRINTED_KINDS
 from trainer.kube.objects import metadata_of, name_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trainer.devcluster.apiserver.definitions import Column, ResourceDefinition
+    from trainer.devcluster.apiserver.definitions import ResourceDefinition
     from trainer.kube.objects import Object
 
 Cells: TypeAlias = Callable[["Object", "datetime"], list[Any]]
 
+DEFAULT_COLUMN: Final = Column("Age", "date", ".metadata.creationTimestamp")
+"""What custom resources show when their definition has no columns."""
 _DEFAULT_COLUMNS: Final = (PrintedColumn("Name", format="name"), PrintedColumn("Age"))
 
 
@@ -70,7 +74,11 @@ def _custom_printer(columns: tuple[Column, ...]) -> Printer:
     described = str(name.schema.get("description", "")) if name is not None else ""
     first = {"name": "Name", "type": "string", "format": "name", "description": described, "priority": 0}
     definitions = [first, *map(_custom_column, columns)]
-    values = [_custom_cell(column) for column in columns]
+    try:
+        values = [_custom_cell(column) for column in columns]
+    except JSONPathError:
+        # As in the real server, one path that cannot be read takes all columns with it.
+        return _custom_printer((DEFAULT_COLUMN,))
     return Printer(definitions, lambda obj, now: [name_of(obj), *(value(obj, now) for value in values)])
 
 
@@ -86,10 +94,7 @@ def _custom_column(column: Column) -> Object:
 
 
 def _custom_cell(column: Column) -> Callable[[Object, datetime], Any]:
-    try:
-        path = JSONPath.parse(column.json_path)
-    except JSONPathError:
-        return lambda _obj, _now: None
+    path = JSONPath.parse(column.json_path)
 
     def cell(obj: Object, now: datetime) -> Any:
         found = path.find(obj)

@@ -184,7 +184,10 @@ def _text(raw: int | bytes) -> str:
 
 def _double(raw: int | bytes) -> float:
     data = _bytes(raw)
-    (number,) = struct.unpack("<d" if len(data) == 8 else "<f", data)
+    try:
+        (number,) = struct.unpack("<d" if len(data) == 8 else "<f", data)
+    except struct.error as error:
+        raise ProtobufError("a number has neither four nor eight bytes") from error
     return float(number)
 
 

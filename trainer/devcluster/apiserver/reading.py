@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import paging, status
+from trainer.devcluster.apiserver.conversion.versions import all_as_requested, selects_by_version
 from trainer.devcluster.apiserver.fields import Selectors
 from trainer.devcluster.apiserver.params import Match
 from trainer.devcluster.apiserver.storage import Partition
@@ -25,7 +27,7 @@ REVISION_TIMEOUT = 3.0
 
 
 def get(backend: Backend, target: Target) -> Object:
-    """The stored object.
+    """The object as it is stored.
 
     Raises:
         StatusError: 404, there is none.
@@ -37,20 +39,24 @@ def get(backend: Backend, target: Target) -> Object:
 
 
 async def list_page(backend: Backend, target: Target, parameters: ListParameters) -> Page:
-    """One page of the selected objects.
+    """One page of the selected objects, in the version of the target.
 
     Raises:
         StatusError: 400 for malformed selectors or tokens, 410 for a past that is forgotten, 504 for a future that does
-            not come.
+            not come, 500 when they cannot be converted.
     """
     partition = Partition.of(target.definition.resource)
     selectors = Selectors(target.definition, parameters.label_selector, parameters.field_selector)
     select = selected_in(target, selectors)
+    if selects_by_version(target.definition, parameters.field_selector):
+        # Fields are selected as the version of the request has them.
+        await all_as_requested(target.definition, backend.storage.snapshot(partition))
     if parameters.continue_token:
         page = paging.next_page(backend.storage, partition, select, parameters.limit, parameters.continue_token)
     else:
         await reach_revision(backend, parameters.resource_version or 0)
         page = paging.first_page(backend.storage, partition, select, parameters.limit, _exact_revision(parameters))
+    page = replace(page, items=await all_as_requested(target.definition, page.items))
     if selectors.select_everything:
         return page
     # How many follow is known only without selectors, as in the real server.
@@ -60,11 +66,14 @@ async def list_page(backend: Backend, target: Target, parameters: ListParameters
 def selected_in(target: Target, selectors: Selectors) -> Callable[[Object], bool]:
     """Whether an object is in the target's namespace and selected."""
     namespace, everything = target.namespace, selectors.select_everything
+    versions, api_version = target.definition.versions, target.definition.resource.api_version
 
     def select(obj: Object) -> bool:
         if namespace is not None and namespace_of(obj) != namespace:
             return False
-        return everything or selectors.match(obj)
+        if everything:
+            return True
+        return selectors.match((versions and versions.known(obj, api_version)) or obj)
 
     return select
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from trainer.devcluster.apiserver.autoscalerrows import autoscaler_cells
+from trainer.devcluster.apiserver.columns import (
+    AGE,
+    CONTAINERS,
+    CREATED_AT,
+    IMAGES,
+    NAME,
+    Cells,
+    PrintedColumn,
+    column,
+    stated,
+)
 from trainer.devcluster.apiserver.durations import UNKNOWN, age
-from trainer.devcluster.apiserver.listtypes import description_of, object_meta
 from trainer.devcluster.apiserver.podrows import NONE, job_cells, pod_cells
+from trainer.devcluster.apiserver.provisionrows import ACCESS_MODES, PROVISIONS
+from trainer.devcluster.apiserver.workloadrows import WORKLOADS
 from trainer.kube.objects import find_condition, is_being_deleted, labels_of, metadata_of, name_of
 
 if TYPE_CHECKING:
@@ -17,45 +27,8 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
 
-Cells: TypeAlias = Callable[["Object", "datetime"], list[Any]]
-
 _UNSET: Final = "<unset>"
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
-_ACCESS_MODES: Final = {
-    "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedColumn:
-    """A column of a built-in kind."""
-
-    name: str
-    described_by: tuple[str, ...] = ()
-    """apiVersion, kind and path of the field that documents it; Name and Age know theirs."""
-    description: str = ""
-    """Text of a column that is no field."""
-    priority: int = 0
-    """Greater than 0 for columns of wide output."""
-    type: str = "string"
-    format: str = ""
-
-    def to_object(self) -> Object:
-        """The TableColumnDefinition."""
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": self.description or self._documentation(),
-            "priority": self.priority,
-        }
-
-    def _documentation(self) -> str:
-        metadata = {"Name": "name", "Age": "creationTimestamp", "Created At": "creationTimestamp"}
-        if self.described_by:
-            return description_of(*self.described_by)
-        field = object_meta().field(metadata.get(self.name, ""))
-        return str(field.schema.get("description") or "") if field is not None else ""
 
 
 def _created(obj: Object) -> object:
@@ -165,7 +138,7 @@ def _claim(obj: Object, now: datetime) -> list[Any]:
     spec, status = _spec(obj), _status(obj)
     volume = spec.get("volumeName") or ""
     phase = "Terminating" if is_being_deleted(obj) else status.get("phase") or ""
-    modes = [_ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
+    modes = [ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
     return [
         name_of(obj),
         phase,
@@ -223,148 +196,137 @@ def _endpoints(obj: Object, now: datetime) -> list[Any]:
     return [name_of(obj), f"{text} + {len(shown) - 3} more..." if len(shown) > 3 else text, age(_created(obj), now)]
 
 
-_NAME: Final = PrintedColumn("Name", format="name")
-_AGE: Final = PrintedColumn("Age")
-_CREATED_AT: Final = PrintedColumn("Created At")
-
-
-def _column(name: str, *described_by: str, priority: int = 0, kind: str = "string") -> PrintedColumn:
-    return PrintedColumn(name, described_by, priority=priority, type=kind)
-
-
-def _stated(name: str, description: str, priority: int = 0, kind: str = "string") -> PrintedColumn:
-    return PrintedColumn(name, description=description, priority=priority, type=kind)
-
-
 _AUTOSCALING: Final = "autoscaling/v2"
 _POD = (
-    _NAME,
-    _stated("Ready", "The aggregate readiness state of this pod for accepting traffic."),
-    _stated("Status", "The aggregate status of the containers in this pod."),
-    _stated(
+    NAME,
+    stated("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+    stated("Status", "The aggregate status of the containers in this pod."),
+    stated(
         "Restarts",
         "The number of times the containers in this pod have been restarted and when the last container in this pod "
         "has restarted.",
     ),
-    _AGE,
-    _column("IP", "v1", "Pod", "status", "podIP", priority=1),
-    _column("Node", "v1", "Pod", "spec", "nodeName", priority=1),
-    _column("Nominated Node", "v1", "Pod", "status", "nominatedNodeName", priority=1),
-    _column("Readiness Gates", "v1", "Pod", "spec", "readinessGates", priority=1),
+    AGE,
+    column("IP", "v1", "Pod", "status", "podIP", priority=1),
+    column("Node", "v1", "Pod", "spec", "nodeName", priority=1),
+    column("Nominated Node", "v1", "Pod", "status", "nominatedNodeName", priority=1),
+    column("Readiness Gates", "v1", "Pod", "spec", "readinessGates", priority=1),
 )
 _JOB = (
-    _NAME,
-    _stated("Status", "Status of the job."),
-    _column("Completions", "batch/v1", "Job", "status", "succeeded"),
-    _stated("Duration", "Time required to complete the job."),
-    _AGE,
-    _stated("Containers", "Names of each container in the template.", 1),
-    _stated("Images", "Images referenced by each container in the template.", 1),
-    _column("Selector", "batch/v1", "Job", "spec", "selector", priority=1),
+    NAME,
+    stated("Status", "Status of the job."),
+    column("Completions", "batch/v1", "Job", "status", "succeeded"),
+    stated("Duration", "Time required to complete the job."),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    column("Selector", "batch/v1", "Job", "spec", "selector", priority=1),
 )
 _NODE = (
-    _NAME,
-    _stated("Status", "The status of the node"),
-    _stated("Roles", "The roles of the node"),
-    _AGE,
-    _column("Version", "v1", "Node", "status", "nodeInfo", "kubeletVersion"),
-    _column("Internal-IP", "v1", "Node", "status", "addresses", priority=1),
-    _column("External-IP", "v1", "Node", "status", "addresses", priority=1),
-    _column("OS-Image", "v1", "Node", "status", "nodeInfo", "osImage", priority=1),
-    _column("Kernel-Version", "v1", "Node", "status", "nodeInfo", "kernelVersion", priority=1),
-    _column("Container-Runtime", "v1", "Node", "status", "nodeInfo", "containerRuntimeVersion", priority=1),
+    NAME,
+    stated("Status", "The status of the node"),
+    stated("Roles", "The roles of the node"),
+    AGE,
+    column("Version", "v1", "Node", "status", "nodeInfo", "kubeletVersion"),
+    column("Internal-IP", "v1", "Node", "status", "addresses", priority=1),
+    column("External-IP", "v1", "Node", "status", "addresses", priority=1),
+    column("OS-Image", "v1", "Node", "status", "nodeInfo", "osImage", priority=1),
+    column("Kernel-Version", "v1", "Node", "status", "nodeInfo", "kernelVersion", priority=1),
+    column("Container-Runtime", "v1", "Node", "status", "nodeInfo", "containerRuntimeVersion", priority=1),
 )
 _SERVICE = (
-    _NAME,
-    _column("Type", "v1", "Service", "spec", "type"),
-    _column("Cluster-IP", "v1", "Service", "spec", "clusterIP"),
-    _column("External-IP", "v1", "Service", "spec", "externalIPs"),
-    _column("Port(s)", "v1", "Service", "spec", "ports"),
-    _AGE,
-    _column("Selector", "v1", "Service", "spec", "selector", priority=1),
+    NAME,
+    column("Type", "v1", "Service", "spec", "type"),
+    column("Cluster-IP", "v1", "Service", "spec", "clusterIP"),
+    column("External-IP", "v1", "Service", "spec", "externalIPs"),
+    column("Port(s)", "v1", "Service", "spec", "ports"),
+    AGE,
+    column("Selector", "v1", "Service", "spec", "selector", priority=1),
 )
 _EVENT = (
-    _column("Last Seen", "v1", "Event", "lastTimestamp"),
-    _column("Type", "v1", "Event", "type"),
-    _column("Reason", "v1", "Event", "reason"),
-    _column("Object", "v1", "Event", "involvedObject"),
-    _column("Subobject", "v1", "Event", "involvedObject", "fieldPath", priority=1),
-    _column("Source", "v1", "Event", "source", priority=1),
-    _column("Message", "v1", "Event", "message"),
-    _column("First Seen", "v1", "Event", "firstTimestamp", priority=1),
-    _column("Count", "v1", "Event", "count", priority=1),
+    column("Last Seen", "v1", "Event", "lastTimestamp"),
+    column("Type", "v1", "Event", "type"),
+    column("Reason", "v1", "Event", "reason"),
+    column("Object", "v1", "Event", "involvedObject"),
+    column("Subobject", "v1", "Event", "involvedObject", "fieldPath", priority=1),
+    column("Source", "v1", "Event", "source", priority=1),
+    column("Message", "v1", "Event", "message"),
+    column("First Seen", "v1", "Event", "firstTimestamp", priority=1),
+    column("Count", "v1", "Event", "count", priority=1),
     PrintedColumn("Name", format="name", priority=1),
 )
 _CLAIM = (
-    _NAME,
-    _column("Status", "v1", "PersistentVolumeClaim", "status", "phase"),
-    _column("Volume", "v1", "PersistentVolumeClaim", "spec", "volumeName"),
-    _column("Capacity", "v1", "PersistentVolumeClaim", "status", "capacity"),
-    _column("Access Modes", "v1", "PersistentVolumeClaim", "status", "accessModes"),
-    _column("StorageClass", "v1", "PersistentVolumeClaim", "spec", "storageClassName"),
-    _column("VolumeAttributesClass", "v1", "PersistentVolumeClaim", "spec", "volumeAttributesClassName"),
-    _AGE,
-    _column("VolumeMode", "v1", "PersistentVolumeClaim", "spec", "volumeMode", priority=1),
+    NAME,
+    column("Status", "v1", "PersistentVolumeClaim", "status", "phase"),
+    column("Volume", "v1", "PersistentVolumeClaim", "spec", "volumeName"),
+    column("Capacity", "v1", "PersistentVolumeClaim", "status", "capacity"),
+    column("Access Modes", "v1", "PersistentVolumeClaim", "status", "accessModes"),
+    column("StorageClass", "v1", "PersistentVolumeClaim", "spec", "storageClassName"),
+    column("VolumeAttributesClass", "v1", "PersistentVolumeClaim", "spec", "volumeAttributesClassName"),
+    AGE,
+    column("VolumeMode", "v1", "PersistentVolumeClaim", "spec", "volumeMode", priority=1),
 )
 _AUTOSCALER = (
-    _NAME,
-    _column("Reference", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "scaleTargetRef"),
-    _column("Targets", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "metrics"),
-    _column("MinPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "minReplicas"),
-    _column("MaxPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "maxReplicas"),
-    _column("Replicas", _AUTOSCALING, "HorizontalPodAutoscaler", "status", "currentReplicas"),
-    _AGE,
+    NAME,
+    column("Reference", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "scaleTargetRef"),
+    column("Targets", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "metrics"),
+    column("MinPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "minReplicas"),
+    column("MaxPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "maxReplicas"),
+    column("Replicas", _AUTOSCALING, "HorizontalPodAutoscaler", "status", "currentReplicas"),
+    AGE,
 )
 _BINDING = (
-    _NAME,
-    _stated("Role", "The role that is bound."),
-    _AGE,
-    _stated("Users", "Users in the binding", 1),
-    _stated("Groups", "Groups in the binding", 1),
-    _stated("ServiceAccounts", "ServiceAccounts in the binding", 1),
+    NAME,
+    stated("Role", "The role that is bound."),
+    AGE,
+    stated("Users", "Users in the binding", 1),
+    stated("Groups", "Groups in the binding", 1),
+    stated("ServiceAccounts", "ServiceAccounts in the binding", 1),
 )
 _PRIORITY_CLASS = (
-    _NAME,
-    _column("Value", "scheduling.k8s.io/v1", "PriorityClass", "value", kind="integer"),
-    _column("Global-Default", "scheduling.k8s.io/v1", "PriorityClass", "globalDefault", kind="boolean"),
-    _AGE,
-    _column("PreemptionPolicy", "scheduling.k8s.io/v1", "PriorityClass", "preemptionPolicy"),
+    NAME,
+    column("Value", "scheduling.k8s.io/v1", "PriorityClass", "value", kind="integer"),
+    column("Global-Default", "scheduling.k8s.io/v1", "PriorityClass", "globalDefault", kind="boolean"),
+    AGE,
+    column("PreemptionPolicy", "scheduling.k8s.io/v1", "PriorityClass", "preemptionPolicy"),
 )
-_WEBHOOKS = (_NAME, _stated("Webhooks", "Webhooks indicates the number of webhooks registered."), _AGE)
+_WEBHOOKS = (NAME, stated("Webhooks", "Webhooks indicates the number of webhooks registered."), AGE)
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
 PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
-    "v1/Namespace": ((_NAME, _stated("Status", "The status of the namespace"), _AGE), _namespace),
+    **WORKLOADS,
+    **PROVISIONS,
+    "v1/Namespace": ((NAME, stated("Status", "The status of the namespace"), AGE), _namespace),
     "v1/Node": (_NODE, _node),
     "v1/Pod": (_POD, pod_cells),
     "v1/Service": (_SERVICE, _service),
-    "v1/ConfigMap": ((_NAME, _column("Data", "v1", "ConfigMap", "data"), _AGE), _config_map),
+    "v1/ConfigMap": ((NAME, column("Data", "v1", "ConfigMap", "data"), AGE), _config_map),
     "v1/Secret": (
-        (_NAME, _column("Type", "v1", "Secret", "type"), _column("Data", "v1", "Secret", "data"), _AGE),
+        (NAME, column("Type", "v1", "Secret", "type"), column("Data", "v1", "Secret", "data"), AGE),
         _secret,
     ),
-    "v1/ServiceAccount": ((_NAME, _column("Secrets", "v1", "ServiceAccount", "secrets"), _AGE), _service_account),
+    "v1/ServiceAccount": ((NAME, column("Secrets", "v1", "ServiceAccount", "secrets"), AGE), _service_account),
     "v1/Event": (_EVENT, _event),
-    "v1/Endpoints": ((_NAME, _column("Endpoints", "v1", "Endpoints", "subsets"), _AGE), _endpoints),
-    "v1/LimitRange": ((_NAME, _CREATED_AT), _created_at),
+    "v1/Endpoints": ((NAME, column("Endpoints", "v1", "Endpoints", "subsets"), AGE), _endpoints),
+    "v1/LimitRange": ((NAME, CREATED_AT), _created_at),
     "v1/PersistentVolumeClaim": (_CLAIM, _claim),
     "events.k8s.io/v1/Event": (_EVENT, _event),
     "batch/v1/Job": (_JOB, job_cells),
     f"{_AUTOSCALING}/HorizontalPodAutoscaler": (_AUTOSCALER, autoscaler_cells),
     "coordination.k8s.io/v1/Lease": (
-        (_NAME, _column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), _AGE),
+        (NAME, column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), AGE),
         _lease,
     ),
-    "apiextensions.k8s.io/v1/CustomResourceDefinition": ((_NAME, _CREATED_AT), _created_at),
+    "apiextensions.k8s.io/v1/CustomResourceDefinition": ((NAME, CREATED_AT), _created_at),
     "scheduling.k8s.io/v1/PriorityClass": (_PRIORITY_CLASS, _priority_class),
     "node.k8s.io/v1/RuntimeClass": (
-        (_NAME, _column("Handler", "node.k8s.io/v1", "RuntimeClass", "handler"), _AGE),
+        (NAME, column("Handler", "node.k8s.io/v1", "RuntimeClass", "handler"), AGE),
         _runtime_class,
     ),
-    f"{_RBAC}/Role": ((_NAME, _CREATED_AT), _created_at),
-    f"{_RBAC}/ClusterRole": ((_NAME, _CREATED_AT), _created_at),
+    f"{_RBAC}/Role": ((NAME, CREATED_AT), _created_at),
+    f"{_RBAC}/ClusterRole": ((NAME, CREATED_AT), _created_at),
     f"{_RBAC}/RoleBinding": (_BINDING, _binding),
     f"{_RBAC}/ClusterRoleBinding": (_BINDING, _binding),
     f"{_ADMISSION}/MutatingWebhookConfiguration": (_WEBHOOKS, _webhooks),

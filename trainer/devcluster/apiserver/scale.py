@@ -8,6 +8,7 @@ from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.decoding import read_as
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, resource_version_of, uid_of
+from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.definitions import ScalePaths
@@ -25,7 +26,8 @@ def scale_of(obj: Object, paths: ScalePaths) -> Object:
     metadata = {name: obj["metadata"][name] for name in _METADATA if name in obj["metadata"]}
     scale_status: Object = {"replicas": _value(obj, paths.status_replicas_path) or 0}
     if paths.label_selector_path and (selector := _value(obj, paths.label_selector_path)):
-        scale_status["selector"] = selector
+        # Built-in kinds have a selector object where custom resources say it as text.
+        scale_status["selector"] = str(LabelSelector.from_object(selector) if isinstance(selector, dict) else selector)
     spec = {"replicas": _value(obj, paths.spec_replicas_path) or 0}
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": scale_status}
 

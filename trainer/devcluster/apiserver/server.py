@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-from aiohttp import web
 
 from trainer.devcluster.apiserver.access import Access
 from trainer.devcluster.apiserver.admission.admission import Admission
-from trainer.devcluster.apiserver.admission.caller import calling
+from trainer.devcluster.apiserver.admission.caller import Caller
 from trainer.devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
-from trainer.devcluster.apiserver.authorization.authorizer import AllowEverything
+from trainer.devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
+from trainer.devcluster.apiserver.authentication.signing_key import load_or_create_signing_key
+from trainer.devcluster.apiserver.authorization.bootstrap import bootstrap
+from trainer.devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer.devcluster.apiserver.backend import Backend
-from trainer.devcluster.apiserver.body import MAX_BODY_BYTES
 from trainer.devcluster.apiserver.crd import CustomResources
 from trainer.devcluster.apiserver.data_directory import exclusive
 from trainer.devcluster.apiserver.deletion import Deleter
@@ -26,13 +26,17 @@ from trainer.devcluster.apiserver.dispatch import Dispatcher
 from trainer.devcluster.apiserver.expiry import expire_events
 from trainer.devcluster.apiserver.first_objects import FirstObjects
 from trainer.devcluster.apiserver.handlers.documents import Documents
+from trainer.devcluster.apiserver.journal import Journal
 from trainer.devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
+from trainer.devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes
 from trainer.devcluster.apiserver.kubeconfig import kubeconfig
+from trainer.devcluster.apiserver.listening import HOST, listening
 from trainer.devcluster.apiserver.listtypes import built_in_definitions
 from trainer.devcluster.apiserver.pipeline import Pipeline
 from trainer.devcluster.apiserver.registry import Registry
 from trainer.devcluster.apiserver.storage import DEFAULT_HISTORY, Storage
 from trainer.devcluster.apiserver.tls import issue_serving_certificate
+from trainer.devcluster.apiserver.webhooks.client import webhook_client
 from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.kube.clock import SystemClock
 from trainer.kube.resource import NAMESPACES
@@ -40,15 +44,14 @@ from trainer.kube.resource import NAMESPACES
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
     from pathlib import Path
-    from ssl import SSLContext
 
+    from trainer.devcluster.apiserver.authentication.signing_key import SigningKey
     from trainer.devcluster.apiserver.tls import ServingCertificate
     from trainer.kube.clock import Clock
 
-HOST = "127.0.0.1"
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_HEADER_BYTES = 64 * 1024
-_SHUTDOWN_SECONDS = 1.0
+_OBJECTS = "objects"
+"""Where the journal is in the data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,12 @@ class ServerOptions:
     """How a server runs."""
 
     data_dir: Path
-    """Holds the certificate authority, the token (both mode 0600) and container logs; made when missing."""
+    """Holds keys, certificates, container logs and, with `persistent`, the objects; made when missing."""
     port: int = 0
     """TCP port on 127.0.0.1. Default: 0, any free one."""
+    persistent: bool = False
+    """Whether objects are kept in the data directory, each write on the disk before it is answered. Default: no, they
+    live in memory and end with the server, because most servers have a data directory that ends with them too."""
     history: int = DEFAULT_HISTORY
     """How many changes of each resource a watch can go back. Default: 10,000."""
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
@@ -81,10 +87,11 @@ class RunningServer:
 
 @asynccontextmanager
 async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncIterator[RunningServer]:
-    """Run a server for as long as the context is open; objects live in memory and end with it.
+    """Run a server for as long as the context is open.
 
     Raises:
-        OSError: the port is taken, or the data directory cannot be used or is in use.
+        OSError: the port is taken, the data directory cannot be used or is in use, or a file in it is damaged; while
+            the server runs, that its journal cannot be written.
     """
     with ExitStack() as stack:
         await anyio.to_thread.run_sync(stack.enter_context, exclusive(options.data_dir))
@@ -94,81 +101,80 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
 
 @asynccontextmanager
 async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningServer]:
-    certificate, token = await anyio.to_thread.run_sync(_prepare, options.data_dir)
-    # Clients of a server that ran here before hold resource versions of objects that are gone. Milliseconds run ahead
-    # of any number of writes, so theirs are too old for a watch and they list again.
-    storage = Storage(history=options.history, revision=int(clock.now().timestamp() * 1000))
-    backend = Backend(storage, Registry(BUILTIN_KINDS), clock, options.data_dir, certificate.ca_pem)
-    async with calling(storage, clock) as caller:
-        admission = Admission(storage, backend.registry, caller)
+    certificate, token, signing_key = await anyio.to_thread.run_sync(_prepare, options.data_dir)
+    storage, journal = await anyio.to_thread.run_sync(_open_storage, options, clock)
+    backend = Backend(
+        storage, Registry(BUILTIN_KINDS, when_changed=storage.wake), clock, options.data_dir, certificate.ca_pem
+    )
+    async with webhook_client(storage, clock) as client:
+        authorizer = RbacAuthorizer(storage)
+        admission = Admission(storage, backend.registry, Caller(client), authorizer)
         pipeline, deleter = Pipeline(backend, admission), Deleter(backend)
         for namespace in SYSTEM_NAMESPACES:
             await pipeline.create_internal(NAMESPACES, {"metadata": {"name": namespace}})
+        for priority_class in system_classes():
+            await pipeline.create_internal(PRIORITY_CLASSES, priority_class, "kube-apiserver")
+        await bootstrap(storage, pipeline)
         admitted = AdmittedDeleter(deleter, admission)
-        access = Access(Authenticator(token), AllowEverything())
+        tokens = ServiceAccountTokens(storage, signing_key, clock)
+        access = Access(Authenticator(token, tokens), authorizer, tokens, signing_key)
         dispatcher = Dispatcher(backend, access, Documents(backend.registry), pipeline, admitted)
+        custom_resources = CustomResources(backend, pipeline, deleter, webhooks(options.feature_gates), client)
+        await custom_resources.restore()
         background: list[Callable[[], Coroutine[None, None, None]]] = [
-            CustomResources(backend, pipeline, deleter, webhooks(options.feature_gates)).run,
+            *([journal.run] if journal is not None else []),
+            custom_resources.run,
             FirstObjects(backend, pipeline).run,
             partial(expire_events, backend),
             partial(backend.log_growth.run, clock),
         ]
         context = await anyio.to_thread.run_sync(certificate.server_context)
-        async with _listening(dispatcher, options.port, context, background) as port:
+        # Answers that wait for the journal end before it does.
+        async with _running(background), listening(dispatcher.handle, options.port, context) as port:
             yield RunningServer(f"https://{HOST}:{port}", token, certificate.ca_pem)
 
 
 @asynccontextmanager
-async def _listening(
-    dispatcher: Dispatcher,
-    port: int,
-    context: SSLContext,
+async def _running(
     background: Sequence[Callable[[], Coroutine[None, None, None]]],
-) -> AsyncIterator[int]:
-    """Answer requests and run what goes on in the background; gives the port."""
-    runner = _runner(dispatcher)
+) -> AsyncIterator[None]:
+    """Run what goes on in the background until the body has ended.
+
+    A body that is cancelled may take a while to end and needs a server meanwhile. A failure of it stays what it is.
+    """
     failure: Exception | None = None
+    end = anyio.CancelScope(shield=True)
+
+    async def run_all() -> None:
+        with end:
+            async with anyio.create_task_group() as tasks:
+                for run in background:
+                    tasks.start_soon(run)
+
     async with anyio.create_task_group() as tasks:
-        for run in background:
-            tasks.start_soon(run)
-        await runner.setup()
+        tasks.start_soon(run_all)
         try:
-            await _listen(web.TCPSite(runner, HOST, port, ssl_context=context), port)
-            yield runner.addresses[0][1]
+            yield
         except Exception as error:
             failure = error
         finally:
-            with anyio.CancelScope(shield=True):
-                await runner.cleanup()
-            tasks.cancel_scope.cancel()
+            end.cancel()
     if failure is not None:
         raise failure
 
 
-def _runner(dispatcher: Dispatcher) -> web.AppRunner:
-    application = web.Application(client_max_size=MAX_BODY_BYTES)
-    application.router.add_route("*", "/{path:.*}", dispatcher.handle)
-    return web.AppRunner(
-        application,
-        handle_signals=False,
-        handler_cancellation=True,
-        access_log=None,
-        shutdown_timeout=_SHUTDOWN_SECONDS,
-        max_line_size=_HEADER_BYTES,
-        max_field_size=_HEADER_BYTES,
-    )
+def _open_storage(options: ServerOptions, clock: Clock) -> tuple[Storage, Journal | None]:
+    # Clients of a server that ran here before may hold resource versions of objects that are gone. Milliseconds run
+    # ahead of any number of writes, so theirs are too old for a watch and they list again.
+    first_revision = int(clock.now().timestamp() * 1000)
+    if not options.persistent:
+        return Storage(history=options.history, revision=first_revision), None
+    storage = Storage(history=options.history)
+    return storage, Journal.open(options.data_dir / _OBJECTS, storage, first_revision)
 
 
-async def _listen(site: web.TCPSite, port: int) -> None:
-    try:
-        await site.start()
-    except OSError as error:
-        problem = os.strerror(error.errno or 0)
-        message = f"cannot listen on port {port} of {HOST} ({problem}): choose another one, or 0 for any free one"
-        raise OSError(error.errno, message) from error
-
-
-def _prepare(data_dir: Path) -> tuple[ServingCertificate, str]:
-    """What blocks at the start: certificates, the token, the types of the built-in kinds."""
+def _prepare(data_dir: Path) -> tuple[ServingCertificate, str, SigningKey]:
+    """What blocks at the start: certificates, the token, the signing key, the types of the built-in kinds."""
     built_in_definitions()
-    return issue_serving_certificate(data_dir), load_or_create_token(data_dir / "token")
+    signing_key = load_or_create_signing_key(data_dir / "sa.key")
+    return issue_serving_certificate(data_dir), load_or_create_token(data_dir / "token"), signing_key

@@ -107,6 +107,16 @@ def already_exists(resource: Resource, name: str) -> StatusError:
     return StatusError(409, "AlreadyExists", message, _details(resource, name))
 
 
+def generate_name_conflict(resource: Resource, name: str) -> StatusError:
+    """409 on create: the names that the server has made up are taken, which another attempt can overcome."""
+    message = (
+        f'{resource.qualified_name} "{name}" already exists, the server was not able to generate a unique name for the '
+        "object"
+    )
+    details = {**_details(resource, name), "retryAfterSeconds": INITIAL_DELAY_SECONDS}
+    return StatusError(409, "AlreadyExists", message, details)
+
+
 def conflict(resource: Resource, name: str, message: str = STALE_OBJECT) -> StatusError:
     """409: a precondition (resource version or uid) does not hold."""
     text = f'Operation cannot be fulfilled on {resource.qualified_name} "{name}": {message}'
@@ -161,13 +171,14 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[FieldError]) -> S
         name: its name, "" when it has none.
         causes: at least one.
     """
-    texts = [str(cause) for cause in causes]
+    texts = list(dict.fromkeys(str(cause) for cause in causes))  # each once, as Go's aggregates print them
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
     details: Object = {"name": name} if name else {}
     if group:
         details["group"] = group
-    details["kind"] = kind
+    if kind:
+        details["kind"] = kind
     details["causes"] = [cause.to_object() for cause in causes]
     return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {listed}', details)
 

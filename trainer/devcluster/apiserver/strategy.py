@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from trainer.devcluster.apiserver.decoding import WrongTypeError, normalize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from trainer.devcluster.apiserver.structural import StructuralSchema
     from trainer.kube.field_errors import FieldError
@@ -31,6 +31,10 @@ class WriteContext:
     """Returns a free cluster IP for a Service."""
     stored: Callable[[Resource, ObjectKey], Object | None]
     """Returns another object as it is stored, not to be changed; None when there is none."""
+    listed: Callable[[Resource], Sequence[Object]] = lambda _: ()
+    """Returns all stored objects of a resource, not to be changed. Defaults to none, for tests."""
+    warn: Callable[[str], None] = lambda _: None
+    """Tells the client something beside the answer, in a Warning header. Defaults to telling nobody, for tests."""
 
 
 class Strategy(Protocol):
@@ -100,21 +104,17 @@ class SchemaStrategy(StoreOnlyStrategy):
 
 
 class WebhookStrategy(SchemaStrategy):
-    """Adds to a schema what an admission webhook does, in this process."""
+    """Adds to a schema what admission webhooks do, in this process: one changes new objects, one validates all."""
 
     def __init__(self, schema: StructuralSchema, webhook: Strategy) -> None:
         super().__init__(schema)
         self._webhook = webhook
 
-    def default(self, obj: Object, context: WriteContext) -> None:
-        """Fill in the defaults of the schema and those of the webhook."""
-        super().default(obj, context)
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Fill in the defaults of the webhook; as with those of any webhook, nobody becomes their manager."""
         if self._decodes(obj):
             self._webhook.default(obj, context)
-            super().default(obj, context)
-
-    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
-        """Let the webhook prepare the object."""
+            self.default(obj, context)
         self._webhook.prepare_for_create(obj, context)
 
     def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:

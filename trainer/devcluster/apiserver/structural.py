@@ -9,9 +9,13 @@ import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.devcluster.apiserver.celrules import compile_rules
-from trainer.devcluster.apiserver.correlation import ABSENT, item_key
+from trainer.devcluster.apiserver.correlation import ABSENT
+from trainer.devcluster.apiserver.defaultcheck import check_defaults
+from trainer.devcluster.apiserver.duplicates import duplicates
+from trainer.devcluster.apiserver.embedded import check_embedded, has_embedded
 from trainer.devcluster.apiserver.listtypes import Typing
-from trainer.devcluster.apiserver.schemacheck import check_schema
+from trainer.devcluster.apiserver.schemacheck import check_keywords, check_root, check_shape
+from trainer.devcluster.apiserver.structuralcheck import check_structure
 from trainer.devcluster.apiserver.validation import validate_value
 from trainer.kube import field_errors
 
@@ -52,24 +56,34 @@ class StructuralSchema:
         self.typing = Typing.for_custom_resource(document)
         """How its lists and maps are merged, for server-side apply."""
         self._rules = rules
+        self._embeds = has_embedded(document)
 
     @classmethod
-    def from_crd(cls, schema: Object, path: str = "spec.validation.openAPIV3Schema") -> StructuralSchema:
+    def from_crd(
+        cls, schema: Object, path: str = "spec.validation.openAPIV3Schema", *, status_subresource: bool = False
+    ) -> StructuralSchema:
         """Check a schema and compile its rules.
 
         Args:
             schema: the `openAPIV3Schema` of a version; copied.
             path: where it is in the definition, for the fields of the causes.
+            status_subresource: whether the status has an endpoint of its own, which limits what may be at the root.
 
         Raises:
             SchemaError: it is not structural, or a pattern or CEL expression in it cannot be compiled.
         """
         document = copy.deepcopy(schema)
-        causes = check_schema(document, path)
+        causes = check_shape(document, path)
         if causes:
             raise SchemaError(causes)
-        rules, causes = compile_rules(document, path, is_resource=True)
-        causes += _check_defaults(document, path)
+        causes = check_root(document, path, status_subresource=status_subresource)
+        not_structural = check_structure(document, path)
+        wrong_defaults = [] if not_structural else check_defaults(document, path)
+        wrong_keywords = check_keywords(document, path)
+        causes += not_structural + wrong_defaults + wrong_keywords
+        if not (not_structural or wrong_defaults or wrong_keywords):
+            rules, problems = compile_rules(document, path, is_resource=True)
+            causes += problems
         if causes:
             raise SchemaError(causes)
         return cls(document, rules)
@@ -96,8 +110,10 @@ class StructuralSchema:
             subresource: `status` checks the keywords of the status only.
         """
         causes = self._validate_keywords(obj, old, subresource)
-        if old is None or not _duplicates(old, self.document, ""):
-            causes += _duplicates(obj, self.document, "")
+        if self._embeds:
+            causes += check_embedded(obj, self.document, "")
+        if old is None or not duplicates(old, self.document, ""):
+            causes += duplicates(obj, self.document, "")
         if any(cause.reason in _BLOCKING for cause in causes):
             return [*causes, field_errors.invalid("<nil>", None, _NOT_CHECKED)]
         return causes + self._rules.validate(obj, ABSENT if old is None else old)
@@ -135,60 +151,3 @@ def _default_field(obj: dict[str, Any], name: str, schema: Mapping[str, Any]) ->
             obj[name] = copy.deepcopy(schema["default"])
     if name in obj:
         _default(obj[name], schema)
-
-
-def _duplicates(value: Any, schema: Mapping[str, Any], path: str) -> list[FieldError]:
-    causes: list[FieldError] = []
-    if isinstance(value, list):
-        causes += _duplicate_items(value, schema, path)
-        items = schema.get("items") or {}
-        for index, item in enumerate(value):
-            causes += _duplicates(item, items, f"{path}[{index}]")
-    elif isinstance(value, dict):
-        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
-        for name, child in value.items():
-            nested = properties.get(name)
-            if nested is not None:
-                causes += _duplicates(child, nested, f"{path}.{name}" if path else name)
-            elif isinstance(additional, dict):
-                causes += _duplicates(child, additional, f"{path}[{name}]")
-    return causes
-
-
-def _duplicate_items(items: list[Any], schema: Mapping[str, Any], path: str) -> list[FieldError]:
-    list_type = schema.get("x-kubernetes-list-type")
-    if list_type not in ("set", "map"):
-        return []
-    causes, seen = [], set()
-    for index, item in enumerate(items):
-        key = item_key(item, schema) if list_type == "map" else (field_errors.show(item),)
-        if key is None:
-            continue
-        if key in seen:
-            shown = item
-            if list_type == "map":
-                shown = {name: item[name] for name in schema["x-kubernetes-list-map-keys"] if name in item}
-            causes.append(field_errors.duplicate(f"{path}[{index}]", shown))
-        seen.add(key)
-    return causes
-
-
-def _check_defaults(schema: Mapping[str, Any], path: str) -> list[FieldError]:
-    causes: list[FieldError] = []
-    if schema.get("default") is not None:
-        probe = {"value": copy.deepcopy(schema["default"])}
-        _default(probe, {"properties": {"value": {**schema, "default": None}}})
-        problems = validate_value(probe["value"], {**schema, "default": None})
-        problems += _duplicates(probe["value"], schema, "")
-        causes += [
-            field_errors.invalid(
-                f"{path}.default{'.' if cause.field else ''}{cause.field}", schema["default"], cause.message
-            )
-            for cause in problems
-        ]
-    for name, child in (schema.get("properties") or {}).items():
-        causes += _check_defaults(child, f"{path}.properties[{name}]")
-    for keyword in ("items", "additionalProperties"):
-        if isinstance(schema.get(keyword), dict):
-            causes += _check_defaults(schema[keyword], f"{path}.{keyword}")
-    return causes

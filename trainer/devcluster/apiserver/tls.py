@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 LIFETIME = timedelta(days=3650)
 CLOCK_SKEW = timedelta(minutes=5)
+SERVICE_ADDRESS = "10.96.0.1"
+"""Cluster IP of the Service `kubernetes`, under which pods reach the server: the first of the Services' addresses."""
 SERVER_NAMES = (
     "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 )  # fmt: skip
-SERVER_ADDRESSES = ("127.0.0.1",)
+SERVER_ADDRESSES = ("127.0.0.1", SERVICE_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)

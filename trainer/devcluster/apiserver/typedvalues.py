@@ -13,6 +13,7 @@ from trainer.devcluster.apiserver import fieldsets
 from trainer.devcluster.apiserver.correlation import ABSENT, same
 from trainer.devcluster.apiserver.listorder import merge_order
 from trainer.devcluster.apiserver.listtypes import UNTYPED, ListType, Typing
+from trainer.kube.field_errors import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,12 @@ _EXPECTED: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "boolean": (bool, "boolean"),
     "array": (list, "list"),
     "object": (dict, "map"),
+}
+_GO_TYPES: Final[dict[type, str]] = {
+    str: "string",
+    bool: "bool",
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
 }
 
 
@@ -85,7 +92,7 @@ def merge(live: Any, applied: Any, typing: Typing) -> Any:
 
 
 def remove(value: Any, paths: FieldSet, typing: Typing) -> Any:
-    """The value without some fields and all that is below them; what becomes empty by that goes too."""
+    """The value without some fields and all that is below them; what becomes empty by that becomes null."""
     if not paths:
         return copy.deepcopy(value)
     doomed = {path[0] for path in paths if len(path) == 1}
@@ -96,9 +103,8 @@ def remove(value: Any, paths: FieldSet, typing: Typing) -> Any:
             if element in doomed:
                 continue
             smaller = remove(child, fieldsets.below(paths, element), _child(typing, name))
-            if child and smaller in ({}, []):
-                continue
-            kept[name] = smaller
+            # A null is dropped on the way to the storage, but whoever owns the container itself goes on owning it.
+            kept[name] = None if child and smaller in ({}, []) else smaller
         return kept
     if isinstance(value, list):
         return [
@@ -143,7 +149,7 @@ class _Collector:
         python_type, expected = _EXPECTED[typing.schema["type"]]
         if isinstance(value, python_type) and (isinstance(value, bool) is (expected == "boolean")):
             return True
-        self.problems.append(f"{fieldsets.display(path)}: expected {expected}, got {_type_name(value)}")
+        self.problems.append(f"{fieldsets.display(path)}: expected {expected}, got {_go_value(value, expected)}")
         return False
 
     def _visit_map(self, value: dict[str, Any], typing: Typing, path: Path) -> None:
@@ -160,13 +166,10 @@ class _Collector:
     def _visit_list(self, value: list[Any], typing: Typing, path: Path) -> None:
         seen: set[str] = set()
         for position, item in enumerate(value):
-            element = _element(item, position, typing)
+            problem = _item_problem(item, typing)
+            element = None if problem else _element(item, position, typing)
             if element is None:
-                names = ", ".join(f'"{name}"' for name in typing.list_map_keys)
-                self.problems.append(
-                    f"{fieldsets.display(path)}: element {position}: associative list with keys has an element that "
-                    f"omits key field {names} (and doesn't have default value)"
-                )
+                self.problems.append(f"{fieldsets.display(path)}: element {position}: {problem}")
                 continue
             child_path = (*path, element)
             if element in seen:
@@ -246,7 +249,7 @@ def _elements(items: list[Any], typing: Typing) -> list[tuple[str, Any]]:
 
 
 def _element(item: Any, position: int, typing: Typing) -> str | None:
-    """The path element of a list item; None when a key is missing."""
+    """The path element of a list item: of its keys those that it has; None when it has none."""
     if typing.list_type is ListType.SET:
         return fieldsets.value(item)
     if typing.list_type is ListType.ATOMIC or not isinstance(item, dict):
@@ -254,10 +257,34 @@ def _element(item: Any, position: int, typing: Typing) -> str | None:
     keys = {}
     for name in typing.list_map_keys:
         entry = item.get(name, typing.key_default(name))
-        if entry is None:
-            return None
-        keys[name] = entry
-    return fieldsets.key(keys)
+        if entry is not None:
+            keys[name] = entry
+    return fieldsets.key(keys) if keys else None
+
+
+def _item_problem(item: Any, typing: Typing) -> str:
+    """What keeps an item of a list from being told apart from others; "" when nothing does."""
+    if typing.list_type is ListType.ATOMIC:
+        return ""
+    if typing.list_type is ListType.MAP:
+        if item is None:
+            return "associative list with keys may not have a null element"
+        if not isinstance(item, dict):
+            return "associative list with keys may not have non-map elements"
+        if _element(item, 0, typing) is None:
+            names = " ".join(f'"{name}"' for name in typing.list_map_keys)
+            return (
+                f"associative list with keys has an element that omits all key fields [{names}] (and doesn't have "
+                "default values for any key fields)"
+            )
+        return ""
+    if item is None:
+        return "associative list without keys has an element that's an explicit null"
+    if isinstance(item, dict):
+        return "associative list without keys has an element that's a map type"
+    if isinstance(item, list):
+        return "not supported: associative list with lists as elements"
+    return ""
 
 
 def _splits_map(value: Any, typing: Typing) -> bool:
@@ -272,6 +299,31 @@ def _child(typing: Typing, name: str) -> Typing:
     return typing.field(name) or UNTYPED
 
 
-def _type_name(value: Any) -> str:
-    names: dict[type, str] = {str: "string", bool: "boolean", dict: "map", list: "list"}
-    return names.get(type(value), "numeric")
+def _go_value(value: Any, expected: str) -> str:
+    """A value of a wrong type as the real server prints it, which depends on the type that is expected."""
+    if expected == "string":
+        return f"&value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+    if expected.startswith("numeric"):
+        return _GO_TYPES.get(type(value), "float64")
+    return f"&{{{go_text(value)}}}"
+
+
+def _go_syntax(value: Any) -> str:
+    """`%#v` in Go."""
+    if isinstance(value, dict):
+        entries = ", ".join(f"{show(name)}:{_go_syntax(value[name])}" for name in sorted(value))
+        return f"map[string]interface {{}}{{{entries}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+    return "interface {}(nil)" if value is None else show(value)
+
+
+def go_text(value: Any) -> str:
+    """A JSON value as Go prints it with `%v`: `map[a:1 b:[x y]]`."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{go_text(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_text, value))}]"
+    if value is None:
+        return "<nil>"
+    return value if isinstance(value, str) else show(value)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
-from trainer.devcluster.apiserver.decoding import WrongTypeError, normalize
-from trainer.devcluster.apiserver.listtypes import object_meta
+from trainer.devcluster.apiserver.decoding import WrongTypeError, json_name, normalize
+from trainer.devcluster.apiserver.listtypes import definition_name, object_meta
 from trainer.devcluster.apiserver.params import META_GROUP, FieldValidation
 from trainer.devcluster.apiserver.storage import Partition
 from trainer.devcluster.apiserver.warning import Warnings
@@ -18,13 +18,17 @@ from trainer.kube.resource import NAMESPACES
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.authentication.user import User
+    from trainer.devcluster.apiserver.authorization.writes import WriteGuard
     from trainer.devcluster.apiserver.params import WriteParameters
     from trainer.devcluster.apiserver.routing import Target
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 LARGE_BYTES = 64 * 1024
 """Bodies from this size on are decoded, merged and validated beside the event loop."""
 _ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
+_SCHEME = "pkg/api/legacyscheme/scheme.go:30"
+"""How the real server names its collection of built-in kinds."""
 _NAMESPACES = Partition.of(NAMESPACES)
 
 
@@ -42,6 +46,8 @@ class Write:
     """Paths of members that occurred twice in the body."""
     size: int = 0
     """Bytes of the body."""
+    guard: WriteGuard | None = None
+    """Refuses what the user may not make of the object; None for the server itself."""
 
     @property
     def is_large(self) -> bool:
@@ -74,6 +80,19 @@ class Write:
             dry_run=self.parameters.dry_run,
         )
 
+    def authorize(self, new: Object, live: Object | None) -> None:
+        """Refuse what the user may not make of the object, whatever the verb of the request allows.
+
+        Args:
+            new: as it would be stored.
+            live: as it is stored; None for a creation.
+
+        Raises:
+            StatusError: as `WriteGuard.check`.
+        """
+        if self.guard is not None:
+            self.guard.check(new, live)
+
     def accept_mutated(self, obj: Object) -> None:
         """Take in, in place, what a webhook has made of an object; fields that the kind does not have are dropped.
 
@@ -104,7 +123,10 @@ class Write:
         if obj.get("metadata") is None:
             obj["metadata"] = {}
         if not isinstance(obj["metadata"], dict):
-            raise self._unhandled("metadata: expected object")
+            found = json_name(obj["metadata"])
+            raise self._unhandled(
+                f"json: cannot unmarshal {found} into Go struct field {self._kind}.metadata of type v1.ObjectMeta"
+            )
         forget_managers = obj["metadata"].get("managedFields") == []
         unknown = self._prune(obj)
         if forget_managers:
@@ -132,6 +154,8 @@ class Write:
             missing = "Kind" if not kind else "apiVersion"
             raise status.bad_request(f"Object '{missing}' is missing in the body")
         if api_version and api_version != resource.api_version:
+            if not custom and (kind or resource.kind) != resource.kind:
+                raise _unconvertible(api_version, kind or resource.kind, resource)
             message = (
                 f"the API version in the data ({api_version}) does not match the expected API version "
                 f"({resource.api_version})"
@@ -144,7 +168,7 @@ class Write:
                 cause = FieldError("kind", f'Invalid value: "{kind}": must be {resource.kind}')
                 name = name_of(obj) if isinstance(obj.get("metadata"), dict) else ""
                 raise status.invalid(kind, resource.group, name, [cause])
-            raise status.bad_request(f"{kind} in version {self._version} cannot be handled as a {resource.kind}")
+            raise _unconvertible(api_version or resource.api_version, kind, resource)
         obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
 
     def _check_place(self, obj: Object) -> None:
@@ -195,3 +219,14 @@ class Write:
         return status.bad_request(
             f"{self._kind} in version {self._version} cannot be handled as a {self._kind}: {problem}"
         )
+
+
+def _unconvertible(api_version: str, kind: str, resource: Resource) -> status.StatusError:
+    """400: the body is of another kind than the resource."""
+    version = api_version.rpartition("/")[2]
+    if definition_name(api_version, kind) is None:
+        problem = f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"'
+    else:
+        package = (resource.group or "core").partition(".")[0]
+        problem = f"converting ({version}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+    return status.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {problem}')

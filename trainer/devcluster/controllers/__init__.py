@@ -1,11 +1,12 @@
-"""The controllers of the dev cluster: Jobs, JobSets, garbage collection and the end of namespaces."""
+"""The controllers of the dev cluster: Jobs, JobSets, garbage collection, the end of namespaces, aggregated roles."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.controllers import namespace
+from trainer.devcluster.controllers import cluster_role_aggregation, namespace
 from trainer.devcluster.controllers.garbage_collector import monitor
+from trainer.devcluster.controllers.horizontal_pod_autoscaler import controller as horizontal_pod_autoscaler
 from trainer.devcluster.controllers.job import controller as job
 from trainer.devcluster.controllers.job import orphans, ttl
 from trainer.devcluster.controllers.jobset import controller as jobset
@@ -31,6 +32,8 @@ def register_all(manager: Manager, options: ControllerOptions | None = None) -> 
     job.register(manager, EventRecorder(manager.events, "job-controller"), options)
     orphans.register(manager)
     ttl.register(manager)
-    jobset.register(manager, EventRecorder(manager.events, "jobset-controller"), options)
+    jobset.register(manager, EventRecorder(manager.events, "jobset"), options)
     monitor.register(manager, client, options)
     namespace.register(manager, client, options)
+    horizontal_pod_autoscaler.register(manager, client, options)
+    cluster_role_aggregation.register(manager)

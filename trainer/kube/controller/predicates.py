@@ -55,12 +55,19 @@ def has_labels(selector: LabelSelector | str) -> Predicate:
     Raises:
         ValueError: the selector is malformed.
     """
-    parsed = LabelSelector.parse(selector) if isinstance(selector, str) else selector
+    parsed = _parsed(selector) if isinstance(selector, str) else selector
 
     def matches(old: CachedObject | None, new: CachedObject | None) -> bool:
         return any(obj is not None and parsed.matches(obj.labels) for obj in (new, old))
 
     return matches
+
+
+def _parsed(selector: str) -> LabelSelector:
+    try:
+        return LabelSelector.parse(selector)
+    except ValueError as error:
+        raise ValueError(f"label selector {selector!r}: {error}") from error
 
 
 def on(

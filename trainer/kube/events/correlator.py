@@ -79,10 +79,12 @@ class ObjectReference:
     name: str
     uid: str
     resource_version: str = field(compare=False)
+    field_path: str = ""
+    """The part of the object that is meant. Default: empty, all of it."""
 
     @classmethod
-    def of(cls, obj: Mapping[str, Any]) -> ObjectReference:
-        """The reference to an object.
+    def of(cls, obj: Mapping[str, Any], field_path: str = "") -> ObjectReference:
+        """The reference to an object, or to the part of it that `field_path` names.
 
         Raises:
             ValueError: it does not say its apiVersion and kind.
@@ -90,7 +92,8 @@ class ObjectReference:
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not api_version or not kind:
             raise ValueError("the object must carry apiVersion and kind")
-        return cls(api_version, kind, namespace_of(obj), name_of(obj), uid_of(obj), resource_version_of(obj))
+        names = (namespace_of(obj), name_of(obj), uid_of(obj), resource_version_of(obj))
+        return cls(api_version, kind, *names, field_path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class CountedEvent:
                 "namespace": about.namespace,
                 "uid": about.uid,
                 "resourceVersion": about.resource_version,
+                **({"fieldPath": about.field_path} if about.field_path else {}),
             },
             "type": self.latest.type,
             "reason": self.latest.reason,

@@ -46,7 +46,15 @@ class EventRecorder:
         instance = host or f"{component}-{socket.gethostname()}"
         self._source = EventSource(component, host, instance[:_INSTANCE_LIMIT])
 
-    def record(self, obj: Mapping[str, Any], *, type: EventKind, reason: str, message: str) -> None:  # noqa: A002
+    def record(
+        self,
+        obj: Mapping[str, Any],
+        *,
+        type: EventKind,  # noqa: A002
+        reason: str,
+        message: str,
+        field_path: str = "",
+    ) -> None:
         """Record an event; it is written later, and never fails or delays its caller.
 
         Equal events become one with a count, many similar ones are combined, and bursts are limited: see
@@ -58,9 +66,10 @@ class EventRecorder:
             type: "Warning" if someone should look.
             reason: one UpperCamelCase word that programs can match.
             message: one sentence for people; cut at 1024 bytes.
+            field_path: the part of the object that it is about, such as `spec.containers{main}`. Default: all of it.
         """
         try:
-            regarding = ObjectReference.of(obj)
+            regarding = ObjectReference.of(obj, field_path)
         except ValueError as error:
             log.error("cannot record event", reason=reason, error=str(error))  # noqa: TRY400 - the message says it all
             return

@@ -130,11 +130,16 @@ class Endpoints:
         return WatchStart(self.storage.collection(resource).position(version))
 
     def create(self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None) -> Object:
-        """Store a new object without a status, or bind a pod."""
+        """Store a new object without a status, bind a pod, or answer a TokenRequest."""
         if subresource == "binding":
             stored = self.storage.get(resource, key)
             spec = (stored.obj.get("spec") or {}) | {"nodeName": obj["target"]["name"]}
             return self._write(resource, stored, stored.obj | {"spec": spec}, None)
+        if subresource == "token":
+            self.storage.get(resource, key)
+            expiry = self.clock.now() + timedelta(seconds=(obj.get("spec") or {}).get("expirationSeconds", 3600))
+            issued = {"token": f"token-of-{key.namespace}-{key.name}", "expirationTimestamp": timestamp(expiry)}
+            return obj | {"status": issued}
         if subresource:
             raise NotImplementedError(f"the fake API server does not create the subresource {subresource!r}")
         metadata = metadata_of(obj)

@@ -1,22 +1,24 @@
 from __future__ import annotations
 
-from copy import deepcopy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.devcluster.apiserver.kinds.context import created, fields, updated
+from tests.devcluster.apiserver.kinds.context import created, fields, make_context, updated
+from tests.devcluster.apiserver.kinds.jobs import make_indexed_job, make_job
 from trainer.devcluster.apiserver.kinds.job import JobStrategy
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 STRATEGY = JobStrategy()
-
-
-def make_job(pod: dict[str, Any] | None = None, **spec: Any) -> Object:
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}], **(pod or {})}}
-    return {"metadata": {"name": "j", "uid": "u"}, "spec": {"template": template, **spec}}
+GENERATED = {
+    "batch.kubernetes.io/controller-uid": "u",
+    "controller-uid": "u",
+    "batch.kubernetes.io/job-name": "j",
+    "job-name": "j",
+}
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,8 @@ def test_parallelism_and_completions(spec: dict[str, Any], expected: tuple[int, 
 
 def test_defaults_and_selector() -> None:
     """The selector and the labels that it selects are made from the uid."""
-    job, _ = created(STRATEGY, make_job())
+    job, causes = created(STRATEGY, make_job())
+    assert causes == []
     spec = job["spec"]
     assert (spec["backoffLimit"], spec["completionMode"], spec["suspend"], spec["manualSelector"]) == (
         6,
@@ -46,152 +49,100 @@ def test_defaults_and_selector() -> None:
     )
     assert spec["podReplacementPolicy"] == "TerminatingOrFailed"
     assert spec["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}}
-    labels = {
-        "batch.kubernetes.io/controller-uid": "u",
-        "controller-uid": "u",
-        "batch.kubernetes.io/job-name": "j",
-        "job-name": "j",
-    }
-    assert spec["template"]["metadata"]["labels"] == labels
-    assert job["metadata"]["labels"] == labels
+    assert spec["template"]["metadata"]["labels"] == GENERATED
+    assert job["metadata"]["labels"] == GENERATED
     assert job["status"] == {}
 
 
 def test_failure_policy_waits_for_the_failure() -> None:
-    """With a failure policy a terminating pod is replaced only when it has failed."""
+    """With a failure policy a terminating pod is replaced only when it has failed; conditions match when true."""
     rules = [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
     job, causes = created(STRATEGY, make_job(podFailurePolicy={"rules": rules}))
     assert causes == []
     assert job["spec"]["podReplacementPolicy"] == "Failed"
+    [rule] = job["spec"]["podFailurePolicy"]["rules"]
+    assert rule["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
 
 
 @pytest.mark.parametrize(
-    ("job", "field"),
+    ("limits", "expected"),
     [
-        pytest.param(make_job(completions=-1), "spec.completions", id="negative"),
-        pytest.param(
-            make_job(completionMode="Indexed", parallelism=1), "spec.completions", id="indexed needs completions"
-        ),
-        pytest.param(make_job(completionMode="Sorted"), "spec.completionMode", id="unknown mode"),
-        pytest.param(make_job({"restartPolicy": "Always"}), "spec.template.spec.restartPolicy", id="restart policy"),
-        pytest.param(make_job({"containers": []}), "spec.template.spec.containers", id="no containers"),
-        pytest.param(
-            make_job(completionMode="Indexed", completions=1, backoffLimitPerIndex=1),
-            "spec.backoffLimitPerIndex",
-            id="not supported",
-        ),
-        pytest.param(
-            make_job(successPolicy={"rules": [{}]}), "spec.successPolicy", id="success policy without indexes"
-        ),
-        pytest.param(
-            make_job(
-                {"restartPolicy": "OnFailure"},
-                podFailurePolicy={"rules": [{"action": "Count", "onPodConditions": [{}]}]},
-            ),
-            "spec.template.spec.restartPolicy",
-            id="failure policy needs Never",
-        ),
-        pytest.param(
-            make_job(podFailurePolicy={"rules": [{"action": "FailIndex", "onPodConditions": [{}]}]}),
-            "spec.podFailurePolicy.rules[0].action",
-            id="action of per-index limits",
-        ),
+        pytest.param({}, 6, id="one limit for all"),
+        pytest.param({"backoffLimitPerIndex": 1}, 2**31 - 1, id="a limit for each index and none for all"),
+        pytest.param({"backoffLimitPerIndex": 1, "backoffLimit": 2}, 2, id="both"),
     ],
 )
-def test_wrong_jobs_are_refused(job: Object, field: str) -> None:
-    """The cause names the field."""
-    assert fields(created(STRATEGY, deepcopy(job))[1]) == [field]
-
-
-def test_indexed_hostnames_must_fit() -> None:
-    """`<job>-<last index>` is a DNS label."""
-    job = make_job(completionMode="Indexed", completions=1000)
-    job["metadata"]["name"] = "a" * 60
-    assert fields(created(STRATEGY, job)[1]) == ["metadata.name"]
-
-
-def change(obj: Object, path: str, value: object) -> Object:
-    changed = deepcopy(obj)
-    *parents, last = path.split(".")
-    target = changed
-    for parent in parents:
-        target = target.setdefault(parent, {})
-    target[last] = value
-    return changed
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "refused"),
-    [
-        pytest.param("spec.parallelism", 5, [], id="parallelism"),
-        pytest.param("spec.suspend", True, [], id="suspend"),
-        pytest.param("spec.backoffLimit", 1, [], id="back-off limit"),
-        pytest.param("spec.completionMode", "NonIndexed", ["spec.completionMode"], id="completion mode"),
-        pytest.param("spec.completions", 3, ["spec.completions"], id="completions alone"),
-        pytest.param("spec.selector", {"matchLabels": {"a": "b"}}, ["spec.selector"], id="selector"),
-        pytest.param("spec.template.spec.nodeSelector", {"a": "b"}, ["spec.template"], id="template"),
-    ],
-)
-def test_what_may_change_while_the_job_runs(path: str, value: object, refused: list[str]) -> None:
-    """Pods that exist cannot be changed through their Job."""
-    old, causes = created(STRATEGY, make_job(completionMode="Indexed", completions=2, parallelism=2))
+def test_back_off_limit(limits: dict[str, Any], expected: int) -> None:
+    """Limits of indexes replace the default of the whole."""
+    job, causes = created(STRATEGY, make_indexed_job(**limits))
     assert causes == []
-    assert fields(updated(STRATEGY, change(old, path, value), old)) == refused
-
-
-def test_indexed_job_may_be_resized() -> None:
-    """Completions and parallelism change together."""
-    old, _ = created(STRATEGY, make_job(completionMode="Indexed", completions=2, parallelism=2))
-    new = change(change(old, "spec.completions", 3), "spec.parallelism", 3)
-    assert updated(STRATEGY, new, old) == []
+    assert job["spec"]["backoffLimit"] == expected
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "refused"),
+    ("labels", "complaints"),
     [
-        pytest.param("spec.template.spec.nodeSelector", {}, [], id="node selector"),
-        pytest.param("spec.template.metadata.annotations", {}, [], id="annotations"),
-        pytest.param("spec.template.spec.hostname", {}, ["spec.template"], id="hostname"),
+        pytest.param({"app": "web"}, [], id="others"),
+        pytest.param({"job-name": "j"}, [], id="what would have been generated"),
+        pytest.param({"job-name": "x"}, ["spec.template.metadata.labels[job-name]"], id="of another Job"),
         pytest.param(
-            "spec.template.spec.nodeSelector",
-            {"startTime": "2026-11-21T12:00:00Z"},
-            ["spec.template"],
-            id="has run before",
+            {"batch.kubernetes.io/controller-uid": "x"},
+            ["spec.template.metadata.labels[batch.kubernetes.io/controller-uid]", "spec.template.metadata.labels"],
+            id="uid of another Job: the selector would not find its pods",
         ),
     ],
 )
-def test_scheduling_directives_may_change_while_suspended(path: str, status: Object, refused: list[str]) -> None:
-    """An admission queue decides where the pods go before it resumes the Job."""
-    old, _ = created(STRATEGY, make_job(suspend=True))
-    old["status"] = status
-    value = "h" if path.endswith("hostname") else {"a": "b"}
-    new = change(change(old, path, value), "spec.suspend", False)
-    assert fields(updated(STRATEGY, new, old)) == refused
+def test_generated_labels_are_reserved(labels: dict[str, str], complaints: list[str]) -> None:
+    """A template may carry labels of its own, but not those by which Jobs tell their pods apart."""
+    job = make_job()
+    job["spec"]["template"]["metadata"] = {"labels": labels}
+    assert fields(created(STRATEGY, job)[1]) == complaints
 
 
 @pytest.mark.parametrize(
-    ("mode", "sizes", "complaint"),
+    ("selector", "complaints"),
     [
-        pytest.param("Indexed", (3, 3), None, id="together"),
-        pytest.param(
-            "Indexed", (2, 3), "Invalid value: 3: can only be modified in tandem with spec.parallelism", id="alone"
-        ),
-        pytest.param("NonIndexed", (3, 3), "Invalid value: 3: field is immutable", id="pods without index"),
+        pytest.param({"matchLabels": {"app": "web"}}, [], id="matches"),
+        pytest.param({"matchLabels": {"app": "x"}}, ["spec.template.metadata.labels"], id="matches nothing"),
+        pytest.param(None, ["spec.selector", "spec.template.metadata.labels"], id="forgotten"),
     ],
 )
-def test_elastic_jobs(mode: str, sizes: tuple[int, int], complaint: str | None) -> None:
-    """Only Indexed Jobs can be resized, and only as a whole."""
-    old, _ = created(STRATEGY, make_job(completionMode=mode, completions=2, parallelism=2))
-    new = change(change(old, "spec.parallelism", sizes[0]), "spec.completions", sizes[1])
-    assert [cause.message for cause in updated(STRATEGY, new, old)] == ([complaint] if complaint else [])
+def test_manual_selector(selector: Object | None, complaints: list[str]) -> None:
+    """Who asks for a selector of his own gets no labels and has to match his pods."""
+    job = make_job(manualSelector=True, **({} if selector is None else {"selector": selector}))
+    job["spec"]["template"]["metadata"] = {"labels": {"app": "web"}}
+    job, causes = created(STRATEGY, job)
+    assert fields(causes) == complaints
+    assert job["spec"]["template"]["metadata"]["labels"] == {"app": "web"}
 
 
-def test_job_cannot_shrink_below_what_its_success_takes() -> None:
-    """Its success policy could never be met."""
-    policy = {"rules": [{"succeededCount": 2}]}
-    old, causes = created(
-        STRATEGY, make_job(completionMode="Indexed", completions=2, parallelism=2, successPolicy=policy)
-    )
-    assert causes == []
-    new = change(change(old, "spec.parallelism", 1), "spec.completions", 1)
-    assert fields(updated(STRATEGY, new, old)) == ["spec.successPolicy.rules[0].succeededCount"]
+def test_an_update_is_checked_as_a_whole() -> None:
+    """The real server checks the specification twice and tells it twice."""
+    old, _ = created(STRATEGY, make_job())
+    new = {**old, "spec": {**old["spec"], "backoffLimit": -1}}
+    assert fields(updated(STRATEGY, new, old)) == ["spec.backoffLimit", "spec.backoffLimit"]
+
+
+def test_the_status_has_rules_of_its_own() -> None:
+    """On `/status` nothing else has changed."""
+    old, _ = created(STRATEGY, make_job())
+    new = {**old, "status": {"terminating": -1}}
+    assert fields(updated(STRATEGY, new, old, "status")) == ["status.terminating"]
+
+
+@pytest.mark.parametrize(
+    ("name", "warnings"),
+    [pytest.param("j", 0, id="label"), pytest.param("j.x", 1, id="subdomain"), pytest.param("J" * 3, 1, id="neither")],
+)
+def test_names_that_are_no_labels_are_warned_of(name: str, warnings: int) -> None:
+    """The names of pods and their hosts are made from that of their Job."""
+    told: list[str] = []
+    job = make_job()
+    job["metadata"]["name"] = name
+    context = replace(make_context(), warn=told.append)
+    STRATEGY.default(job, context)
+    STRATEGY.prepare_for_create(job, context)
+    assert STRATEGY.validate(job, context) == []
+    assert len(told) == warnings
+    start = "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior"
+    assert all(text.startswith(start) for text in told)

@@ -5,20 +5,30 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.devcluster.apiserver.kinds.context import created, fields, updated
+from tests.devcluster.apiserver.kinds.context import created, updated
 from trainer.devcluster.apiserver.kinds.pod import PodStrategy, quality_of_service
 
 if TYPE_CHECKING:
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 
 def make_pod(**spec: Any) -> Object:
-    return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec}}
+    return {
+        "metadata": {"name": "p", "namespace": "ns"},
+        "spec": {"containers": [{"name": "c", "image": "i:1"}], "automountServiceAccountToken": False, **spec},
+    }
+
+
+def admitted(pod: Object) -> tuple[Object, list[FieldError]]:
+    """A new pod in a namespace that has the usual service account."""
+    account = {"kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "ns"}}
+    return created(PodStrategy(), pod, account)
 
 
 def test_new_pod_is_admitted_and_pending() -> None:
     """Service account, priority and tolerations are those that the admission plugins give."""
-    pod, causes = created(PodStrategy(), make_pod())
+    pod, causes = admitted(make_pod())
     assert causes == []
     assert pod["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
     assert pod["spec"]["serviceAccountName"] == pod["spec"]["serviceAccount"] == "default"
@@ -33,33 +43,91 @@ def test_pod_of_a_jobset_gets_its_priority_as_a_label() -> None:
     """What JobSet's pod webhook does; other pods are not labelled."""
     pod = make_pod()
     pod["metadata"]["annotations"] = {"jobset.sigs.k8s.io/jobset-name": "js"}
-    assert created(PodStrategy(), pod)[0]["metadata"]["labels"] == {"jobset.sigs.k8s.io/priority": "0"}
-    assert "labels" not in created(PodStrategy(), make_pod())[0]["metadata"]
+    assert admitted(pod)[0]["metadata"]["labels"] == {"jobset.sigs.k8s.io/priority": "0"}
+    assert "labels" not in admitted(make_pod())[0]["metadata"]
 
 
 def test_gated_pod_says_so() -> None:
     """Scheduling gates keep the pod from the scheduler, visibly."""
-    pod, _ = created(PodStrategy(), make_pod(schedulingGates=[{"name": "g"}]))
+    pod, _ = admitted(make_pod(schedulingGates=[{"name": "g"}]))
     [condition] = pod["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
 
 
+FIXED = (
+    "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+    "tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+MORE = {"key": "more", "operator": "Exists"}
+GATED = {"schedulingGates": [{"name": "a"}, {"name": "b"}], "activeDeadlineSeconds": 10}
+
+
 @pytest.mark.parametrize(
-    ("change", "allowed"),
+    ("change", "messages"),
     [
-        pytest.param({"nodeName": "laptop"}, True, id="binding"),
-        pytest.param({"activeDeadlineSeconds": 5}, True, id="deadline"),
-        pytest.param({"containers": [{"name": "c", "image": "i:2"}]}, True, id="image"),
-        pytest.param({"containers": [{"name": "c", "image": "i:1", "command": ["x"]}]}, False, id="command"),
-        pytest.param({"hostname": "h"}, False, id="hostname"),
+        pytest.param({"activeDeadlineSeconds": 5}, [], id="shorter deadline"),
+        pytest.param(
+            {"containers": [{"name": "c", "image": "i:2", "imagePullPolicy": "IfNotPresent"}]}, [], id="image"
+        ),
+        pytest.param({"schedulingGates": [{"name": "b"}]}, [], id="one gate less"),
+        pytest.param({"nodeSelector": {"a": "b"}}, [], id="node selector of a gated pod"),
+        pytest.param({"tolerations": [MORE]}, [], id="another toleration"),
+        pytest.param({"nodeName": "laptop"}, [FIXED], id="binding by an update"),
+        pytest.param({"terminationGracePeriodSeconds": 1}, [FIXED], id="grace period"),
+        pytest.param({"containers": [{"name": "c", "image": "i:1", "command": ["x"]}]}, [FIXED], id="command"),
+        pytest.param({"hostname": "h"}, [FIXED], id="hostname"),
+        pytest.param({"containers": [{"name": "c"}]}, ["spec.containers[0].image: Required value"], id="no image"),
+        pytest.param(
+            {"initContainers": [{"name": "i", "image": "i"}]},
+            ["spec.initContainers: Forbidden: pod updates may not add or remove containers"],
+            id="another container",
+        ),
+        pytest.param(
+            {"activeDeadlineSeconds": 11},
+            ["spec.activeDeadlineSeconds: Invalid value: 11: must be less than or equal to previous value"],
+            id="longer deadline",
+        ),
+        pytest.param(
+            {"activeDeadlineSeconds": None},
+            ["spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value"],
+            id="no deadline",
+        ),
+        pytest.param(
+            {"schedulingGates": [{"name": "a"}, {"name": "b"}, {"name": "c"}]},
+            ["spec.schedulingGates: Forbidden: only deletion is allowed, but found new scheduling gate 'c'"],
+            id="another gate",
+        ),
     ],
 )
-def test_only_few_fields_may_change(change: dict[str, Any], allowed: bool) -> None:
+def test_only_few_fields_may_change(change: dict[str, Any], messages: list[str]) -> None:
     """A running process cannot be changed by an update."""
-    old, _ = created(PodStrategy(), make_pod())
+    old, _ = admitted(make_pod(**GATED))
     new = deepcopy(old)
     new["spec"] |= change
-    assert fields(updated(PodStrategy(), new, old)) == ([] if allowed else ["spec"])
+    if "tolerations" in change:
+        new["spec"]["tolerations"] += old["spec"]["tolerations"]
+    assert [str(cause) for cause in updated(PodStrategy(), new, old)] == messages
+
+
+def test_tolerations_stay() -> None:
+    """Only the time for which a pod tolerates something may change."""
+    old, _ = admitted(make_pod())
+    new = deepcopy(old)
+    new["spec"]["tolerations"][0]["tolerationSeconds"] = 1
+    assert updated(PodStrategy(), new, old) == []
+    new["spec"]["tolerations"].pop()
+    assert [str(cause) for cause in updated(PodStrategy(), new, old)] == [
+        "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"
+    ]
+
+
+def test_node_selector_is_fixed_once_a_pod_may_be_scheduled() -> None:
+    """Without gates the scheduler may have looked at it already."""
+    old, _ = admitted(make_pod())
+    new = deepcopy(old)
+    new["spec"]["nodeSelector"] = {"a": "b"}
+    assert [str(cause) for cause in updated(PodStrategy(), new, old)] == [FIXED]
 
 
 @pytest.mark.parametrize(
@@ -67,6 +135,7 @@ def test_only_few_fields_may_change(change: dict[str, Any], allowed: bool) -> No
     [
         pytest.param({}, "BestEffort", id="none"),
         pytest.param({"requests": {"cpu": "1"}}, "Burstable", id="requests"),
+        pytest.param({"limits": {"nvidia.com/gpu": "1"}}, "BestEffort", id="only a GPU"),
         pytest.param({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed", id="limits"),
         pytest.param(
             {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "0"}}, "Burstable", id="less requested"
@@ -81,5 +150,5 @@ def test_quality_of_service(resources: dict[str, Any], expected: str) -> None:
 def test_limits_are_requests_when_none_are_given() -> None:
     """Only pods have this default, templates do not."""
     container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}
-    pod, _ = created(PodStrategy(), make_pod(containers=[container]))
+    pod, _ = admitted(make_pod(containers=[container]))
     assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "1"}

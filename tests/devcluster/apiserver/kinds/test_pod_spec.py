@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from trainer.devcluster.apiserver.kinds.pod_spec import default_pod_spec, default_pull_policy
-from trainer.devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
 
 
 def test_defaults_of_a_pod_spec() -> None:
@@ -44,9 +42,14 @@ def test_defaults_deep_in_a_pod_spec() -> None:
                 "ports": [{"containerPort": 1}],
                 "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
                 "readinessProbe": {"httpGet": {"port": 1}},
+                "lifecycle": {"preStop": {"httpGet": {"port": 2}}, "stopSignal": "SIGINT"},
             }
         ],
-        "volumes": [{"name": "v"}, {"name": "m", "configMap": {"name": "x"}}],
+        "volumes": [
+            {"name": "v"},
+            {"name": "m", "configMap": {"name": "x"}},
+            {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+        ],
     }
     default_pod_spec(spec)
     [container] = spec["containers"]
@@ -54,9 +57,11 @@ def test_defaults_deep_in_a_pod_spec() -> None:
     assert container["env"][0]["valueFrom"]["fieldRef"] == {"fieldPath": "metadata.name", "apiVersion": "v1"}
     assert container["readinessProbe"]["httpGet"] == {"port": 1, "path": "/", "scheme": "HTTP"}
     assert container["readinessProbe"]["failureThreshold"] == 3
+    assert container["lifecycle"]["preStop"]["httpGet"] == {"port": 2, "path": "/", "scheme": "HTTP"}
     assert spec["volumes"] == [
         {"name": "v", "emptyDir": {}},
         {"name": "m", "configMap": {"name": "x", "defaultMode": 420}},
+        {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {"volumeMode": "Filesystem"}}}},
     ]
 
 
@@ -94,55 +99,3 @@ def test_defaults_are_idempotent() -> None:
 def test_pull_policy_follows_the_tag(image: str, policy: str) -> None:
     """An image that may change is always pulled."""
     assert default_pull_policy(image) == policy
-
-
-CONTAINER = {"name": "c", "image": "i"}
-
-
-@pytest.mark.parametrize(
-    ("spec", "messages"),
-    [
-        pytest.param({"containers": [CONTAINER]}, [], id="valid"),
-        pytest.param({}, ["s.containers: Required value"], id="no containers"),
-        pytest.param(
-            {"containers": [{}]},
-            ["s.containers[0].name: Required value", "s.containers[0].image: Required value"],
-            id="empty container",
-        ),
-        pytest.param(
-            {"containers": [CONTAINER, CONTAINER]}, ['s.containers[1].name: Duplicate value: "c"'], id="duplicate name"
-        ),
-        pytest.param(
-            {"containers": [CONTAINER], "restartPolicy": "Sometimes"},
-            [
-                's.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"',
-            ],
-            id="restart policy",
-        ),
-        pytest.param(
-            {"containers": [{**CONTAINER, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]},
-            ['s.containers[0].volumeMounts[0].name: Not found: "v"'],
-            id="mount without volume",
-        ),
-        pytest.param(
-            {"containers": [{**CONTAINER, "env": [{"name": "PORT", "value": 80}]}]},
-            ["s.containers[0].env[0].value: Invalid value: 80: must be a string: quote the value"],
-            id="number as variable",
-        ),
-        pytest.param(
-            {"containers": [{**CONTAINER, "command": "sleep 1"}]},
-            ['s.containers[0].command: Invalid value: "sleep 1": must be a list of strings: quote the values'],
-            id="command as text",
-        ),
-        pytest.param(
-            {"containers": ["c"]},
-            ['s.containers: Invalid value: ["c"]: must be a list of objects'],
-            id="containers as names",
-        ),
-    ],
-)
-def test_validation_names_the_field(spec: dict[str, Any], messages: list[str]) -> None:
-    """Every problem is told with its path and, where it is not obvious, the remedy."""
-    spec = deepcopy(spec)
-    default_pod_spec(spec)
-    assert [str(cause) for cause in validate_pod_spec(spec, "s")] == messages

@@ -69,4 +69,4 @@ def test_address_is_immutable() -> None:
     service, _ = created(STRATEGY, make_service(ports=[{"port": 80}]))
     new = deepcopy(service)
     new["spec"]["clusterIP"] = "10.96.0.11"
-    assert fields(updated(STRATEGY, new, service)) == ["spec.clusterIP"]
+    assert fields(updated(STRATEGY, new, service)) == ["spec.clusterIPs[0]"]

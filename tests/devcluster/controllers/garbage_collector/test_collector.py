@@ -10,13 +10,12 @@ from trainer.devcluster.controllers.garbage_collector.collector import GarbageCo
 from trainer.devcluster.controllers.garbage_collector.monitor import Feed
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.objects import name_of, uid_of
-from trainer.kube.resource import JOBS, JOBSETS, PODS, SERVICES
+from trainer.kube.resource import JOBS, JOBSETS, PODS, SERVICES, Resource
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RESOURCES = (JOBSETS, JOBS, PODS, SERVICES)
@@ -164,6 +163,20 @@ async def test_owner_of_an_unknown_kind_keeps_its_dependents() -> None:
         stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "metadata": {"name": "s", "uid": "s"}}
         await world.create(PODS, "kept", stranger)
         await world.settle()
+        assert "kept" in world.names()
+
+
+async def test_owner_that_came_and_went_unseen_with_its_definition_is_looked_up() -> None:
+    """Where its kind was served is remembered, though only for references in that version."""
+    async with family() as world:
+        widgets = Resource("example.com", "v1", "widgets", "Widget", namespaced=True)
+        world.collector.serve((*RESOURCES, widgets))
+        world.collector.serve(RESOURCES)
+        owner = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "uid": "w"}}
+        await world.create(PODS, "left", owner)
+        await world.create(PODS, "kept", {**owner, "apiVersion": "example.com/v2"})
+        await world.settle()
+        assert "left" not in world.names()
         assert "kept" in world.names()
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.devcluster.controllers.job.samples import NOW, condition, make_job, make_pod, make_state
+from tests.devcluster.controllers.job.samples import NOW, ago, condition, make_job, make_pod, make_state
 from trainer.devcluster.controllers.job.plan import JobPlan, plan_job
 from trainer.devcluster.controllers.options import ControllerOptions
 from trainer.kube.clock import timestamp
@@ -71,25 +71,52 @@ def test_failure_passes_through_the_uncounted_pods() -> None:
 
 
 def test_failed_job_deletes_what_runs_and_ends_in_two_steps() -> None:
-    """FailureTarget comes first; Failed follows when every pod is gone or counted."""
+    """FailureTarget is stored before pods go; Failed follows when every pod is gone or counted."""
     failed, running = make_pod("a", "Failed", index=0), make_pod("b", "Running", index=1)
-    assert plan(make_job(RUNNING), failed, running) == JobPlan(delete=(running,))
-
-    leaving = make_pod("b", "Running", index=1, deleting=True)
-    step = plan(make_job(RUNNING), failed, leaving)
+    step = plan(make_job(RUNNING), failed, running)
     assert step.status is not None
     [interim] = step.status["conditions"]
     assert (interim["type"], interim["reason"]) == ("FailureTarget", "BackoffLimitExceeded")
-    assert step.status["uncountedTerminatedPods"] == {"failed": ["a", "b"]}
-    assert names(step.release) == ["a", "b"]
+    assert step.status["uncountedTerminatedPods"] == {"failed": ["a"]}
+    assert names(step.release) == ["a"]
+    assert not step.changes_pods
 
-    step = plan(make_job(step.status), make_pod("a", "Failed", index=0, tracked=False))
+    job = make_job(step.status)
+    assert plan(job, failed, running) == JobPlan(delete=(running,))
+
+    released, leaving = (
+        make_pod("a", "Failed", index=0, tracked=False),
+        make_pod("b", "Running", index=1, deleting=True),
+    )
+    step = plan(job, released, leaving)
+    assert step.status is not None
+    assert (step.status["failed"], step.status["terminating"]) == (1, 1)
+    assert step.status["uncountedTerminatedPods"] == {"failed": ["b"]}
+    assert names(step.release) == ["b"]
+
+    step = plan(make_job(step.status), released)
     assert step.status is not None
     assert [entry["type"] for entry in step.status["conditions"]] == ["FailureTarget", "Failed"]
     assert step.status["conditions"][1]["message"] == "Job has reached the specified backoff limit"
     assert (step.status["failed"], step.status["terminating"], step.status["ready"]) == (2, 0, 0)
     assert "active" not in step.status
     assert "completionTime" not in step.status
+
+
+def test_reason_of_a_failure_is_what_came_first() -> None:
+    """Pods that the deadline ends do not exceed the back-off limit."""
+    started = {**RUNNING, "startTime": ago(60)}
+    job_spec: dict[str, Any] = {"activeDeadlineSeconds": 30, "backoffLimit": 0}
+    running = make_pod("a", "Running", index=0)
+    step = plan(make_job(started, **job_spec), running)
+    assert step.status is not None
+    assert [entry["reason"] for entry in step.status["conditions"]] == ["DeadlineExceeded"]
+
+    job = make_job(step.status, **job_spec)
+    assert plan(job, running) == JobPlan(delete=(running,))
+    step = plan(job, make_pod("a", "Running", index=0, deleting=True))
+    assert step.status is not None
+    assert [entry["reason"] for entry in step.status["conditions"]] == ["DeadlineExceeded"]
 
 
 def test_complete_job_gets_its_completion_time() -> None:

@@ -17,6 +17,7 @@ from tests.devcluster.controllers.jobset.samples import (
     make_replicated_job,
 )
 from trainer.devcluster.controllers.jobset.controller import JobSetReconciler
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
@@ -36,14 +37,14 @@ RESOURCES = (JOBSETS, JOBS, SERVICES, PERSISTENT_VOLUME_CLAIMS)
 class World:
     """One JobSet; the test plays user and Job controller."""
 
-    def __init__(self, cluster: CachedServer, *, elastic: bool) -> None:
+    def __init__(self, cluster: CachedServer, gates: FeatureGates) -> None:
         self.cluster = cluster
         self.server = cluster.server
         self.recorded = RecordedEvents()
         jobsets, jobs, services, claims = (cluster.lister(resource) for resource in RESOURCES)
         recorder = EventRecorder(self.recorded, "jobset-controller")
         self._reconciler = JobSetReconciler(
-            cluster.client, jobsets, jobs, services, claims, recorder=recorder, clock=cluster.clock, elastic=elastic
+            cluster.client, jobsets, jobs, services, claims, recorder=recorder, clock=cluster.clock, gates=gates
         )
 
     async def reconcile(self, times: int = 1, *, deliver: bool = True) -> None:
@@ -70,10 +71,10 @@ class World:
 
 
 @asynccontextmanager
-async def one_jobset(jobset: Object, *, elastic: bool = False) -> AsyncIterator[World]:
+async def one_jobset(jobset: Object, gates: FeatureGates = DEFAULT_FEATURE_GATES) -> AsyncIterator[World]:
     """A cluster with this JobSet, which the cache of its controller has seen."""
     async with cached_server(NOW, RESOURCES, jobset) as cluster:
-        yield World(cluster, elastic=elastic)
+        yield World(cluster, gates)
 
 
 async def test_objects_are_made_once_although_the_cache_is_empty() -> None:
@@ -238,7 +239,7 @@ async def test_jobset_of_another_controller_is_left_alone() -> None:
 
 async def test_running_job_is_resized_by_a_patch() -> None:
     """The Job's status may change meanwhile; when the Job has its size nothing more is sent."""
-    async with one_jobset(make_jobset(), elastic=True) as world:
+    async with one_jobset(make_jobset(), FeatureGates(elastic_job_set=True)) as world:
         await world.reconcile(2)
         world.set_job_status(RUNNING)
         await world.reconcile(2)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,9 @@ from tests.devcluster.controllers.jobset.samples import (
 from trainer.devcluster.controllers.announcement import Announcement
 from trainer.devcluster.controllers.jobset.failure_policy import apply_failure_policy
 from trainer.devcluster.controllers.jobset.status_draft import StatusDraft
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
 
 
 def ruled(policy: dict[str, Any] | None, status: dict[str, Any] | None = None) -> StatusDraft:
@@ -87,3 +90,56 @@ def test_failure_ends_a_restart() -> None:
     draft = ruled(None, {"restarts": 1, "conditions": [restarting]})
     expected = {"RestartingJobSet": ("False", "JobSetFailed"), "Failed": ("True", "FailedJobs")}
     assert conditions_of(draft.status) == expected
+
+
+def restarted(action: str, max_restarts: int, *counts: Object, **status: Any) -> StatusDraft:
+    """The status after Job 1 of two has failed, with a rule that has single Jobs restarted."""
+    policy = {"maxRestarts": max_restarts, "rules": [{"name": "one", "action": action}]}
+    status = {"restarts": 0, "replicatedJobsStatus": [{"name": "a"}, *counts], **status}
+    jobset = make_jobset(make_replicated_job("a", replicas=2), status=status, failurePolicy=policy)
+    draft = StatusDraft(jobset, NOW)
+    apply_failure_policy(draft, jobset, [make_job(jobset, "a", 1, status=failed(5))])
+    return draft
+
+
+@pytest.mark.parametrize(
+    ("action", "counts"),
+    [
+        pytest.param("RestartJob", {"jobRestarts": [0, 1], "jobRestartsCountTowardsMax": [0, 1]}, id="counted"),
+        pytest.param("RestartJobAndIgnoreMaxRestarts", {"jobRestarts": [0, 1]}, id="not counted"),
+    ],
+)
+def test_single_jobs_may_be_restarted(action: str, counts: Object) -> None:
+    """Only the failed one is made again, which is no restart of the JobSet."""
+    draft = restarted(action, 1)
+    assert draft.status["restarts"] == 0
+    assert draft.status["replicatedJobsStatus"] == [{"name": "a", **counts}]
+    assert conditions_of(draft.status) == {}
+    message = f"applying {action} failure policy action (first failed job: js-a-1)"
+    assert draft.events == [Announcement("Warning", f"{action}FailurePolicyAction", message)]
+
+
+@pytest.mark.parametrize(
+    ("status", "other"),
+    [
+        pytest.param({"restartsCountTowardsMax": 2}, {"name": "b"}, id="by restarts of all"),
+        pytest.param({}, {"name": "b", "jobRestartsCountTowardsMax": [1, 1]}, id="by restarts of single Jobs"),
+        pytest.param(
+            {"restartsCountTowardsMax": 1}, {"name": "b", "jobRestartsCountTowardsMax": [1]}, id="by both together"
+        ),
+    ],
+)
+def test_restarts_share_one_budget(status: Object, other: Object) -> None:
+    """maxRestarts limits the sum."""
+    draft = restarted("RestartJob", 2, other, **status)
+    assert conditions_of(draft.status) == {"Failed": ("True", "ReachedMaxRestarts")}
+
+
+def test_second_restart_is_told_although_the_first_goes_on() -> None:
+    """The condition stays true since the first, and says what is the case now."""
+    since = "2026-11-21T11:00:00Z"
+    first = {"type": "RestartingJobSet", "status": "True", "reason": "FailurePolicy_x", "message": "m"}
+    draft = ruled({"maxRestarts": 5}, {"restarts": 1, "conditions": [{**first, "lastTransitionTime": since}]})
+    [condition] = draft.status["conditions"]
+    assert (condition["reason"], condition["lastTransitionTime"]) == ("DefaultFailurePolicy", since)
+    assert [event.reason for event in draft.events] == ["DefaultFailurePolicy", "RestartJobSetFailurePolicyAction"]

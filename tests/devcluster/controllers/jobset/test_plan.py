@@ -16,10 +16,14 @@ from tests.devcluster.controllers.jobset.samples import (
     make_replicated_job,
 )
 from trainer.devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
+from trainer.devcluster.feature_gates import FeatureGates
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
+
+
+ELASTIC = FeatureGates(elastic_job_set=True)
 
 
 def plan(jobset: Object, *jobs: Object) -> JobSetPlan:
@@ -231,7 +235,7 @@ def test_active_jobs_follow_a_change_of_size() -> None:
     jobs = [make_job(job_of, "a", 0, RUNNING), make_job(job_of, "a", 1, complete()), make_job(job_of, "b", 0, RUNNING)]
     jobset = make_jobset(make_replicated_job("a", replicas=2, pods=5), make_replicated_job("b"))
 
-    step = plan_jobset(jobset, jobs, NOW, elastic=True)
+    step = plan_jobset(jobset, jobs, NOW, ELASTIC)
     assert sizes(step.resize) == {"js-a-0": (5, 5)}
     assert step.update == ()
     assert plan(jobset, *jobs).resize == ()
@@ -242,14 +246,14 @@ def test_size_that_the_jobset_leaves_open_is_that_of_the_job() -> None:
     job = make_job(make_jobset(), status=RUNNING)
     jobset = make_jobset()
     del jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"]
-    assert plan_jobset(jobset, [job], NOW, elastic=True).resize == ()
+    assert plan_jobset(jobset, [job], NOW, ELASTIC).resize == ()
 
 
 def test_jobs_without_indexes_keep_their_size() -> None:
     """Their completions cannot be changed."""
     job = make_job(make_jobset(), status=RUNNING)
     job["spec"]["completionMode"] = "NonIndexed"
-    assert plan_jobset(make_jobset(make_replicated_job(pods=3)), [job], NOW, elastic=True).resize == ()
+    assert plan_jobset(make_jobset(make_replicated_job(pods=3)), [job], NOW, ELASTIC).resize == ()
 
 
 @pytest.mark.parametrize("suspend", [True, False])
@@ -257,7 +261,7 @@ def test_suspended_and_resumed_jobs_get_their_size_with_the_same_write(suspend: 
     """Two writes of one Job in a reconcile would conflict."""
     job = make_job(make_jobset(suspend=not suspend), status=RUNNING)
     jobset = make_jobset(make_replicated_job(pods=3), suspend=suspend)
-    step = plan_jobset(jobset, [job], NOW, elastic=True)
+    step = plan_jobset(jobset, [job], NOW, ELASTIC)
     assert step.resize == ()
     assert sizes(step.update) == {"js-node-0": (3, 3)}
     assert [entry["spec"]["suspend"] for entry in step.update] == [suspend]
@@ -268,7 +272,7 @@ def test_jobset_that_ends_resizes_nothing() -> None:
     jobs = [make_job(make_jobset(make_replicated_job(replicas=2)), index=index) for index in (0, 1)]
     jobs[0]["status"] = failed()
     jobset = make_jobset(make_replicated_job(replicas=2, pods=3))
-    assert plan_jobset(jobset, jobs, NOW, elastic=True).resize == ()
+    assert plan_jobset(jobset, jobs, NOW, ELASTIC).resize == ()
 
 
 @pytest.mark.parametrize(
@@ -281,3 +285,26 @@ def test_resized_job_is_ready_when_all_of_its_pods_are(pods: int, ready: int) ->
     status = plan(jobset, make_job(jobset, status={**RUNNING, "active": 3, "ready": 3})).status
     assert status is not None
     assert status["replicatedJobsStatus"][0]["ready"] == ready
+
+
+def test_job_that_was_restarted_by_itself_is_made_again() -> None:
+    """Its siblings stay, and the label tells the attempts apart."""
+    gates = FeatureGates(restart_job=True)
+    entry = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
+    status = {"restarts": 0, "replicatedJobsStatus": [{**entry, "jobRestarts": [0, 1]}]}
+    before = make_jobset(make_replicated_job(replicas=2))
+    jobset = {**before, "status": status}
+    jobs = [make_job(before, "node", 0, RUNNING), make_job(before, "node", 1, failed())]
+    step = plan_jobset(jobset, jobs, NOW, gates)
+    assert names(step.delete) == ["js-node-1"]
+    assert step.create == ()
+    assert step.status is not None
+    assert step.status["replicatedJobsStatus"][0]["jobRestarts"] == [0, 1]
+
+    step = plan_jobset(jobset, jobs[:1], NOW, gates)
+    [made] = step.create
+    assert name_of(made) == "js-node-1"
+    for metadata in (made["metadata"], made["spec"]["template"]["metadata"]):
+        assert metadata["labels"]["jobset.sigs.k8s.io/job-restart-attempt"] == "1"
+        assert metadata["annotations"]["jobset.sigs.k8s.io/job-restart-attempt"] == "1"
+    assert plan_jobset(jobset, [jobs[0], {**made, "status": RUNNING}], NOW, gates).delete == ()

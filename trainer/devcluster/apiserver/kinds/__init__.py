@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.apiserver.kinds.authentication import SELF_SUBJECT_REVIEW, TOKEN_REVIEW
+from trainer.devcluster.apiserver.kinds.authorization import (
+    LOCAL_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_RULES_REVIEW,
+    SUBJECT_ACCESS_REVIEW,
+)
 from trainer.devcluster.apiserver.kinds.configuration import CONFIG_MAP, SECRET
+from trainer.devcluster.apiserver.kinds.cron_job import CRON_JOB
 from trainer.devcluster.apiserver.kinds.custom_resource_definition import CUSTOM_RESOURCE_DEFINITION
+from trainer.devcluster.apiserver.kinds.deployment import DEPLOYMENT, REPLICA_SET
+from trainer.devcluster.apiserver.kinds.disruption_budget import POD_DISRUPTION_BUDGET
 from trainer.devcluster.apiserver.kinds.event import EVENT
 from trainer.devcluster.apiserver.kinds.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
 from trainer.devcluster.apiserver.kinds.job import JOB
 from trainer.devcluster.apiserver.kinds.jobset import JobSetStrategy
+from trainer.devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
 from trainer.devcluster.apiserver.kinds.namespace import NAMESPACE
+from trainer.devcluster.apiserver.kinds.networking import INGRESS, INGRESS_CLASS, NETWORK_POLICY
 from trainer.devcluster.apiserver.kinds.pod import POD
+from trainer.devcluster.apiserver.kinds.priority_class import PRIORITY_CLASS
+from trainer.devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from trainer.devcluster.apiserver.kinds.resource_quota import RESOURCE_QUOTA
 from trainer.devcluster.apiserver.kinds.service import SERVICE
+from trainer.devcluster.apiserver.kinds.stateful_set import DAEMON_SET, STATEFUL_SET
 from trainer.devcluster.apiserver.kinds.storage_claim import PERSISTENT_VOLUME_CLAIM
+from trainer.devcluster.apiserver.kinds.storage_class import PERSISTENT_VOLUME, STORAGE_CLASS
 from trainer.devcluster.apiserver.kinds.store_only import (
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
     ENDPOINT_SLICE,
     ENDPOINTS,
     LEASE,
-    LIMIT_RANGE,
     NODE,
-    PRIORITY_CLASS,
-    ROLE,
-    ROLE_BINDING,
     RUNTIME_CLASS,
     SERVICE_ACCOUNT,
 )
@@ -51,15 +62,33 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     SECRET,
     SERVICE_ACCOUNT,
     PERSISTENT_VOLUME_CLAIM,
+    PERSISTENT_VOLUME,
     EVENT,
     LIMIT_RANGE,
+    RESOURCE_QUOTA,
+    DEPLOYMENT,
+    REPLICA_SET,
+    STATEFUL_SET,
+    DAEMON_SET,
     HORIZONTAL_POD_AUTOSCALER,
     JOB,
+    CRON_JOB,
     LEASE,
     ENDPOINT_SLICE,
     CUSTOM_RESOURCE_DEFINITION,
+    TOKEN_REVIEW,
+    SELF_SUBJECT_REVIEW,
+    LOCAL_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_RULES_REVIEW,
+    SUBJECT_ACCESS_REVIEW,
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_WEBHOOK_CONFIGURATION,
+    INGRESS,
+    NETWORK_POLICY,
+    INGRESS_CLASS,
+    POD_DISRUPTION_BUDGET,
+    STORAGE_CLASS,
     PRIORITY_CLASS,
     RUNTIME_CLASS,
     ROLE,

@@ -7,11 +7,13 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Any
 
+from trainer.devcluster.apiserver import jsonsyntax
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
 from trainer.devcluster.apiserver.kinds.causes import unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill, section
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
-from trainer.kube.field_errors import forbidden, invalid, too_long
+from trainer.kube.field_errors import forbidden, invalid, required, too_long
+from trainer.kube.objects import annotations_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 
 if TYPE_CHECKING:
@@ -20,11 +22,15 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _MAX_BYTES = 1024 * 1024
+_MAX_KEY = 253
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _KEY_TEXT = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
     f"'key-name', regex used for validation is '{_KEY.pattern}')"
 )
+_TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type
+_ACCOUNT_NAME = "kubernetes.io/service-account.name"
+_DOCKER_KEYS = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
 
 class ConfigMapStrategy(StoreOnlyStrategy):
@@ -41,13 +47,17 @@ class ConfigMapStrategy(StoreOnlyStrategy):
         causes += [
             invalid(f"data[{key}]", key, "duplicate of key present in binaryData") for key in data if key in binary
         ]
-        if not causes and sum(map(_size, (*data.values(), *binary.values()))) > _MAX_BYTES:
-            causes.append(too_long("data", _MAX_BYTES))
+        causes += [
+            invalid(f"binaryData[{key}]", key, "duplicate of key present in data") for key in binary if key in data
+        ]
+        if not causes and sum(map(_size, data.values())) + sum(map(_decoded_size, binary.values())) > _MAX_BYTES:
+            # The real server means the whole object, and writes its path like this.
+            causes.append(too_long("[]", _MAX_BYTES))
         return causes
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the object, and that an immutable one stays as it is."""
-        return self.validate(obj, context) + _validate_immutable(obj, old, ("data", "binaryData"))
+        return _validate_immutable(obj, old, ("data", "binaryData")) + self.validate(obj, context)
 
 
 class SecretStrategy(StoreOnlyStrategy):
@@ -64,17 +74,19 @@ class SecretStrategy(StoreOnlyStrategy):
         _drop_empty(obj, "data")
 
     def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
-        """Check keys, values and size."""
+        """Check keys, values, size, and what the type needs."""
         data = obj.get("data") or {}
         causes = _validate_base64("data", data)
-        if not causes and sum(map(_size, data.values())) > _MAX_BYTES:
+        if causes:
+            return causes
+        if sum(map(_decoded_size, data.values())) > _MAX_BYTES:
             causes.append(too_long("data", _MAX_BYTES))
-        return causes
+        return causes + _validate_type(obj, data)
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the object, its type and that an immutable one stays as it is."""
-        causes = self.validate(obj, context) + unchanged("type", obj["type"], old["type"])
-        return causes + _validate_immutable(obj, old, ("data",))
+        causes = unchanged("type", obj["type"], old["type"]) + _validate_immutable(obj, old, ("data",))
+        return causes + self.validate(obj, context)
 
 
 def _drop_empty(obj: Object, *fields: str) -> None:
@@ -107,7 +119,47 @@ def _validate_base64(field: str, data: Any) -> list[FieldError]:
 
 
 def _validate_keys(field: str, data: Object) -> list[FieldError]:
-    return [invalid(f"{field}[{key}]", key, _KEY_TEXT) for key in data if not _KEY.fullmatch(key) or len(key) > 253]
+    return [invalid(f"{field}[{key}]", key, problem) for key in data for problem in config_key_problems(key)]
+
+
+def config_key_problems(key: str) -> list[str]:
+    """What is wrong with the name of an entry of a ConfigMap or Secret; empty when nothing is."""
+    problems = [] if len(key) <= _MAX_KEY else [f"must be no more than {_MAX_KEY} bytes"]
+    if not _KEY.fullmatch(key):
+        problems.append(_KEY_TEXT)
+    if key in {".", ".."}:
+        problems.append(f"must not be '{key}'")
+    elif key.startswith(".."):
+        problems.append("must not start with '..'")
+    return problems
+
+
+def _validate_type(obj: Object, data: Object) -> list[FieldError]:
+    kind = obj["type"]
+    if kind == _TOKEN_TYPE:
+        named = annotations_of(obj).get(_ACCOUNT_NAME)
+        return [] if named else [required(f"metadata.annotations[{_ACCOUNT_NAME}]")]
+    if kind == "kubernetes.io/basic-auth":
+        return (
+            [] if {"username", "password"} & data.keys() else [required("data[username]"), required("data[password]")]
+        )
+    if kind in _DOCKER_KEYS:
+        return _validate_docker(data, _DOCKER_KEYS[kind])
+    if kind == "kubernetes.io/ssh-auth":
+        return [] if data.get("ssh-privatekey") else [required("data[ssh-privatekey]")]
+    if kind == "kubernetes.io/tls":
+        return [required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data]
+    return []
+
+
+def _validate_docker(data: Object, key: str) -> list[FieldError]:
+    if key not in data:
+        return [required(f"data[{key}]")]
+    try:
+        jsonsyntax.check(base64.b64decode(data[key]))
+    except ValueError as error:
+        return [invalid(f"data[{key}]", "<secret contents redacted>", str(error))]
+    return []
 
 
 def _validate_immutable(obj: Object, old: Object, fields: tuple[str, ...]) -> list[FieldError]:
@@ -129,8 +181,12 @@ def _is_base64(text: str) -> bool:
     return True
 
 
-def _size(text: str) -> int:
-    return len(text.encode())
+def _size(text: object) -> int:
+    return len(text.encode()) if isinstance(text, str) else 0
+
+
+def _decoded_size(text: object) -> int:
+    return len(text) * 3 // 4 - text[-2:].count("=") if isinstance(text, str) else 0
 
 
 CONFIG_MAP = ResourceDefinition(

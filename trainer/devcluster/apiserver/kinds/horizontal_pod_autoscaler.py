@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: stored for controllers that scale something; the dev cluster measures nothing itself."""
+"""HorizontalPodAutoscalers: defaults and validation."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver.kinds.causes import not_negative
+from trainer.devcluster.apiserver.kinds.job_indexes import count_indexes
 from trainer.kube.field_errors import invalid, required, too_long, too_many
 
 if TYPE_CHECKING:
@@ -23,11 +24,10 @@ def validate_success_policy(policy: Object | None, completions: int) -> list[Fie
     rules: list[Object] = policy.get("rules") or []
     if not rules:
         return [required(_RULES, "at least one rules must be specified when the successPolicy is specified")]
-    if len(rules) > _MAX_RULES:
-        return [too_many(_RULES, len(rules), _MAX_RULES)]
-    return [
-        cause for index, rule in enumerate(rules) for cause in _validate_rule(rule, f"{_RULES}[{index}]", completions)
-    ]
+    causes = [too_many(_RULES, len(rules), _MAX_RULES)] if len(rules) > _MAX_RULES else []
+    for index, rule in enumerate(rules):
+        causes += _validate_rule(rule, f"{_RULES}[{index}]", completions)
+    return causes
 
 
 def _validate_rule(rule: Object, path: str, completions: int) -> list[FieldError]:
@@ -36,43 +36,19 @@ def _validate_rule(rule: Object, path: str, completions: int) -> list[FieldError
         return [required(path, "at least one of succeededCount or succeededIndexes must be specified")]
     causes, total = _validate_indexes(indexes, f"{path}.succeededIndexes", completions)
     if count is not None:
-        causes += _validate_count(count, f"{path}.succeededCount", completions, total if indexes is not None else None)
+        causes += _validate_count(count, f"{path}.succeededCount", completions, total)
     return causes
 
 
-def _validate_indexes(text: Any, path: str, completions: int) -> tuple[list[FieldError], int]:
-    """The complaints about a list of indexes such as `0,2-5`, and how many indexes it has."""
-    if not text:
-        return [], 0
-    if len(text) > _MAX_INDEXES_LENGTH:
-        return [too_long(path, _MAX_INDEXES_LENGTH)], 0
+def _validate_indexes(text: str | None, path: str, completions: int) -> tuple[list[FieldError], int | None]:
+    """The complaints about a list of indexes, and how many indexes it has: none at all if it is malformed."""
+    if text is None:
+        return [], None
+    causes = [too_long(path, _MAX_INDEXES_LENGTH)] if len(text) > _MAX_INDEXES_LENGTH else []
     try:
-        return [], _count_indexes(text, completions)
+        return causes, count_indexes(text, completions)
     except ValueError as error:
-        return [invalid(path, text, f"error parsing succeededIndexes: {error}")], 0
-
-
-def _count_indexes(text: str, completions: int) -> int:
-    total, previous = 0, -1
-    for part in text.split(","):
-        if part.count("-") > 1:
-            rule = "an index interval can have at most two parts separated by '-'"
-            raise ValueError(f'the fragment "{part}" violates the requirement that {rule}')
-        limits = [_index(limit, completions) for limit in part.split("-")]
-        for limit in limits:
-            if limit <= previous:
-                raise ValueError(f"non-increasing order, previous: {previous}, current: {limit}")
-            previous = limit
-        total += limits[-1] - limits[0] + 1
-    return total
-
-
-def _index(text: str, completions: int) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f'cannot convert string to integer for index: "{text}"')
-    if int(text) >= completions:
-        raise ValueError(f'too large index: "{text}"')
-    return int(text)
+        return [*causes, invalid(path, text, f"error parsing succeededIndexes: {error}")], 0
 
 
 def _validate_count(count: Any, path: str, completions: int, listed: int | None) -> list[FieldError]:

@@ -50,9 +50,10 @@ def validate_claims(
     for index, policy in enumerate(jobset["spec"].get("volumeClaimPolicies") or []):
         path = f"spec.volumeClaimPolicies[{index}]"
         for position, template in enumerate(policy.get("templates") or []):
-            field, name = f"{path}.templates[{position}]", name_of(template)
+            # As the webhook calls the list, which is not quite its name.
+            field, name = f"{path}.template[{position}]", name_of(template)
             claim = ObjectKey(namespace_of(jobset), f"{name}-{jobset_name}")
-            causes += _validate_name(name, claim.name, names, f"{field}.metadata.name")
+            causes += _validate_name(name, claim.name, names, f"{field}.name")
             names.add(name)
             causes += _validate_mounts(jobset, name)
             present = stored(PERSISTENT_VOLUME_CLAIMS, claim)

@@ -1,4 +1,4 @@
-"""Validation of a JobSet's success policy, failure policy and coordinator."""
+"""Validation of a JobSet's success policy, failure policy and coordinator, in the words of JobSet's webhook."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.names import label_value_problems
-from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported
-from trainer.kube.objects import name_of
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
-    from trainer.kube.field_errors import FieldError
+    from trainer.devcluster.feature_gates import FeatureGates
     from trainer.kube.objects import Object
 
 _RULE_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _MAX_RULE_NAME = 128
-_RULE_NAME_TEXT = (
-    "a failure policy rule name must start with an alphabetic character, optionally followed by a string of "
-    "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'"
-)
+_MAX_RESTARTABLE_REPLICAS = 1024
+"""As many restarts of single Jobs as the status of a replicated job can tell."""
 _GATED_ACTIONS = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
 _JOB_FAILURE_REASONS = (
     "BackoffLimitExceeded",
@@ -27,77 +24,117 @@ _JOB_FAILURE_REASONS = (
     "MaxFailedIndexesExceeded",
     "PodFailurePolicy",
 )
+_NOT_RESTARTABLE = (
+    "RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature gate "
+    "is disabled"
+)
+_TOO_MANY_REPLICAS = (
+    "JobSet cannot have a failure policy rule with RestartJob or RestartJobAndIgnoreMaxRestarts action and a "
+    f"replicated job with replicas > {_MAX_RESTARTABLE_REPLICAS}"
+)
+_COORDINATOR_LABEL = "jobset.sigs.k8s.io/coordinator"
+
+
+def plain(detail: str) -> FieldError:
+    """A complaint of the webhook that names no field."""
+    return FieldError("<nil>", f"Internal error: {detail}", "InternalError")
 
 
 def validate_success_policy(spec: Object) -> list[FieldError]:
     """Check that the targets exist."""
-    targets = (spec.get("successPolicy") or {}).get("targetReplicatedJobs") or []
-    return _validate_targets(spec, targets, "spec.successPolicy.targetReplicatedJobs", "")
+    known = _names(spec)
+    return [
+        plain(f"invalid replicatedJob name '{target}' does not appear in .spec.ReplicatedJobs")
+        for target in (spec.get("successPolicy") or {}).get("targetReplicatedJobs") or []
+        if target not in known
+    ]
 
 
-def validate_failure_policy(spec: Object) -> list[FieldError]:
-    """Check names, actions, reasons and targets of the rules."""
+def validate_failure_policy(spec: Object, gates: FeatureGates) -> list[FieldError]:
+    """Check names, actions, reasons and targets of the rules; patterns are taken as they come."""
+    rules: list[Object] = (spec.get("failurePolicy") or {}).get("rules") or []
     causes: list[FieldError] = []
-    names: set[str] = set()
-    for index, rule in enumerate((spec.get("failurePolicy") or {}).get("rules") or []):
-        path, name = f"spec.failurePolicy.rules[{index}]", rule["name"]
-        if name in names:
-            causes.append(duplicate(f"{path}.name", name))
-        names.add(name)
-        if not _RULE_NAME.fullmatch(name) or len(name) > _MAX_RULE_NAME:
-            causes.append(invalid(f"{path}.name", name, _RULE_NAME_TEXT))
-        if rule["action"] in _GATED_ACTIONS:
-            causes.append(forbidden(f"{path}.action", "the RestartJob feature gate is disabled"))
-        causes += [
-            not_supported(f"{path}.onJobFailureReasons[{position}]", reason, sorted(_JOB_FAILURE_REASONS))
-            for position, reason in enumerate(rule.get("onJobFailureReasons") or [])
-            if reason not in _JOB_FAILURE_REASONS
-        ]
-        targets = rule.get("targetReplicatedJobs") or []
-        causes += _validate_targets(spec, targets, f"{path}.targetReplicatedJobs", " in failure policy")
+    if any(rule["action"] in _GATED_ACTIONS for rule in rules):
+        if not gates.restart_job:
+            return [plain(_NOT_RESTARTABLE)]
+        if any(job.get("replicas", 1) > _MAX_RESTARTABLE_REPLICAS for job in spec.get("replicatedJobs") or []):
+            causes.append(plain(_TOO_MANY_REPLICAS))
+    for rule in rules:
+        causes += _validate_rule(rule, _names(spec))
+    return causes + _validate_uniqueness(rules)
+
+
+def validate_coordinator(spec: Object, jobset_name: str) -> list[FieldError]:
+    """Check that the coordinator is a pod that will exist and whose address fits into a label."""
+    coordinator = spec.get("coordinator")
+    if not coordinator:
+        return []
+    problem = _coordinator_problem(spec, coordinator)
+    subdomain = (spec.get("network") or {}).get("subdomain") or jobset_name
+    job_index, pod_index = coordinator.get("jobIndex") or 0, coordinator.get("podIndex") or 0
+    endpoint = f"{jobset_name}-{coordinator['replicatedJob']}-{job_index}-{pod_index}.{subdomain}"
+    problems = label_value_problems(endpoint)
+    causes = [plain(problem)] if problem else []
+    if problems:
+        where = f'"{endpoint}" for coordinator label "{_COORDINATOR_LABEL}"'
+        why = f"(long JobSet / ReplicatedJob / SubDomain name?): {', '.join(problems)}"
+        causes.append(plain(f"spec will lead to invalid label value {where} {why}"))
     return causes
 
 
-def validate_coordinator(obj: Object) -> list[FieldError]:
-    """Check that the coordinator is a pod that will exist."""
-    coordinator = obj["spec"].get("coordinator")
-    if not coordinator:
-        return []
-    name = coordinator["replicatedJob"]
-    found = next((job for job in obj["spec"].get("replicatedJobs") or [] if job["name"] == name), None)
-    if found is None:
-        detail = f"coordinator replicatedJob {name} does not exist"
-        return [invalid("spec.coordinator.replicatedJob", name, detail)]
-    job_index, pod_index = coordinator.get("jobIndex") or 0, coordinator.get("podIndex") or 0
-    completions = found["template"]["spec"].get("completions")
-    causes: list[FieldError] = []
-    if not 0 <= job_index < found.get("replicas", 1):
-        detail = f"coordinator job index {job_index} is invalid for replicatedJob {name}"
-        causes.append(invalid("spec.coordinator.jobIndex", job_index, detail))
-    if completions is None or found["template"]["spec"]["completionMode"] != "Indexed":
-        detail = "the coordinator's replicatedJob must have completionMode Indexed and completions set"
-        causes.append(invalid("spec.coordinator.replicatedJob", name, detail))
-    elif not 0 <= pod_index < completions:
-        detail = f"coordinator pod index {pod_index} is invalid for replicatedJob {name} jobIndex {job_index}"
-        causes.append(invalid("spec.coordinator.podIndex", pod_index, detail))
-    return causes or _validate_endpoint(obj, name, job_index, pod_index)
-
-
-def _validate_endpoint(obj: Object, replicated_job: str, job_index: int, pod_index: int) -> list[FieldError]:
-    subdomain = (obj["spec"].get("network") or {}).get("subdomain") or name_of(obj)
-    endpoint = f"{name_of(obj)}-{replicated_job}-{job_index}-{pod_index}.{subdomain}"
-    # The endpoint is written to a label of every Job and pod.
-    return [invalid("spec.coordinator", endpoint, problem) for problem in label_value_problems(endpoint)]
-
-
-def _validate_targets(spec: Object, targets: list[str], path: str, where: str) -> list[FieldError]:
-    known = {replicated_job["name"] for replicated_job in spec.get("replicatedJobs") or []}
-    return [
-        invalid(
-            f"{path}[{index}]",
-            target,
-            f"invalid replicatedJob name '{target}'{where} does not appear in .spec.ReplicatedJobs",
+def _validate_rule(rule: Object, known: set[str]) -> list[FieldError]:
+    name: str = rule["name"]
+    problems: list[str] = []
+    if not 1 <= len(name) <= _MAX_RULE_NAME:
+        limits = f"at least 1 characters long and at most {_MAX_RULE_NAME} characters long"
+        problems.append(
+            f"invalid failure policy rule name of length {len(name)}, the rule name must be {limits}",
         )
-        for index, target in enumerate(targets)
+    if not _RULE_NAME.fullmatch(name):
+        problems.append(
+            f"invalid failure policy rule name '{name}', a failure policy rule name must start with an alphabetic "
+            "character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an "
+            "alphanumeric character or '_'"
+        )
+    problems += [
+        f"invalid replicatedJob name '{target}' in failure policy does not appear in .spec.ReplicatedJobs"
+        for target in rule.get("targetReplicatedJobs") or []
         if target not in known
     ]
+    problems += [
+        f"invalid job failure reason '{reason}' in failure policy is not a recognized job failure reason"
+        for reason in rule.get("onJobFailureReasons") or []
+        if reason not in _JOB_FAILURE_REASONS
+    ]
+    return [plain(problem) for problem in problems]
+
+
+def _validate_uniqueness(rules: list[Object]) -> list[FieldError]:
+    indexes: dict[str, list[int]] = {}
+    for index, rule in enumerate(rules):
+        indexes.setdefault(rule["name"], []).append(index)
+    repeated = {name: " ".join(map(str, same)) for name, same in indexes.items() if len(same) > 1}
+    return [
+        plain(f"rule names are not unique, rules with indices [{same}] all have the same name '{name}'")
+        for name, same in repeated.items()
+    ]
+
+
+def _coordinator_problem(spec: Object, coordinator: Object) -> str:
+    name = coordinator["replicatedJob"]
+    found = next((job for job in spec.get("replicatedJobs") or [] if job["name"] == name), None)
+    if found is None:
+        return f"coordinator replicatedJob {name} does not exist"
+    job_index, pod_index = coordinator.get("jobIndex") or 0, coordinator.get("podIndex") or 0
+    if not 0 <= job_index < found.get("replicas", 1):
+        return f"coordinator job index {job_index} is invalid for replicatedJob {name}"
+    completions = found["template"]["spec"].get("completions")
+    if completions is None or found["template"]["spec"].get("completionMode") != "Indexed":
+        return "job for coordinator pod must be indexed completion mode, and completions number must be set"
+    if not 0 <= pod_index < completions:
+        return f"coordinator pod index {pod_index} is invalid for replicatedJob {name} job index {job_index}"
+    return ""
+
+
+def _names(spec: Object) -> set[str]:
+    return {replicated_job["name"] for replicated_job in spec.get("replicatedJobs") or []}

@@ -35,7 +35,7 @@ class NamespaceStrategy(StoreOnlyStrategy):
     def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:
         """Keep the specification, unless the write is that of the namespace controller to `/finalize`."""
         if context.subresource != "finalize":
-            obj["spec"] = old["spec"]
+            obj["spec"] = old.get("spec") or {}
 
 
 NAMESPACE = ResourceDefinition(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
 from trainer.devcluster.apiserver.kinds.editing import fill, section
+from trainer.devcluster.apiserver.kinds.limit_range import admit_limits
+from trainer.devcluster.apiserver.kinds.pod_changes import validate_pod_change
+from trainer.devcluster.apiserver.kinds.pod_service_account import admit_service_account
 from trainer.devcluster.apiserver.kinds.pod_spec import all_containers, default_pod_spec, dicts
 from trainer.devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
+from trainer.devcluster.apiserver.kinds.priority_class import admit_priority
+from trainer.devcluster.apiserver.kinds.resource_quota import check_quota
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
-from trainer.kube.field_errors import forbidden, required
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import PODS
 
@@ -23,12 +26,7 @@ _JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
 _JOBSET_PRIORITY = "jobset.sigs.k8s.io/priority"
 _TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATION_SECONDS = 300
-_MUTABLE = ("activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "schedulingGates", "nodeName")
-_IMMUTABLE_TEXT = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
+_COMPUTE = ("cpu", "memory")
 
 
 class PodStrategy(StoreOnlyStrategy):
@@ -45,35 +43,42 @@ class PodStrategy(StoreOnlyStrategy):
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
         """Admit the pod and set its first status."""
         spec = section(obj, "spec")
-        fill(spec, serviceAccountName="default", priority=0, preemptionPolicy="PreemptLowerPriority")
-        spec["serviceAccount"] = spec["serviceAccountName"]
+        admit_limits(obj, context)
+        admit_priority(obj, context)
+        admit_service_account(obj, context)
         _tolerate_node_outages(spec)
         _label_jobset_priority(obj)
         obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
         if spec.get("schedulingGates"):
             obj["status"]["conditions"] = [_gated(context.now)]
 
-    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
-        """Check the specification."""
-        return (
-            validate_pod_spec(obj["spec"], "spec") if obj["spec"].get("containers") else [required("spec.containers")]
-        )
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:
+        """Check the specification, and that the namespace has room for it.
+
+        Raises:
+            StatusError: 403, a quota would be exceeded.
+        """
+        causes = validate_pod_spec(obj["spec"], "spec")
+        if not causes:
+            check_quota(obj, context)
+        return causes
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
-        """Check that only the few mutable fields of the specification have changed."""
-        if context.subresource is not None or _immutable_part(obj) == _immutable_part(old):
+        """Check that only what may change has changed, and the outcome."""
+        if context.subresource is not None:
             return []
-        return [forbidden("spec", _IMMUTABLE_TEXT)]
+        return validate_pod_change(obj["spec"], old["spec"]) or validate_pod_spec(obj["spec"], "spec")
 
 
 def quality_of_service(spec: Object) -> str:
     """The class by which the kubelet evicts (Kubernetes documentation, "Pod Quality of Service Classes")."""
     resources = [container.get("resources") or {} for container in all_containers(spec)]
-    if not any(entry.get("limits") or entry.get("requests") for entry in resources):
+    amounts = [amount for entry in resources for amount in (entry.get("limits"), entry.get("requests")) if amount]
+    if not any(amount.get(name) for amount in amounts for name in _COMPUTE):
         return "BestEffort"
     for entry in resources:
         limits, requests = entry.get("limits") or {}, entry.get("requests") or {}
-        if any(not limits.get(name) or requests.get(name, limits[name]) != limits[name] for name in ("cpu", "memory")):
+        if any(not limits.get(name) or requests.get(name, limits[name]) != limits[name] for name in _COMPUTE):
             return "Burstable"
     return "Guaranteed"
 
@@ -112,16 +117,6 @@ def _gated(now: str) -> Object:
         "reason": "SchedulingGated",
         "message": "Scheduling is blocked due to non-empty scheduling gates",
     }
-
-
-def _immutable_part(obj: Object) -> Object:
-    spec: Object = deepcopy(obj["spec"])
-    for field in _MUTABLE:
-        spec.pop(field, None)
-    for container in all_containers(spec):
-        container.pop("image", None)
-        container.pop("imagePullPolicy", None)
-    return spec
 
 
 POD = ResourceDefinition(

@@ -76,6 +76,9 @@ def _default_container(container: Object) -> None:
         _default_field_ref(variable.get("valueFrom"))
     for probe in PROBES:
         _default_probe(container.get(probe))
+    lifecycle = container.get("lifecycle")
+    for hook in lifecycle.values() if isinstance(lifecycle, dict) else ():
+        _default_http(hook)
 
 
 def _default_field_ref(source: Any) -> None:
@@ -88,7 +91,11 @@ def _default_probe(probe: Any) -> None:
     if not isinstance(probe, dict):
         return
     fill(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
-    http = probe.get("httpGet")
+    _default_http(probe)
+
+
+def _default_http(handler: Any) -> None:
+    http = handler.get("httpGet") if isinstance(handler, dict) else None
     if isinstance(http, dict):
         fill(http, path="/", scheme="HTTP")
 
@@ -101,6 +108,9 @@ def _default_volume(volume: Object) -> None:
             fill(volume[kind], defaultMode=_FILE_MODE)
     if isinstance(volume.get("hostPath"), dict):
         fill(volume["hostPath"], type="")
+    template = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+    if isinstance(template, dict) and isinstance(template.get("spec"), dict):
+        fill(template["spec"], volumeMode="Filesystem")
     for item in dicts((volume.get("downwardAPI") or {}).get("items")):
         _default_field_ref(item)
     for source in dicts((volume.get("projected") or {}).get("sources")):

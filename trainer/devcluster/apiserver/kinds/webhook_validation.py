@@ -59,7 +59,7 @@ def _validate_webhook(webhook: Object, path: str) -> list[FieldError]:
         causes.append(invalid(f"{path}.timeoutSeconds", timeout, detail))
     for field in ("namespaceSelector", "objectSelector"):
         causes += validate_label_selector(webhook[field], f"{path}.{field}")
-    causes += _validate_client(webhook["clientConfig"], f"{path}.clientConfig")
+    causes += validate_client(webhook["clientConfig"], f"{path}.clientConfig")
     causes += _validate_conditions(dicts(webhook.get("matchConditions")), f"{path}.matchConditions")
     versions = webhook.get("admissionReviewVersions") or []
     return causes + _validate_review_versions(versions, f"{path}.admissionReviewVersions")
@@ -91,7 +91,8 @@ def _validate_review_versions(versions: list[str], path: str) -> list[FieldError
     return causes
 
 
-def _validate_client(config: Object, path: str) -> list[FieldError]:
+def validate_client(config: Object, path: str) -> list[FieldError]:
+    """What is wrong with a `clientConfig`, defaults filled in."""
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
         return [required(path, "exactly one of url or service is required")]
@@ -165,5 +166,5 @@ def _validate_expression(expression: str, path: str) -> list[FieldError]:
     try:
         Condition.compile("", expression)
     except ValueError as error:
-        return [invalid(path, expression, f"compilation failed: {error}")]
+        return [invalid(path, expression, str(error))]
     return []

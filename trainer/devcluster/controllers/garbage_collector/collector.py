@@ -38,10 +38,14 @@ class GarbageCollector:
         self._graph = OwnershipGraph()
         self._deleted = RecentUids()
         self._kinds: dict[tuple[str, str], Resource] = {}
+        self._ever_served: dict[tuple[str, str, str], Resource] = {}
+        """By group, version and kind: where an owner can be asked for although its definition has gone meanwhile."""
 
     def serve(self, resources: Iterable[Resource]) -> None:
         """Take note of the served resources, by which owner references are resolved."""
-        self._kinds = {(resource.group, resource.kind): resource for resource in resources}
+        served = list(resources)
+        self._kinds = {(resource.group, resource.kind): resource for resource in served}
+        self._ever_served |= {(resource.group, resource.version, resource.kind): resource for resource in served}
         for node in self._graph.nodes():
             if node.owners:
                 self._enqueue(node.uid)
@@ -125,13 +129,17 @@ class GarbageCollector:
             return known.key.namespace in ("", node.key.namespace)
         if owner.uid in self._deleted:
             return False
-        resource = self._kinds.get((owner.group, owner.kind))
+        resource = self._resource_of(owner)
         if resource is None or (resource.namespaced and not node.key.namespace):
             # Nobody can say whether such an owner exists, so its dependents stay.
             log.warning("cannot resolve owner", kind=owner.kind, group=owner.group, dependent=str(node.key))
             return True
         found = await self._get(resource, ObjectKey(node.key.namespace if resource.namespaced else "", owner.name))
         return found is not None and uid_of(found) == owner.uid
+
+    def _resource_of(self, owner: OwnerReference) -> Resource | None:
+        served = self._kinds.get((owner.group, owner.kind))
+        return served or self._ever_served.get((owner.group, owner.version, owner.kind))
 
     def _is_waiting(self, uid: str) -> bool:
         owner = self._graph.get(uid)

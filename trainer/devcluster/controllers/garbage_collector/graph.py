@@ -24,6 +24,7 @@ class OwnerReference:
     """One entry of `metadata.ownerReferences`."""
 
     group: str
+    version: str
     kind: str
     name: str
     uid: str
@@ -33,9 +34,9 @@ class OwnerReference:
     @classmethod
     def of(cls, reference: Object) -> Self:
         """Decode an entry."""
-        group = str(reference.get("apiVersion") or "").rpartition("/")[0]
+        group, _, version = str(reference.get("apiVersion") or "").rpartition("/")
         blocks = bool(reference.get("blockOwnerDeletion"))
-        return cls(group, reference["kind"], reference["name"], reference["uid"], blocks)
+        return cls(group, version, reference["kind"], reference["name"], reference["uid"], blocks)
 
 
 @dataclass(frozen=True, slots=True)

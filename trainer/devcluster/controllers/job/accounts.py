@@ -7,13 +7,14 @@ counters `succeeded` and `failed`. Each step is derived from what is stored, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from trainer.devcluster.controllers.job.failure_policy import Action, match_failure_policy
+from trainer.devcluster.controllers.job.endings import counts_as_failed, is_counted
 from trainer.devcluster.controllers.job.indexes import parse_indexes
-from trainer.devcluster.controllers.job.pods import completion_index, has_succeeded, phase_of
-from trainer.kube.objects import is_being_deleted, is_condition_true, uid_of
+from trainer.devcluster.controllers.job.per_index import NO_INDEX_FAILURES, IndexFailures, index_failures
+from trainer.devcluster.controllers.job.pods import completion_index, has_succeeded
+from trainer.kube.objects import uid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,10 @@ class Accounts:
     uncounted_failed: tuple[str, ...]
     release: tuple[Object, ...]
     """Pods that may lose the finalizer as soon as these accounts are stored."""
+    index_failures: IndexFailures = field(default=NO_INDEX_FAILURES)
+    """What has failed index by index, for a Job with backoffLimitPerIndex."""
+    awaiting: int = 0
+    """Counted failures that are not noted yet, as their pods still hand their failure counts on."""
 
     @property
     def total_succeeded(self) -> int:
@@ -43,8 +48,8 @@ class Accounts:
 
     @property
     def total_failed(self) -> int:
-        """Failures, counted or noted."""
-        return self.failed + len(self.uncounted_failed)
+        """Failures, counted, noted or yet to be noted."""
+        return self.failed + len(self.uncounted_failed) + self.awaiting
 
     @property
     def settled(self) -> bool:
@@ -52,14 +57,22 @@ class Accounts:
         return not (self.uncounted_succeeded or self.uncounted_failed or self.release)
 
 
-def settle(state: JobState) -> Accounts:
-    """Bring the accounts in the Job's status up to date with its pods."""
+def settle(state: JobState, *, ending: bool = False) -> Accounts:
+    """Bring the accounts in the Job's status up to date with its pods.
+
+    Args:
+        state: the Job.
+        ending: whether no pod will be replaced any more, so that no failed pod has to be kept for its replacement.
+    """
+    completed = _completed_indexes(state, [pod for pod in state.tracked if has_succeeded(pod)])
+    failures_by_index = index_failures(state, completed)
+    kept = set() if ending else {uid_of(pod) for pod in failures_by_index.awaiting.values()}
     ended_well = [pod for pod in state.tracked if has_succeeded(pod)]
-    ended_badly = [pod for pod in state.tracked if counts_as_failed(state, pod)]
+    failed = [pod for pod in state.tracked if counts_as_failed(state, pod)]
+    ended_badly = [pod for pod in failed if uid_of(pod) not in kept]
     failures = _Ledger.of(state, "failed").note(pod for pod in ended_badly if is_counted(state, pod))
     # The index of a completed pod is all that an Indexed Job has to note of a success.
     successes = _Ledger.of(state, "succeeded").note(() if state.spec.indexed else ended_well)
-    completed = _completed_indexes(state, ended_well)
     return Accounts(
         succeeded=len(completed) if state.spec.indexed else successes.counted,
         failed=failures.counted,
@@ -67,22 +80,9 @@ def settle(state: JobState) -> Accounts:
         uncounted_succeeded=successes.noted,
         uncounted_failed=failures.noted,
         release=(*ended_well, *ended_badly),
+        index_failures=failures_by_index,
+        awaiting=sum(uid_of(pod) in kept and is_counted(state, pod) for pod in failed),
     )
-
-
-def counts_as_failed(state: JobState, pod: Object) -> bool:
-    """Whether the Job takes the pod for failed, which may be before its containers have stopped."""
-    if phase_of(pod) in ("Succeeded", "Failed"):
-        return phase_of(pod) == "Failed"
-    waits_for_failure = state.spec.replace_only_failed and not is_condition_true(state.job, "FailureTarget")
-    return is_being_deleted(pod) and not waits_for_failure
-
-
-def is_counted(state: JobState, pod: Object) -> bool:
-    """Whether a failed pod counts: not where the Job was scaled down since, nor if its failure policy ignores it."""
-    if state.spec.indexed and not state.spec.has_index(completion_index(pod)):
-        return False
-    return match_failure_policy(state.job, pod).action is not Action.IGNORE
 
 
 @dataclass(frozen=True, slots=True)

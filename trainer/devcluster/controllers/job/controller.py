@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from trainer.devcluster.controllers.job.claims import STRAY_PODS, PodClaims, jobs_that_may_adopt, stray_in
 from trainer.devcluster.controllers.job.plan import plan_job
 from trainer.devcluster.controllers.job.pods import TRACKING_FINALIZER
 from trainer.devcluster.controllers.job.spec import is_managed_here
@@ -52,6 +53,7 @@ class JobReconciler:
         self._client = client
         self._jobs = jobs
         self._pods = pods
+        self._claims = PodClaims(client, pods)
         self._recorder = recorder
         self._clock = clock
         self._options = options
@@ -73,6 +75,8 @@ class JobReconciler:
             job = self._jobs.get(key)
             if job is None or not is_managed_here(job):
                 return None
+            if await self._claims.settle(job):
+                continue
             pods = self._pods.by_index(CONTROLLER_UID, uid_of(job))
             plan = plan_job(JobState(job, tuple(pods), self._clock.now()), self._options)
             if plan.changes_pods:
@@ -110,13 +114,17 @@ class JobReconciler:
             await self._client.delete(PODS, name_of(pod), namespace_of(pod), options)
         except NotFoundError:
             return
+        except ApiError as error:
+            message = f"Error deleting: {error}"
+            self._recorder.record(job, type="Warning", reason="FailedDelete", message=message)
+            raise
         log.info("deleted pod", pod=name_of(pod))
         message = f"Deleted pod: {name_of(pod)}"
         self._recorder.record(job, type="Normal", reason="SuccessfulDelete", message=message)
 
     async def _store_status(self, job: Object, status: Object) -> None:
         await self._client.update(JOBS, {**job, "status": status}, subresource="status")
-        for event in announcements(job.get("status") or {}, status):
+        for event in announcements(job, status):
             self._recorder.record(job, type=event.type, reason=event.reason, message=event.message)
 
     async def _release(self, pods: tuple[Object, ...]) -> None:
@@ -134,7 +142,8 @@ async def release(client: Client, pod: Object) -> None:
 
 def register(manager: Manager, recorder: EventRecorder, options: ControllerOptions) -> None:
     """Have the manager run the Job controller."""
+    manager.informer(PODS).add_index(STRAY_PODS, stray_in)
     jobs, pods = manager.informer(JOBS).lister, manager.informer(PODS).lister
     reconciler = JobReconciler(manager.client, jobs, pods, recorder, clock=manager.clock, options=options)
     controller = Controller("job", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
-    controller.reconciles(JOBS).owns(PODS)
+    controller.reconciles(JOBS).owns(PODS).watches(PODS, jobs_that_may_adopt(jobs))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.controllers.job.pods import failed_containers
-from trainer.kube.objects import find_condition, key_of
+from trainer.kube.objects import key_of
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -17,6 +17,7 @@ class Action(StrEnum):
     """What a rule does with the pods that it matches."""
 
     FAIL_JOB = "FailJob"
+    FAIL_INDEX = "FailIndex"
     IGNORE = "Ignore"
     COUNT = "Count"
 
@@ -57,8 +58,8 @@ def _matches_exit_code(rule: Object, pod: Object) -> str:
 
 
 def _matches_condition(rule: Object, pod: Object) -> str:
-    for pattern in rule.get("onPodConditions") or []:
-        condition = find_condition(pod, pattern["type"])
-        if condition is not None and condition.get("status") == pattern.get("status", "True"):
-            return f"Pod {key_of(pod)} has condition {pattern['type']}"
+    wanted = {(pattern["type"], pattern.get("status") or "True") for pattern in rule.get("onPodConditions") or []}
+    for condition in (pod.get("status") or {}).get("conditions") or []:
+        if (condition["type"], condition.get("status")) in wanted:
+            return f"Pod {key_of(pod)} has condition {condition['type']}"
     return ""

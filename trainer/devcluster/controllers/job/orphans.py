@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.controllers.job.claims import may_adopt
 from trainer.devcluster.controllers.job.controller import release
 from trainer.devcluster.controllers.job.pods import is_tracked
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import ObjectKey, controller_of, uid_of
+from trainer.kube.objects import ObjectKey, controller_of, labels_of, uid_of
 from trainer.kube.resource import JOBS, PODS
 
 if TYPE_CHECKING:
@@ -30,13 +31,16 @@ class OrphanReconciler:
     async def reconcile(self, key: ObjectKey) -> None:
         """Release the pod if it is tracked and its Job does not exist."""
         pod = self._pods.get(key)
-        if pod is not None and is_tracked(pod) and not await self._has_job(key, pod):
+        if pod is not None and is_tracked(pod) and not await self._is_cared_for(key, pod):
             await release(self._client, pod)
 
-    async def _has_job(self, key: ObjectKey, pod: Object) -> bool:
+    async def _is_cared_for(self, key: ObjectKey, pod: Object) -> bool:
         owner = controller_of(pod)
-        if owner is None or owner["kind"] != JOBS.kind:
-            return False
+        if owner is None:
+            return any(may_adopt(job, labels_of(pod)) for job in self._jobs.list(key.namespace))
+        if (owner["apiVersion"], owner["kind"]) != (JOBS.api_version, JOBS.kind):
+            # The finalizer of a pod that something else controls is that something's business.
+            return True
         cached = self._jobs.peek(ObjectKey(key.namespace, owner["name"]))
         if cached is not None and cached.uid == owner["uid"]:
             return True

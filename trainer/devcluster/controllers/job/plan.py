@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer.devcluster.controllers.job.accounts import Accounts, settle
-from trainer.devcluster.controllers.job.backoff import replacement_delay
+from trainer.devcluster.controllers.job.backoff import index_delay, replacement_delay
 from trainer.devcluster.controllers.job.pod_template import build_pod
 from trainer.devcluster.controllers.job.scaling import scale
 from trainer.devcluster.controllers.job.spec import is_complete_or_failed
@@ -24,6 +24,8 @@ from trainer.devcluster.controllers.job.verdict import FAILURE_TARGET, Verdict, 
 from trainer.kube.objects import is_being_deleted, is_condition_true
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainer.devcluster.controllers.job.state import JobState
     from trainer.devcluster.controllers.options import ControllerOptions
     from trainer.kube.objects import Object
@@ -59,29 +61,42 @@ def plan_job(state: JobState, options: ControllerOptions) -> JobPlan:
     accounts = settle(state)
     verdict = reach_verdict(state, accounts)
     if verdict is not None:
-        return _ending(state, accounts, verdict)
+        return _ending(state, settle(state, ending=True), verdict)
     if state.spec.suspended:
         return _status_steps(state, accounts, None) if not state.active else JobPlan(withdraw=state.active)
     scaling = scale(state, accounts)
     if scaling.surplus:
         return JobPlan(withdraw=scaling.surplus)
-    delay = replacement_delay(state, accounts, options) if scaling.missing else 0.0
-    if scaling.missing and delay <= 0:
-        return JobPlan(create=tuple(build_pod(state.job, index) for index in scaling.missing))
-    waits = [wait for wait in (delay if delay > 0 else None, time_to_deadline(state)) if wait is not None]
+    due, delay = _due(state, accounts, scaling.missing, options)
+    if due:
+        awaiting = accounts.index_failures.awaiting
+        return JobPlan(create=tuple(build_pod(state.job, index, awaiting.get(index or 0)) for index in due))
+    waits = [wait for wait in (delay, time_to_deadline(state)) if wait is not None]
     return replace(_status_steps(state, accounts, None), requeue_after=min(waits, default=None))
 
 
+def _due(
+    state: JobState, accounts: Accounts, missing: Sequence[int | None], options: ControllerOptions
+) -> tuple[Sequence[int | None], float | None]:
+    """Those of the missing pods that may be made now, or else the seconds until the first may."""
+    if not missing:
+        return (), None
+    if state.spec.backoff_limit_per_index is None:
+        delay = replacement_delay(state, accounts, options)
+        return ((), delay) if delay > 0 else (missing, None)
+    delays = {index: index_delay(state, accounts, index, options) for index in missing if index is not None}
+    due = [index for index, delay in delays.items() if delay <= 0]
+    return (due, None) if due else ((), min(delays.values()))
+
+
 def _ending(state: JobState, accounts: Accounts, verdict: Verdict) -> JobPlan:
-    if not state.active:
+    if not state.active or not is_condition_true(state.job, verdict.condition):
+        # Stored before any pod goes, for pods that go look as if they had failed: that must neither be taken for the
+        # reason of a failure or for the failure of an index, nor count against a success, whatever crashes meanwhile.
         return _status_steps(state, accounts, verdict)
     if verdict.condition == FAILURE_TARGET:
         return JobPlan(delete=state.active)
-    # Pods that a success policy makes superfluous have not failed. Once the success is stored nobody counts them,
-    # whatever crashes while they end.
-    if is_condition_true(state.job, verdict.condition):
-        return JobPlan(withdraw=state.active)
-    return _status_steps(state, accounts, verdict)
+    return JobPlan(withdraw=state.active)
 
 
 def _status_steps(state: JobState, accounts: Accounts, verdict: Verdict | None) -> JobPlan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.controllers.job.per_index import failure_annotations
 from trainer.devcluster.controllers.job.pods import COMPLETION_INDEX, TRACKING_FINALIZER
 from trainer.kube.objects import controller_reference, name_of, namespace_of
 
@@ -19,8 +20,14 @@ _INDEX_VARIABLE: Object = {
 }
 
 
-def build_pod(job: Object, index: int | None) -> Object:
-    """A new pod of the Job; with an index also its hostname, label, annotation and JOB_COMPLETION_INDEX variable."""
+def build_pod(job: Object, index: int | None, replaced: Object | None = None) -> Object:
+    """A new pod of the Job; with an index also its hostname, label, annotation and JOB_COMPLETION_INDEX variable.
+
+    Args:
+        job: the Job.
+        index: the completion index; None for a NonIndexed Job.
+        replaced: the failed pod of the same index whose failure count the new pod takes over.
+    """
     template = deepcopy(job["spec"]["template"])
     given = template.get("metadata") or {}
     metadata: Object = {
@@ -29,12 +36,14 @@ def build_pod(job: Object, index: int | None) -> Object:
         "labels": given.get("labels") or {},
         "annotations": given.get("annotations") or {},
         "ownerReferences": [controller_reference(job)],
-        "finalizers": [*(given.get("finalizers") or []), TRACKING_FINALIZER],
+        "finalizers": list(dict.fromkeys([*(given.get("finalizers") or []), TRACKING_FINALIZER])),
     }
     spec = template["spec"]
     if index is not None:
         metadata["labels"][COMPLETION_INDEX] = str(index)
         metadata["annotations"][COMPLETION_INDEX] = str(index)
+        if job["spec"].get("backoffLimitPerIndex") is not None:
+            metadata["annotations"] |= failure_annotations(job, replaced)
         spec["hostname"] = f"{name_of(job)}-{index}"
         for container in (*(spec.get("initContainers") or []), *spec["containers"]):
             _add_index_variable(container)

@@ -19,6 +19,11 @@ TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 """Holds a pod until its Job has counted how it ended."""
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 """Annotation and label with the index of a pod of an Indexed Job."""
+FAILURE_COUNT = "batch.kubernetes.io/job-index-failure-count"
+"""Annotation: how many pods of the index failed before this one, those left out that a failure policy ignores."""
+IGNORED_FAILURE_COUNT = "batch.kubernetes.io/job-index-ignored-failure-count"
+"""Annotation: how many pods of the index failed before this one and were ignored."""
+_LARGEST_COUNT = 2**31 - 1
 
 
 def phase_of(pod: Object) -> str:
@@ -59,7 +64,7 @@ def is_tracked(pod: Mapping[str, Any]) -> bool:
 def completion_index(pod: Object) -> int | None:
     """The completion index, or None when the pod has no valid one."""
     text = annotations_of(pod).get(COMPLETION_INDEX, "")
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
 
 
 def restart_count(pod: Object) -> int:
@@ -67,16 +72,29 @@ def restart_count(pod: Object) -> int:
     return sum(status.get("restartCount") or 0 for status in container_statuses(pod))
 
 
+def failure_count(pod: Object) -> int:
+    """How many pods of the index failed before this one and were counted."""
+    return _count(pod, FAILURE_COUNT)
+
+
+def ignored_failure_count(pod: Object) -> int:
+    """How many pods of the index failed before this one and were ignored."""
+    return _count(pod, IGNORED_FAILURE_COUNT)
+
+
 def failed_containers(pod: Object) -> list[tuple[str, int]]:
-    """Name and exit code of every container that ended with another code than 0."""
-    ends = [(status["name"], _terminated(status).get("exitCode") or 0) for status in container_statuses(pod)]
+    """Name and exit code of every container that ended with another code than 0, init containers last."""
+    status = pod.get("status") or {}
+    statuses = [*(status.get("containerStatuses") or []), *(status.get("initContainerStatuses") or [])]
+    ends = [(entry["name"], _terminated(entry).get("exitCode") or 0) for entry in statuses]
     return [(name, code) for name, code in ends if code != 0]
 
 
 def finished_at(pod: Object) -> datetime:
     """When the pod ended, as well as it tells: last container, loss of readiness, request to delete it, or creation."""
-    ends = [end for status in container_statuses(pod) if (end := _terminated(status).get("finishedAt"))]
-    if ends:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    ends: list[str] = [_terminated(status).get("finishedAt") or "" for status in statuses]
+    if ends and all(ends):
         return max(parse_timestamp(end) for end in ends)
     ready = find_condition(pod, "Ready") or {}
     if ready.get("status") == "False" and ready.get("lastTransitionTime"):
@@ -86,6 +104,11 @@ def finished_at(pod: Object) -> datetime:
         grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds") or 0)
         return parse_timestamp(metadata["deletionTimestamp"]) - grace
     return parse_timestamp(metadata["creationTimestamp"])
+
+
+def _count(pod: Object, annotation: str) -> int:
+    text = annotations_of(pod).get(annotation, "")
+    return int(text) if text.isdecimal() and int(text) <= _LARGEST_COUNT else 0
 
 
 def _terminated(container_status: Object) -> Object:

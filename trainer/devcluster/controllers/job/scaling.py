@@ -45,7 +45,8 @@ def scale(state: JobState, accounts: Accounts) -> Scaling:
         return Scaling()
     if not spec.indexed:
         return Scaling(missing=(None,) * count)
-    taken = accounts.completed_indexes | {completion_index(pod) for pod in (*active, *leaving)}
+    worked_on = {completion_index(pod) for pod in (*active, *leaving)}
+    taken = accounts.completed_indexes | accounts.index_failures.failed | worked_on
     pending = (index for index in range(spec.completions or 0) if index not in taken)
     return Scaling(missing=tuple(islice(pending, count)))
 

@@ -26,6 +26,9 @@ class JobSpec:
     """None for a work queue: any success completes the Job once its pods are done."""
     indexed: bool
     backoff_limit: int
+    backoff_limit_per_index: int | None
+    """How often each index may fail (KEP-3850); None when failures are counted for the Job as a whole."""
+    max_failed_indexes: int | None
     suspended: bool
     replace_only_failed: bool
     """Whether a terminating pod keeps its place until it has failed (podReplacementPolicy)."""
@@ -43,6 +46,8 @@ class JobSpec:
             completions=spec.get("completions"),
             indexed=spec.get("completionMode") == "Indexed",
             backoff_limit=spec.get("backoffLimit", 6),
+            backoff_limit_per_index=spec.get("backoffLimitPerIndex"),
+            max_failed_indexes=spec.get("maxFailedIndexes"),
             suspended=bool(spec.get("suspend")),
             replace_only_failed=spec.get("podReplacementPolicy") == "Failed",
             restarts_in_place=spec["template"]["spec"].get("restartPolicy") == "OnFailure",

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _SUSPENDED: Object = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
+_TOO_MANY = Announcement(
+    "Warning", "TooManySucceededPods", "Too many succeeded pods running after completion count reached"
+)
 _RESUMED: Object = {"type": "Suspended", "status": "False", "reason": "JobResumed", "message": "Job resumed"}
 
 
@@ -28,6 +31,9 @@ def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -
     _set_or_drop(status, "succeeded", accounts.succeeded)
     _set_or_drop(status, "failed", accounts.failed)
     _set_or_drop(status, "completedIndexes", format_indexes(accounts.completed_indexes))
+    if state.spec.backoff_limit_per_index is not None:
+        # Written even when empty: it says that indexes are counted.
+        status["failedIndexes"] = format_indexes(accounts.index_failures.failed)
     status["terminating"] = sum(is_terminating(pod) for pod in state.pods)
     status["ready"] = sum(is_ready(pod) for pod in state.active)
     noted = {"succeeded": list(accounts.uncounted_succeeded), "failed": list(accounts.uncounted_failed)}
@@ -39,28 +45,30 @@ def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -
     return status
 
 
-def announcements(old: Object, new: Object) -> tuple[Announcement, ...]:
-    """What the difference between two statuses is worth telling: suspended, resumed, completed, failed."""
-    told = []
+def announcements(job: Object, new: Object) -> tuple[Announcement, ...]:
+    """What a new status of the Job is worth telling: suspended, resumed, completed, failed."""
+    told: list[Announcement] = []
     for condition in new.get("conditions") or []:
-        before = find_condition({"status": old}, condition["type"])
+        before = find_condition(job, condition["type"])
         if before is None or before["status"] != condition["status"]:
-            told.append(_announcement(condition))
-    return tuple(announcement for announcement in told if announcement is not None)
+            told += _announcements(job, new, condition)
+    return tuple(told)
 
 
-def _announcement(condition: Object) -> Announcement | None:
+def _announcements(job: Object, status: Object, condition: Object) -> list[Announcement]:
     match condition["type"], condition["status"]:
         case "Suspended", "True":
-            return Announcement("Normal", "Suspended", condition["message"])
+            return [Announcement("Normal", "Suspended", condition["message"])]
         case "Suspended", "False":
-            return Announcement("Normal", "Resumed", condition["message"])
+            return [Announcement("Normal", "Resumed", condition["message"])]
         case "Complete", "True":
-            return Announcement("Normal", "Completed", "Job completed")
+            completions, succeeded = job["spec"].get("completions"), status.get("succeeded") or 0
+            too_many = completions is not None and succeeded > completions
+            return [*([_TOO_MANY] if too_many else ()), Announcement("Normal", "Completed", "Job completed")]
         case "Failed", "True":
-            return Announcement("Warning", condition["reason"], condition["message"])
+            return [Announcement("Warning", condition["reason"], condition["message"])]
         case _:
-            return None
+            return []
 
 
 def _set_suspension(state: JobState, status: Object) -> None:
@@ -78,7 +86,8 @@ def _set_suspension(state: JobState, status: Object) -> None:
 
 def _set_outcome(state: JobState, accounts: Accounts, verdict: Verdict, status: Object) -> None:
     now = timestamp(state.now)
-    status.setdefault("startTime", now)
+    if not state.spec.suspended:
+        status.setdefault("startTime", now)
     _put_condition(status, _condition(verdict.condition, verdict), now)
     pending = state.active or state.tracked or status["terminating"] or not accounts.settled
     # The terminal condition is a write of its own: the interim one is stored, and all pods are accounted for.

@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from trainer.devcluster.controllers.jobset.construction import resized_job
-from trainer.devcluster.controllers.jobset.names import replicated_job_of, restart_attempt_of, restarts_of
+from trainer.devcluster.controllers.jobset.names import (
+    job_index_of,
+    job_restart_attempt_of,
+    job_restarts_of,
+    replicated_job_of,
+    restart_attempt_of,
+    restarts_of,
+)
 from trainer.kube.objects import is_condition_true, name_of
 
 if TYPE_CHECKING:
@@ -31,7 +38,7 @@ class ChildJobs:
     def of(cls, jobset: Object, jobs: Iterable[Object]) -> Self:
         """Sort the Jobs that the JobSet controls."""
         ordered = sorted(jobs, key=name_of)
-        previous = tuple(job for job in ordered if restart_attempt_of(job) < restarts_of(jobset))
+        previous = tuple(job for job in ordered if _is_previous(jobset, job))
         current = [job for job in ordered if job not in previous]
         successful = tuple(job for job in current if is_condition_true(job, "Complete"))
         failed = tuple(job for job in current if is_condition_true(job, "Failed"))
@@ -92,6 +99,12 @@ class ReplicatedJobCount:
             "active": self.active,
             "suspended": self.suspended,
         }
+
+
+def _is_previous(jobset: Object, job: Object) -> bool:
+    """Whether the whole JobSet, or this Job by itself, has been restarted since the Job was made."""
+    restarts = job_restarts_of(jobset, replicated_job_of(job), job_index_of(job))
+    return restart_attempt_of(job) < restarts_of(jobset) or job_restart_attempt_of(job) < restarts
 
 
 def _is_ready(job: Object) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import structlog
 
 from trainer.devcluster.controllers.jobset.construction import SIZE_FIELDS
-from trainer.devcluster.controllers.jobset.names import CONTROLLER_NAME
+from trainer.devcluster.controllers.jobset.names import CONTROLLER_NAME, replicated_job_of
 from trainer.devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.client import DeleteOptions, PatchType, Propagation
 from trainer.kube.controller.controller import Controller
@@ -18,7 +20,10 @@ from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of
 from trainer.kube.resource import JOBS, JOBSETS, PERSISTENT_VOLUME_CLAIMS, SERVICES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from trainer.devcluster.controllers.options import ControllerOptions
+    from trainer.devcluster.feature_gates import FeatureGates
     from trainer.kube.cache.store import Lister
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
@@ -43,7 +48,7 @@ class JobSetReconciler:
         *,
         recorder: EventRecorder,
         clock: Clock,
-        elastic: bool = False,
+        gates: FeatureGates = DEFAULT_FEATURE_GATES,
     ) -> None:
         self._client = client
         self._jobsets = jobsets
@@ -52,7 +57,7 @@ class JobSetReconciler:
         self._claims = claims
         self._recorder = recorder
         self._clock = clock
-        self._elastic = elastic
+        self._gates = gates
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Carry out the plan for the JobSet, if it is there and ours."""
@@ -60,7 +65,7 @@ class JobSetReconciler:
         if jobset is None or jobset["spec"].get("managedBy") not in (None, CONTROLLER_NAME):
             return None
         jobs = self._jobs.by_index(CONTROLLER_UID, uid_of(jobset))
-        plan = plan_jobset(jobset, jobs, self._clock.now(), elastic=self._elastic)
+        plan = plan_jobset(jobset, jobs, self._clock.now(), self._gates)
         try:
             await self._carry_out(jobset, plan)
         except NotFoundError as error:
@@ -82,27 +87,50 @@ class JobSetReconciler:
         for job in plan.delete:
             await self._delete(JOBS, job)
         if plan.service is not None and self._services.peek(key_of(plan.service)) is None:
-            await self._create(jobset, SERVICES, plan.service, "HeadlessServiceCreationFailed")
+            await self._create_other(jobset, SERVICES, plan.service, "HeadlessServiceCreationFailed")
         for claim in plan.claims:
             if self._claims.peek(key_of(claim)) is None:
-                await self._create(jobset, PERSISTENT_VOLUME_CLAIMS, claim, "PVCCreationFailed")
-        for job in plan.create:
-            await self._create(jobset, JOBS, job, "JobCreationFailed")
+                await self._create_other(jobset, PERSISTENT_VOLUME_CLAIMS, claim, "PVCCreationFailed")
+        for _, jobs in groupby(plan.create, replicated_job_of):
+            await self._create_jobs(jobset, jobs)
         for job in plan.resize:
             await self._resize(job)
         for job in plan.update:
             await self._update(job)
 
-    async def _create(self, jobset: Object, resource: Resource, obj: Object, failure: str) -> None:
+    async def _create_jobs(self, jobset: Object, jobs: Iterable[Object]) -> None:
+        """Make all Jobs of a replicated job that can be made, and tell of the others together."""
+        failures: list[ApiError] = []
+        texts: list[str] = []
+        for job in jobs:
+            try:
+                await self._create(jobset, JOBS, job)
+            except ApiError as error:
+                failures.append(error)
+                texts.append(f'job "{name_of(job)}" creation failed with error: {error}')
+        if failures:
+            self._tell(jobset, "JobCreationFailed", failures[0], "\n".join(texts))
+            raise failures[0]
+
+    async def _create_other(self, jobset: Object, resource: Resource, obj: Object, failure: str) -> None:
+        try:
+            await self._create(jobset, resource, obj)
+        except ApiError as error:
+            self._tell(jobset, failure, error, str(error))
+            raise
+
+    async def _create(self, jobset: Object, resource: Resource, obj: Object) -> None:
         try:
             created = await self._client.create(resource, obj)
-        except ApiError as error:
-            if isinstance(error, AlreadyExistsError) and await self._may_stay(jobset, resource, obj):
+        except AlreadyExistsError:
+            if await self._may_stay(jobset, resource, obj):
                 return
-            if not error.has_cause("NamespaceTerminating"):
-                self._recorder.record(jobset, type="Warning", reason=failure, message=str(error))
             raise
         log.info("created object", kind=resource.kind, created=name_of(created))
+
+    def _tell(self, jobset: Object, reason: str, error: ApiError, message: str) -> None:
+        if not error.has_cause("NamespaceTerminating"):
+            self._recorder.record(jobset, type="Warning", reason=reason, message=message)
 
     async def _may_stay(self, jobset: Object, resource: Resource, obj: Object) -> bool:
         """Whether what has the name will do.
@@ -154,9 +182,9 @@ def register(manager: Manager, recorder: EventRecorder, options: ControllerOptio
     jobsets, jobs, services, claims = (
         manager.informer(resource).lister for resource in (JOBSETS, JOBS, SERVICES, PERSISTENT_VOLUME_CLAIMS)
     )
-    elastic = options.feature_gates.elastic_job_set
+    gates, clock = options.feature_gates, manager.clock
     reconciler = JobSetReconciler(
-        manager.client, jobsets, jobs, services, claims, recorder=recorder, clock=manager.clock, elastic=elastic
+        manager.client, jobsets, jobs, services, claims, recorder=recorder, clock=clock, gates=gates
     )
     controller = Controller("jobset", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
     controller.reconciles(JOBSETS).owns(JOBS).owns(SERVICES)

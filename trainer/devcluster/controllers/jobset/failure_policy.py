@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.controllers.jobset.names import replicated_job_of
+from trainer.devcluster.controllers.jobset.names import job_index_of, replicas_of, replicated_job_of
+from trainer.devcluster.controllers.jobset.patterns import is_found
 from trainer.kube.objects import find_condition, name_of
 
 if TYPE_CHECKING:
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 FAIL = "FailJobSet"
 RESTART = "RestartJobSet"
 RESTART_UNCOUNTED = "RestartJobSetAndIgnoreMaxRestarts"
+RESTART_JOB = "RestartJob"
+RESTART_JOB_UNCOUNTED = "RestartJobAndIgnoreMaxRestarts"
+_COUNTED = (RESTART, RESTART_JOB)
+
+
+_JOB_RESTARTS = "jobRestarts"
+_JOB_RESTARTS_COUNTED = "jobRestartsCountTowardsMax"
+JOB_RESTARTS_FIELDS = (_JOB_RESTARTS, _JOB_RESTARTS_COUNTED)
+"""What the status of a replicated job tells about its Jobs, each with a number per Job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +48,10 @@ def apply_failure_policy(draft: StatusDraft, jobset: Object, failed: Iterable[Ob
     ruling = _rule_on(policy, by_age)
     if ruling.action == FAIL:
         _fail(draft, "FailJobSetFailurePolicyAction", _blame("applying FailJobSet failure policy action", ruling.job))
-    elif ruling.action == RESTART and _is_exhausted(draft, policy):
+    elif ruling.action in _COUNTED and _is_exhausted(draft, policy):
         _fail(draft, "ReachedMaxRestarts", _blame("jobset failed due to reaching max number of restarts", ruling.job))
+    elif ruling.action in (RESTART_JOB, RESTART_JOB_UNCOUNTED):
+        _restart_job(draft, jobset, ruling)
     else:
         _restart(draft, ruling)
 
@@ -61,21 +72,28 @@ def _matches(rule: Object, job: Object) -> bool:
     return (
         (not reasons or failure["reason"] in reasons)
         and (not targets or replicated_job_of(job) in targets)
-        and (not patterns or any(_is_found(pattern, failure.get("message") or "") for pattern in patterns))
+        and (not patterns or any(is_found(pattern, failure.get("message") or "") for pattern in patterns))
     )
 
 
-def _is_found(pattern: str, message: str) -> bool:
-    try:
-        return re.search(pattern, message) is not None
-    except re.error:
-        # Patterns are not validated at admission; a broken one matches nothing.
-        return False
-
-
 def _is_exhausted(draft: StatusDraft, policy: Object) -> bool:
+    """Restarts of the whole and of single Jobs draw on the same budget."""
     counted: int = draft.status.get("restartsCountTowardsMax") or 0
+    entries = draft.status.get("replicatedJobsStatus") or []
+    counted += sum(sum(entry.get(_JOB_RESTARTS_COUNTED) or ()) for entry in entries)
     return counted >= (policy.get("maxRestarts") or 0)
+
+
+def _restart_job(draft: StatusDraft, jobset: Object, ruling: _Ruling) -> None:
+    name, index = replicated_job_of(ruling.job), job_index_of(ruling.job)
+    replicas = next(replicas_of(entry) for entry in jobset["spec"]["replicatedJobs"] if entry["name"] == name)
+    entry = next(entry for entry in draft.status["replicatedJobsStatus"] if entry["name"] == name)
+    for field in (_JOB_RESTARTS, *((_JOB_RESTARTS_COUNTED,) if ruling.action == RESTART_JOB else ())):
+        counts = [*(entry.get(field) or [0] * replicas)]
+        counts[index] += 1
+        entry[field] = counts
+    message = _blame(f"applying {ruling.action} failure policy action", ruling.job)
+    draft.announce("Warning", f"{ruling.action}FailurePolicyAction", message)
 
 
 def _restart(draft: StatusDraft, ruling: _Ruling) -> None:

@@ -21,10 +21,11 @@ from trainer.devcluster.controllers.jobset.construction import (
     resumed_job,
     suspended_job,
 )
-from trainer.devcluster.controllers.jobset.failure_policy import apply_failure_policy
+from trainer.devcluster.controllers.jobset.failure_policy import JOB_RESTARTS_FIELDS, apply_failure_policy
 from trainer.devcluster.controllers.jobset.names import job_name, replicas_of, replicated_job_of
 from trainer.devcluster.controllers.jobset.startup import Startup
 from trainer.devcluster.controllers.jobset.status_draft import StatusDraft
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES
 from trainer.kube.objects import is_being_deleted, is_condition_true, name_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trainer.devcluster.controllers.announcement import Announcement
+    from trainer.devcluster.feature_gates import FeatureGates
     from trainer.kube.objects import Object
 
 TERMINAL_CONDITIONS = ("Completed", "Failed")
@@ -62,14 +64,28 @@ class JobSetPlan:
     """Seconds until time alone changes the plan."""
 
 
-def plan_jobset(jobset: Object, jobs: Iterable[Object], now: datetime, *, elastic: bool = False) -> JobSetPlan:
+@dataclass(frozen=True, slots=True)
+class _Situation:
+    """What a plan is made from."""
+
+    jobset: Object
+    children: ChildJobs
+    startup: Startup
+    now: datetime
+    gates: FeatureGates
+
+
+def plan_jobset(
+    jobset: Object, jobs: Iterable[Object], now: datetime, gates: FeatureGates = DEFAULT_FEATURE_GATES
+) -> JobSetPlan:
     """Decide the next steps for a JobSet and the Jobs that it controls.
 
     Args:
         jobset: the JobSet.
         jobs: its Jobs.
         now: the time.
-        elastic: whether Jobs follow a change of their size (feature gate ElasticJobSet). Default: no, as in JobSet.
+        gates: whether Jobs follow a change of their size, and whether they may be restarted one by one. Default: no, as
+            in JobSet.
     """
     if is_being_deleted(jobset):
         return JobSetPlan()
@@ -77,18 +93,22 @@ def plan_jobset(jobset: Object, jobs: Iterable[Object], now: datetime, *, elasti
     replicated_jobs = jobset["spec"].get("replicatedJobs") or []
     counts = {entry["name"]: children.count(entry["name"]) for entry in replicated_jobs}
     draft = StatusDraft(jobset, now)
+    restarts = _job_restarts(jobset)
     # Descending by name, as the JobSet controller orders them.
-    draft.status["replicatedJobsStatus"] = [counts[name].to_object() for name in sorted(counts, reverse=True)]
-    if elastic:
+    draft.status["replicatedJobsStatus"] = [
+        {**counts[name].to_object(), **restarts.get(name, {})} for name in sorted(counts, reverse=True)
+    ]
+    if gates.elastic_job_set:
         children = children.following(replicated_jobs)
-    plan = _plan_jobs(jobset, children, Startup(jobset, counts), draft, now)
+    plan = _plan_jobs(_Situation(jobset, children, Startup(jobset, counts), now, gates), draft)
     changed = draft.status != (jobset.get("status") or {})
     return replace(plan, status=draft.status if changed else None, events=tuple(draft.events))
 
 
-def _plan_jobs(jobset: Object, children: ChildJobs, startup: Startup, draft: StatusDraft, now: datetime) -> JobSetPlan:
+def _plan_jobs(situation: _Situation, draft: StatusDraft) -> JobSetPlan:
+    jobset, children = situation.jobset, situation.children
     if any(is_condition_true(jobset, kind) for kind in TERMINAL_CONDITIONS):
-        return _clean_up(jobset, children, now)
+        return _clean_up(situation)
     delete = _not_deleted(children.previous)
     if not is_suspended(jobset) and _all_running(jobset, draft):
         draft.set_false("RestartingJobSet", "JobsReady", "all jobs are ready")
@@ -101,39 +121,48 @@ def _plan_jobs(jobset: Object, children: ChildJobs, startup: Startup, draft: Sta
         draft.set_true("Completed", "AllJobsCompleted", message)
         draft.status["terminalState"] = "Completed"
         return JobSetPlan(delete=delete)
-    update = _suspend(children, draft) if is_suspended(jobset) else _resume(children, startup, draft)
+    update = _suspend(children, draft) if is_suspended(jobset) else _resume(children, situation.startup, draft)
     updated = {name_of(job) for job in update}
     return JobSetPlan(
         delete=delete,
         service=build_service(jobset) if has_dns_hostnames(jobset) else None,
         claims=build_claims(jobset),
-        create=_missing_jobs(jobset, children, startup),
+        create=_missing_jobs(situation),
         resize=tuple(job for job in children.resized if name_of(job) not in updated),
         update=update,
     )
 
 
-def _clean_up(jobset: Object, children: ChildJobs, now: datetime) -> JobSetPlan:
-    remaining = time_to_live(jobset, TERMINAL_CONDITIONS, now)
+def _clean_up(situation: _Situation) -> JobSetPlan:
+    remaining = time_to_live(situation.jobset, TERMINAL_CONDITIONS, situation.now)
     return JobSetPlan(
-        delete=_not_deleted((*children.previous, *children.active)),
+        delete=_not_deleted((*situation.children.previous, *situation.children.active)),
         expired=remaining is not None and remaining <= 0,
         requeue_after=remaining if remaining is not None and remaining > 0 else None,
     )
 
 
-def _missing_jobs(jobset: Object, children: ChildJobs, startup: Startup) -> tuple[Object, ...]:
+def _missing_jobs(situation: _Situation) -> tuple[Object, ...]:
+    jobset, names = situation.jobset, situation.children.names
     strategy = (jobset["spec"].get("failurePolicy") or {}).get("restartStrategy")
-    if strategy == "BlockingRecreate" and children.previous:
+    if strategy == "BlockingRecreate" and situation.children.previous:
         return ()
     # While suspended all Jobs are made, suspended as well; the order matters when they are resumed.
-    due = startup.independent() if is_suspended(jobset) else startup.due()
+    due = situation.startup.independent() if is_suspended(jobset) else situation.startup.due()
     return tuple(
-        build_job(jobset, replicated_job, index)
+        build_job(jobset, replicated_job, index, situation.gates)
         for replicated_job in due
         for index in range(replicas_of(replicated_job))
-        if job_name(jobset, replicated_job["name"], index) not in children.names
+        if job_name(jobset, replicated_job["name"], index) not in names
     )
+
+
+def _job_restarts(jobset: Object) -> dict[str, Object]:
+    """What the status tells about restarts of single Jobs, by replicated job."""
+    return {
+        entry["name"]: {field: entry[field] for field in JOB_RESTARTS_FIELDS if field in entry}
+        for entry in (jobset.get("status") or {}).get("replicatedJobsStatus") or []
+    }
 
 
 def _suspend(children: ChildJobs, draft: StatusDraft) -> tuple[Object, ...]:

@@ -29,10 +29,8 @@ class StatusDraft:
         self._now = timestamp(now)
 
     def set_true(self, kind: str, reason: str, message: str, event_type: EventType = "Normal") -> None:
-        """Make a condition true, its opposite false, and announce it; nothing happens when it is true already."""
+        """Make a condition true, its opposite false, and announce it; nothing happens when it says so already."""
         condition = self._find(kind)
-        if condition is not None and condition["status"] == "True":
-            return
         self._refute_opposite(kind)
         if condition is None:
             condition = {"type": kind}
@@ -40,9 +38,9 @@ class StatusDraft:
         self._write(condition, "True", reason, message, event_type)
 
     def set_false(self, kind: str, reason: str, message: str) -> None:
-        """Make a true condition false and announce it; a condition that was never true is not added."""
+        """Make a condition false and announce it; a condition that was never true is not added."""
         condition = self._find(kind)
-        if condition is not None and condition["status"] == "True":
+        if condition is not None:
             self._write(condition, "False", reason, message, "Normal")
 
     def announce(self, event_type: EventType, reason: str, message: str) -> None:
@@ -58,5 +56,10 @@ class StatusDraft:
             opposite |= {"status": "False", "lastTransitionTime": self._now}
 
     def _write(self, condition: Object, value: str, reason: str, message: str, event_type: EventType) -> None:
-        condition |= {"status": value, "reason": reason, "message": message, "lastTransitionTime": self._now}
+        wanted = {"status": value, "reason": reason, "message": message}
+        if wanted.items() <= condition.items():
+            return
+        if condition.get("status") != value:
+            condition["lastTransitionTime"] = self._now
+        condition |= wanted
         self.announce(event_type, reason, message)
