@@ -30,6 +30,9 @@ class Cluster:
     """One namespace of the cluster under test."""
 
     kubeconfig: Path
+    """Of an administrator."""
+    manager_kubeconfig: Path
+    """Of the controller manager."""
     is_local: bool
     """Whether pods are processes of this machine."""
     pod_network: str

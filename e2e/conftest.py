@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from e2e.cluster import BIN, Cluster
+from e2e.identity import give_identity
 from e2e.processes import Process
 from e2e.waiting import until
 
@@ -45,8 +46,9 @@ def running_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
     trainer = str(BIN / "trainer")
     command = [trainer, "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig), *options]
     dev_cluster = Process(command, directory / "cluster.log")
-    manager = Process([trainer, "manager", "--kubeconfig", str(kubeconfig)], directory / "manager.log")
-    cluster = Cluster(kubeconfig, is_local=not foreign, pod_network="", manager=manager)
+    own = directory / "manager.kubeconfig"
+    manager = Process([trainer, "manager", "--kubeconfig", str(own)], directory / "manager.log")
+    cluster = Cluster(kubeconfig, own, is_local=not foreign, pod_network="", manager=manager)
     try:
         if not foreign:
             dev_cluster.start(ready="cluster ready: https://127.0.0.1:")
@@ -56,6 +58,7 @@ def running_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
         cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=crds)
         cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
         cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CONFIG / "runtimes"))
+        give_identity(cluster, CONFIG)
         manager.start(ready="started manager")
         yield cluster
     finally:

@@ -1,4 +1,4 @@
-"""The kinds of gang schedulers; on the dev cluster nobody acts on them, and every pod is scheduled at once."""
+"""The kinds of gang schedulers, which the dev cluster stands in for once it has them (`--gang-schedulers`)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 COSCHEDULING = "podgroups.scheduling.x-k8s.io"
 VOLCANO = "podgroups.scheduling.volcano.sh"
 
-_FILES = {COSCHEDULING: "scheduler_plugins.yaml", VOLCANO: "volcano.yaml"}
-_DIRECTORY = Path(__file__).parent / "crds"
+_FILES = {COSCHEDULING: "coscheduling.yaml", VOLCANO: "volcano.yaml"}
+_DIRECTORY = Path(__file__).parents[1] / "trainer" / "devcluster" / "scheduler" / "data"
 
 
 @contextmanager

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).parents[1] / "examples" / "kep-2170"
 TORCH_IMAGE = "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime"
 """Has torchrun and Python; the dev cluster uses those of the environment under test instead."""
-GPUS = 8
-"""More than any example asks for on one node."""
+GPUS = 64
+"""More than all examples together ask for, so that none waits for another."""
+CPUS = 64
+"""Likewise, on the dev cluster: its node may be a laptop."""
 
 _STAND_INS = Path(__file__).parent / "stand_ins"
 _DIRECTORY = "/stand-ins"
@@ -46,7 +48,7 @@ def with_stand_ins(cluster: Cluster, example: str) -> list[dict[str, Any]]:
 
 def advertise_gpus(cluster: Cluster) -> None:
     """Let every node have GPUs (Kubernetes documentation, "Advertise Extended Resources for a Node")."""
-    amount = {"nvidia.com/gpu": str(GPUS)}
+    amount = {"nvidia.com/gpu": str(GPUS)} | ({"cpu": str(CPUS)} if cluster.is_local else {})
     patch = json.dumps({"status": {"capacity": amount, "allocatable": amount}})
     for node in cluster.list("node"):
         name = node["metadata"]["name"]

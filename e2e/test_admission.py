@@ -48,7 +48,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         kubeconfig = state / "trainer" / "kubeconfig"
         # Both halves run in the background; this manager is never started.
         manager = Process([], state / "manager.log")
-        yield Cluster(kubeconfig, is_local=True, pod_network="", manager=manager)
+        yield Cluster(
+            kubeconfig, state / "trainer" / "manager.kubeconfig", is_local=True, pod_network="", manager=manager
+        )
     finally:
         run(state, "down")
 

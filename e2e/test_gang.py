@@ -1,6 +1,6 @@
 """Gang scheduling: what a TrainJob tells the scheduler, from before its kinds are installed until the TrainJob is gone.
 
-Nothing here schedules gangs: that is the business of the scheduler, which is told by the PodGroup.
+What schedulers make of it is in `test_scheduling`.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def runtime(scheduler: str) -> dict[str, Any]:
                 "spec": {
                     "startupPolicy": {"startupPolicyOrder": "InOrder"},
                     "replicatedJobs": [
-                        replicated_job("dataset-initializer", command=["python", "-c", "print('ready')"]),
-                        replicated_job("node", resources=resources),
+                        replicated_job("dataset-initializer", scheduler, command=["python", "-c", "print('ready')"]),
+                        replicated_job("node", scheduler, resources=resources),
                     ],
                 },
             },
@@ -77,11 +77,11 @@ def runtime(scheduler: str) -> dict[str, Any]:
     }
 
 
-def replicated_job(name: str, **container: Any) -> dict[str, Any]:
+def replicated_job(name: str, scheduler: str, **container: Any) -> dict[str, Any]:
     """A replicated Job with one pod."""
     role = "trainer" if name == "node" else name
     pod = {
-        "schedulerName": "gang-scheduler",
+        "schedulerName": scheduler,
         "restartPolicy": "Never",
         "containers": [{"name": role, "image": IMAGE, **container}],
     }

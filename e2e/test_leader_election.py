@@ -15,6 +15,7 @@ import yaml
 
 from e2e.cluster import BIN, train_job
 from e2e.election_writer import LEASE_DURATION, RETRY_PERIOD
+from e2e.identity import NAMESPACE
 from e2e.processes import Process
 
 if TYPE_CHECKING:
@@ -111,13 +112,13 @@ def managers(cluster: Cluster, directory: Path) -> Iterator[tuple[Process, Proce
     configuration = directory / "manager.yaml"
     election = {
         "leaderElect": True,
-        "resourceNamespace": cluster.namespace,
         "leaseDurationSeconds": LEASE_DURATION,
         "renewDeadlineSeconds": 2,
         "retryPeriodSeconds": RETRY_PERIOD,
     }
     configuration.write_text(yaml.safe_dump({"namespace": cluster.namespace, "leaderElection": election}))
-    command = [str(BIN / "trainer"), "manager", "--kubeconfig", str(cluster.kubeconfig), "--config", str(configuration)]
+    command = [str(BIN / "trainer"), "manager", "--kubeconfig", str(cluster.manager_kubeconfig)]
+    command += ["--config", str(configuration)]
     first, second = (Process(command, directory / f"manager-{number}.log") for number in (1, 2))
     try:
         first.start(ready="started controller")
@@ -144,9 +145,9 @@ def test_second_manager_takes_over(session_cluster: Cluster, cluster: Cluster, t
             cluster.wait_for_state("job", "Complete")
             assert "became leader" in second.output()
             theft = '{"spec": {"holderIdentity": "thief"}}'
-            cluster.kubectl("patch", "lease", "trainer.kubeflow.org", "--type=merge", "-p", theft)
+            cluster.kubectl("patch", "lease", "trainer.kubeflow.org", "-n", NAMESPACE, "--type=merge", "-p", theft)
             assert second.wait() == 1
-            line = f"error: leader election lost: {cluster.namespace}/trainer.kubeflow.org has been taken by thief"
+            line = f"error: leader election lost: {NAMESPACE}/trainer.kubeflow.org has been taken by thief"
             # Not always the last line: log events are written by a thread.
             assert line in second.output().splitlines()
     finally:

@@ -49,7 +49,7 @@ def manager(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) 
     """Our manager instead of that of the session: it writes sooner, and serves metrics."""
     directory = tmp_path_factory.mktemp("progress")
     session_cluster.manager.stop()
-    process = manager_process(session_cluster.kubeconfig, directory, "manager", CONFIGURATION)
+    process = manager_process(session_cluster.manager_kubeconfig, directory, "manager", CONFIGURATION)
     try:
         process.start(ready="started manager")
         yield process
@@ -197,7 +197,7 @@ def test_interval_between_writes(cluster: Cluster, manager: Process, tmp_path: P
         say(progressPercentage=percentage)
         time.sleep(0.2)
     """
-    own = manager_process(cluster.kubeconfig, tmp_path, "own", {"namespace": cluster.namespace})
+    own = manager_process(cluster.manager_kubeconfig, tmp_path, "own", {"namespace": cluster.namespace})
     manager.stop()
     try:
         own.start(ready="started controller")
@@ -500,7 +500,7 @@ def test_connection_breaks(cluster: Cluster, manager: Process, tmp_path: Path) -
         time.sleep(0.1)
     """
     configuration = CONFIGURATION | {"namespace": cluster.namespace}
-    with cuttable(cluster.kubeconfig, tmp_path / "kubeconfig") as proxy:
+    with cuttable(cluster.manager_kubeconfig, tmp_path / "kubeconfig") as proxy:
         own = manager_process(tmp_path / "kubeconfig", tmp_path, "own", configuration)
         manager.stop()
         try:
@@ -552,13 +552,14 @@ def test_only_the_leader_follows(cluster: Cluster, manager: Process, tmp_path: P
     """Of two managers that share a lease the leader alone reads logs; the other does when it is gone."""
     election = {
         "leaderElect": True,
-        "resourceNamespace": cluster.namespace,
         "leaseDurationSeconds": 3,
         "renewDeadlineSeconds": 2,
         "retryPeriodSeconds": 0.5,
     }
     configuration = CONFIGURATION | {"namespace": cluster.namespace, "leaderElection": election}
-    first, second = (manager_process(cluster.kubeconfig, tmp_path, name, configuration) for name in ("first", "second"))
+    first, second = (
+        manager_process(cluster.manager_kubeconfig, tmp_path, name, configuration) for name in ("first", "second")
+    )
     manager.stop()
     try:
         first.start(ready="started controller")

@@ -56,6 +56,27 @@ def home(tmp_path: Path) -> Iterator[Home]:
     own.trainer("down")
 
 
+def test_objects_are_back_after_a_restart(home: Home) -> None:
+    """`down` and `up` keep objects and make none twice; `down --delete` forgets them."""
+    assert home.trainer("up").returncode == 0
+    kubeconfig = str(home.state / "trainer" / "kubeconfig")
+    kubectl = ["--kubeconfig", kubeconfig]
+    assert home.run("kubectl", *kubectl, "create", "configmap", "kept", "--from-literal=a=b").returncode == 0
+    uid = ["get", "configmap/kept", "namespace/default", "-o", "jsonpath={.items[*].metadata.uid}"]
+    before = home.run("kubectl", *kubectl, *uid).stdout
+    assert home.trainer("down").returncode == 0
+
+    up = home.trainer("up")
+    assert up.returncode == 0, up.stdout + up.stderr
+    assert home.run("kubectl", *kubectl, *uid).stdout == before
+    assert len(before.split()) == 2
+
+    down = home.trainer("down", "--delete")
+    assert down.stdout == "manager stopped\ncluster stopped\nobjects, volumes and logs deleted\n"
+    assert home.trainer("up").returncode == 0
+    assert "NotFound" in home.run("kubectl", *kubectl, "get", "configmap", "kept").stderr
+
+
 def test_up_run_down(home: Home, tmp_path: Path) -> None:
     """After `up`, `run` finds the cluster by itself; `up` again changes nothing; `down` ends everything, twice."""
     up = home.trainer("up")

@@ -46,7 +46,7 @@ def test_configuration(tmp_path: Path) -> None:
     assert webhook.enabled
     assert webhook.bind_address == f"127.0.0.1:{admission.port}"
     assert webhook.hosts == ["127.0.0.1"]
-    assert webhook.namespace == "kube-system"
+    assert webhook.namespace is None
 
 
 async def test_switched_on(client: FakeClient) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from trainer.cli.cluster import FeatureGate, PodNetwork, cluster_command
+from trainer.cli.cluster import FeatureGate, GangScheduler, PodNetwork, cluster_command
 from trainer.cli.errors import BadInputError
 from trainer.devcluster.feature_gates import FeatureGates
+from trainer.devcluster.scheduler import parse_gang_schedulers
 
 
 def test_defaults() -> None:
@@ -64,3 +66,30 @@ def test_feature_gates_that_do_not_exist(text: str) -> None:
 def test_feature_gates_are_those_of_the_cluster() -> None:
     """Every name that the command line knows is one that the dev cluster understands."""
     FeatureGates.parse(",".join(f"{gate}=true" for gate in FeatureGate))
+
+
+def test_options_of_the_node() -> None:
+    """What the node has and who schedules gangs goes to the cluster as it is given."""
+    command = cluster_command(fake_pods=True, node_resources="nvidia.com/gpu=8,cpu=4", gang_schedulers="volcano")
+    assert command[-5:] == [
+        "--fake-pods", "--node-resources", "nvidia.com/gpu=8,cpu=4", "--gang-schedulers", "volcano"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        pytest.param({"node_resources": "gpu"}, "--node-resources: 'gpu' is not NAME=QUANTITY", id="resources"),
+        pytest.param({"gang_schedulers": "kueue"}, "--gang-schedulers: 'kueue' is not one of: cosch", id="gangs"),
+        pytest.param({"fake_pods": True, "kubelet": False}, "--fake-pods: the kubelet walks them", id="no-kubelet"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], complaint: str) -> None:
+    """They are refused before anything starts."""
+    with pytest.raises(BadInputError, match=complaint):
+        cluster_command(**options)
+
+
+def test_gang_schedulers_are_those_of_the_cluster() -> None:
+    """Every name that the command line knows is one that the dev cluster stands in for."""
+    assert len(parse_gang_schedulers(",".join(GangScheduler))) == len(GangScheduler)

@@ -43,3 +43,15 @@ def test_lock_makes_others_wait(tmp_path: Path) -> None:
 
     with state.lock(timeout_seconds=0):
         pass
+
+
+def test_delete_data(tmp_path: Path) -> None:
+    """What the cluster stores is forgotten, and nothing else; to forget nothing is no error."""
+    state = StateDirectory(tmp_path / "trainer")
+    state.delete_data()
+    (state.data / "objects").mkdir(parents=True)
+    (state.data / "objects" / "snapshot-1").touch()
+    state.kubeconfig.touch()
+    state.delete_data()
+    assert not state.data.exists()
+    assert state.kubeconfig.exists()

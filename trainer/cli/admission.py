@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
 _HOST = "127.0.0.1"
-_NAMESPACE = "kube-system"
-"""Where the manager keeps its certificates, out of the sight of users."""
 _FILES = {MUTATING_WEBHOOK_CONFIGURATIONS: "mutating.yaml", VALIDATING_WEBHOOK_CONFIGURATIONS: "validating.yaml"}
 _TRUSTED_SECONDS = 30.0
 _POLL_SECONDS = 0.05
@@ -50,7 +48,7 @@ class LocalAdmission:
     def write_configuration(self, file: Path) -> None:
         """Write the configuration file of a manager that serves the webhooks."""
         address = f"{_HOST}:{self.port}"
-        webhook = {"enabled": True, "bindAddress": address, "hosts": [_HOST], "namespace": _NAMESPACE}
+        webhook = {"enabled": True, "bindAddress": address, "hosts": [_HOST]}
         file.write_text(yaml.safe_dump({"webhook": webhook}), encoding="utf-8")
 
     async def switch_on(self, client: Client) -> None:

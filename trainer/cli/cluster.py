@@ -12,11 +12,12 @@ from typing import Annotated, NoReturn
 import typer
 
 from trainer.cli.errors import BadInputError
+from trainer.kube.quantity import parse_amounts
 
 CLUSTER_READY = "cluster ready: "
 """Begins the line that the dev cluster prints when it serves."""
 
-_EXTRA = {"cel": "common-expression-language", "jsonpatch": "jsonpatch"}
+_EXTRA = {"cel": "common-expression-language", "jsonpatch": "jsonpatch", "jwt": "PyJWT"}
 """Modules that only the dev cluster needs, and the distributions of the extra `cluster` that hold them."""
 
 
@@ -29,6 +30,13 @@ class PodNetwork(StrEnum):
     PLAIN = "plain"
 
 
+class GangScheduler(StrEnum):
+    """For which schedulers of gangs the dev cluster stands in, by the name of the plugin that makes their PodGroups."""
+
+    COSCHEDULING = "coscheduling"
+    VOLCANO = "volcano"
+
+
 class FeatureGate(StrEnum):
     """What the dev cluster can do but leaves off, by the name of its gate."""
 
@@ -38,6 +46,22 @@ class FeatureGate(StrEnum):
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the API server on 127.0.0.1; 0 picks a free one.")]
 Network = Annotated[
     PodNetwork, typer.Option(help="How pods reach each other; auto takes the best way that this machine allows.")
+]
+NodeResources = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME=QUANTITY,...",
+        help="What the node has in place of what this machine has, such as nvidia.com/gpu=8,cpu=4. Requests of pods "
+        "are counted against it; a GPU that is not there is but a name.",
+    ),
+]
+GangSchedulers = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME,...",
+        help="Install the PodGroups of coscheduling, volcano or both; pods of these schedulers then wait until "
+        "minMember of their PodGroup fit. Default: none.",
+    ),
 ]
 FeatureGates = Annotated[
     str,
@@ -56,11 +80,14 @@ def cluster_command(
     kubelet: bool = True,
     pod_network: PodNetwork = PodNetwork.AUTO,
     feature_gates: str = "",
+    fake_pods: bool = False,
+    node_resources: str = "",
+    gang_schedulers: str = "",
 ) -> list[str]:
     """The command line of the dev cluster, a program of its own.
 
     Raises:
-        BadInputError: it is not installed, a path cannot be used, or a feature gate is unknown.
+        BadInputError: it is not installed, a path cannot be used, or an option makes no sense.
     """
     _require_extra()
     command = [sys.executable, "-m", "trainer.devcluster", "--port", str(port), "--pod-network", pod_network.value]
@@ -74,12 +101,35 @@ def cluster_command(
         if not kubeconfig.absolute().parent.is_dir():
             raise BadInputError(f"--kubeconfig: there is no directory {kubeconfig.parent}")
         command += ["--kubeconfig", str(kubeconfig.absolute())]
+    if fake_pods and not kubelet:
+        raise BadInputError("--fake-pods: the kubelet walks them through their phases, so leave out --no-kubelet")
     if not kubelet:
         command.append("--no-kubelet")
+    if fake_pods:
+        command.append("--fake-pods")
+    if node_resources:
+        _check_node_resources(node_resources)
+        command += ["--node-resources", node_resources]
+    if gang_schedulers:
+        _check_gang_schedulers(gang_schedulers)
+        command += ["--gang-schedulers", gang_schedulers]
     if feature_gates:
         _check_feature_gates(feature_gates)
         command += ["--feature-gates", feature_gates]
     return command
+
+
+def _check_node_resources(text: str) -> None:
+    try:
+        parse_amounts(text)
+    except ValueError as error:
+        raise BadInputError(f"--node-resources: {error}") from error
+
+
+def _check_gang_schedulers(text: str) -> None:
+    for name in text.split(","):
+        if name.strip() not in list(GangScheduler):
+            raise BadInputError(f"--gang-schedulers: {name!r} is not one of: {', '.join(GangScheduler)}")
 
 
 def _check_feature_gates(text: str) -> None:
@@ -109,6 +159,11 @@ def cluster(
     kubelet: Annotated[
         bool, typer.Option("--kubelet/--no-kubelet", help="Whether pods are run, or left to somebody else.")
     ] = True,
+    fake_pods: Annotated[
+        bool, typer.Option("--fake-pods", help="Let pods only say that they run, as their annotations tell them.")
+    ] = False,
+    node_resources: NodeResources = "",
+    gang_schedulers: GangSchedulers = "",
     pod_network: Network = PodNetwork.AUTO,
     feature_gates: FeatureGates = "",
 ) -> NoReturn:
@@ -123,5 +178,8 @@ def cluster(
         kubelet=kubelet,
         pod_network=pod_network,
         feature_gates=feature_gates,
+        fake_pods=fake_pods,
+        node_resources=node_resources,
+        gang_schedulers=gang_schedulers,
     )
     os.execv(command[0], command)  # noqa: S606 - signals go straight to the cluster

@@ -11,11 +11,12 @@ from anyio.to_thread import run_sync
 
 from trainer.cli.admission import LocalAdmission, wait_for_admission
 from trainer.cli.child import child_process
-from trainer.cli.cluster import CLUSTER_READY, Network, PodNetwork, cluster_command
+from trainer.cli.cluster import CLUSTER_READY, Network, NodeResources, PodNetwork, cluster_command
 from trainer.cli.console import say
 from trainer.cli.documents import read_documents
 from trainer.cli.errors import BadInputError
 from trainer.cli.manager import READY, manager_command
+from trainer.cli.manager_identity import give_identity
 from trainer.cli.manifests import example, install_definitions, install_runtimes
 from trainer.cli.run import exit_code, follow_on_screen
 from trainer.cli.submit import submit
@@ -36,6 +37,7 @@ def demo(
         typer.Argument(help="File with TrainJobs, or directory with a trainjob.yaml; default: the jax-digits example."),
     ] = None,
     pod_network: Network = PodNetwork.AUTO,
+    node_resources: NodeResources = "",
 ) -> None:
     """Start a dev cluster and a controller manager, run a TrainJob on them, show how it ends, and clean up.
 
@@ -44,7 +46,7 @@ def demo(
     documents = read_documents(str(_example_file(path)))
     configure_logging(json=False, level="warning")
     with tempfile.TemporaryDirectory(prefix="trainer-demo-", ignore_cleanup_errors=True) as directory:
-        code = run_until_signal(lambda: _demo(documents, Path(directory), pod_network))
+        code = run_until_signal(lambda: _demo(documents, Path(directory), pod_network, node_resources))
     raise typer.Exit(code)
 
 
@@ -60,9 +62,11 @@ def _example_file(path: Path | None) -> Path:
     return file
 
 
-async def _demo(documents: list[Document], directory: Path, pod_network: PodNetwork) -> int:
+async def _demo(documents: list[Document], directory: Path, pod_network: PodNetwork, node_resources: str) -> int:
     kubeconfig = directory / "kubeconfig"
-    cluster = cluster_command(data_dir=directory / "data", kubeconfig=kubeconfig, pod_network=pod_network)
+    cluster = cluster_command(
+        data_dir=directory / "data", kubeconfig=kubeconfig, pod_network=pod_network, node_resources=node_resources
+    )
     clock = SystemClock()
     say("starting the dev cluster")
     async with (
@@ -75,7 +79,9 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
         admission = await run_sync(LocalAdmission.on_free_port)
         await run_sync(admission.write_configuration, configuration)
         await admission.switch_on(client)
-        manager = manager_command(kubeconfig, configuration)
+        identity = directory / "manager.kubeconfig"
+        await give_identity(client, kubeconfig, identity)
+        manager = manager_command(identity, configuration)
         async with child_process("controller manager", manager, directory / "manager.log", ready=READY):
             await wait_for_admission(client)
             await install_runtimes(client)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from anyio.to_thread import run_sync
@@ -13,11 +13,21 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.admission import LocalAdmission, wait_for_admission
 from trainer.cli.background import BackgroundProcess, uptime_seconds
-from trainer.cli.cluster import CLUSTER_READY, FeatureGates, Network, PodNetwork, Port, cluster_command
+from trainer.cli.cluster import (
+    CLUSTER_READY,
+    FeatureGates,
+    GangSchedulers,
+    Network,
+    NodeResources,
+    PodNetwork,
+    Port,
+    cluster_command,
+)
 from trainer.cli.console import duration, quote, say
 from trainer.cli.errors import ExitCode
 from trainer.cli.job_state import JobState
 from trainer.cli.manager import READY, manager_command
+from trainer.cli.manager_identity import give_identity
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.state import StateDirectory
 from trainer.kube.errors import KubeError
@@ -32,31 +42,46 @@ if TYPE_CHECKING:
 
 _NODE = "laptop"
 _POD_NETWORK = "devcluster.trainer/pod-network"
-_FEATURE_GATES = "--feature-gates"
+_SETTLED_AT_THE_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
 
 
-def up(port: Port = 0, pod_network: Network = PodNetwork.AUTO, feature_gates: FeatureGates = "") -> None:
+def up(
+    port: Port = 0,
+    pod_network: Network = PodNetwork.AUTO,
+    node_resources: NodeResources = "",
+    gang_schedulers: GangSchedulers = "",
+    feature_gates: FeatureGates = "",
+) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
-    Run it again at any time: what runs is left alone, what has crashed is told and started again, a cluster empty.
+    Run it again at any time: what runs is left alone, what has crashed is told and started again, with all its objects.
     """
     state = StateDirectory.of_user()
-    command = cluster_command(port=port, data_dir=state.data, pod_network=pod_network, feature_gates=feature_gates)
+    command = cluster_command(
+        port=port,
+        data_dir=state.data,
+        pod_network=pod_network,
+        feature_gates=feature_gates,
+        node_resources=node_resources,
+        gang_schedulers=gang_schedulers,
+    )
     configure_logging(json=False, level="warning")
     with state.lock():
         code = run_until_signal(lambda: _up(state, [*command, "--kubeconfig", str(state.kubeconfig)]))
     raise typer.Exit(code)
 
 
-def down() -> None:
-    """Stop what `trainer up` has started; the objects on the cluster are gone. Harmless when nothing runs."""
+def down(
+    delete: Annotated[bool, typer.Option("--delete", help="Also forget all objects, volumes and logs.")] = False,
+) -> None:
+    """Stop what `trainer up` has started; it will be back with all objects. Harmless when nothing runs."""
     configure_logging(json=False, level="warning")
     state = StateDirectory.of_user()
     if not state.root.exists():
         say("nothing to stop")
         return
     with state.lock():
-        code = run_until_signal(lambda: _down(state))
+        code = run_until_signal(lambda: _down(state, delete=delete))
     raise typer.Exit(code)
 
 
@@ -80,8 +105,9 @@ async def _up(state: StateDirectory, command: list[str]) -> int:
     if await run_sync(cluster.running) is None:
         await manager.stop()  # it knows the address and credentials of the cluster that is gone
         await cluster.start(command, ready=CLUSTER_READY)
-    elif _FEATURE_GATES in command:
-        say(f"the cluster runs already: {_FEATURE_GATES} takes effect after trainer down and trainer up")
+    elif settled := [option for option in _SETTLED_AT_THE_START if option in command]:
+        takes = f"{', '.join(settled)} {'takes' if len(settled) == 1 else 'take'}"
+        say(f"the cluster runs already: {takes} effect after trainer down and trainer up")
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
         await install_definitions(client)
         if await run_sync(manager.running) is None:
@@ -96,15 +122,19 @@ async def _start_manager(client: Client, manager: BackgroundProcess, state: Stat
     admission = await run_sync(LocalAdmission.on_free_port)
     await run_sync(admission.write_configuration, state.manager_configuration)
     await admission.switch_on(client)
-    await manager.start(manager_command(state.kubeconfig, state.manager_configuration), ready=READY)
+    await give_identity(client, state.kubeconfig, state.manager_kubeconfig)
+    await manager.start(manager_command(state.manager_kubeconfig, state.manager_configuration), ready=READY)
     await wait_for_admission(client)
 
 
-async def _down(state: StateDirectory) -> int:
+async def _down(state: StateDirectory, *, delete: bool) -> int:
     cluster, manager = _halves(state)
     for half in (manager, cluster):
         stopped = await half.stop()
         say(f"{half.name} {'stopped' if stopped else 'was not running'}")
+    if delete:
+        await run_sync(state.delete_data)
+        say("objects, volumes and logs deleted")
     return ExitCode.OK
 
 

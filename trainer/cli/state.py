@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ class StateDirectory:
         return self.root / "kubeconfig"
 
     @property
+    def manager_kubeconfig(self) -> Path:
+        """Credentials of the controller manager, which may do less."""
+        return self.root / "manager.kubeconfig"
+
+    @property
     def manager_configuration(self) -> Path:
         """Configuration file of the controller manager."""
         return self.root / "manager.yaml"
@@ -58,6 +64,19 @@ class StateDirectory:
     def create(self) -> None:
         """Make the directory, readable by its owner only."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def delete_data(self) -> None:
+        """Forget what the dev cluster stores; blocks.
+
+        Raises:
+            CommandError: something of it cannot be deleted.
+        """
+        try:
+            shutil.rmtree(self.data)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise CommandError(f"cannot delete {error.filename}: {error.strerror}") from error
 
     @contextmanager
     def lock(self, *, timeout_seconds: float = 120) -> Iterator[None]:

@@ -1,0 +1,185 @@
+"""Clients that people use work as they come: each makes, reads, changes, watches and deletes objects."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import kubernetes
+import kubernetes_asyncio
+import lightkube
+import pytest
+from lightkube.generic_resource import create_namespaced_resource
+from lightkube.models.meta_v1 import ObjectMeta
+from lightkube.resources.core_v1 import ConfigMap, Pod
+from lightkube.types import PatchType
+
+from e2e.cluster import train_job
+from e2e.processes import Process
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.cluster import Cluster
+
+GROUP, VERSION, PLURAL = "trainer.kubeflow.org", "v2alpha1", "trainjobs"
+SCRIPT = "print('trained')"
+LOG = "trained\n"
+LABEL = "jobset.sigs.k8s.io/jobset-name=job"
+
+
+def config_map(namespace: str, name: str = "settings") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace, "labels": {"app": "demo"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"step": "1"}}
+
+
+@pytest.fixture
+def synchronous(cluster: Cluster) -> Iterator[kubernetes.client.ApiClient]:
+    with kubernetes.config.new_client_from_config(str(cluster.kubeconfig)) as client:
+        yield client
+
+
+def test_kubernetes(cluster: Cluster, synchronous: kubernetes.client.ApiClient) -> None:
+    """The official client: objects and their errors, patches of each kind, watches, and the log of a training."""
+    core = kubernetes.client.CoreV1Api(synchronous)
+    core.create_namespaced_config_map(cluster.namespace, config_map(cluster.namespace))
+    with pytest.raises(kubernetes.client.ApiException) as caught:
+        core.create_namespaced_config_map(cluster.namespace, config_map(cluster.namespace))
+    assert (caught.value.status, caught.value.reason) == (409, "Conflict")
+    assert '"reason":"AlreadyExists"' in caught.value.body
+
+    read = core.read_namespaced_config_map("settings", cluster.namespace)
+    assert read.data == {"step": "1"}
+    read.data["step"] = "2"
+    replaced = core.replace_namespaced_config_map("settings", cluster.namespace, read)
+    with pytest.raises(kubernetes.client.ApiException) as caught:
+        core.replace_namespaced_config_map("settings", cluster.namespace, read)
+    assert caught.value.status == 409
+    patched = core.patch_namespaced_config_map("settings", cluster.namespace, {"data": {"more": "yes"}})
+    assert patched.data == {"step": "2", "more": "yes"}
+
+    watch = kubernetes.watch.Watch()
+    core.delete_namespaced_config_map("settings", cluster.namespace)
+    events = watch.stream(
+        core.list_namespaced_config_map,
+        cluster.namespace,
+        label_selector="app=demo",
+        resource_version=replaced.metadata.resource_version,
+        timeout_seconds=30,
+    )
+    seen = []
+    with closing(events):
+        for event in events:
+            seen.append((event["type"], event["object"].data))
+            if event["type"] == "DELETED":
+                watch.stop()
+    assert [kind for kind, _ in seen] == ["MODIFIED", "DELETED"]
+
+    custom = kubernetes.client.CustomObjectsApi(synchronous)
+    custom.create_namespaced_custom_object(GROUP, VERSION, cluster.namespace, PLURAL, train_job("job", SCRIPT))
+    cluster.wait_for_state("job", "Complete")
+    (pod,) = core.list_namespaced_pod(cluster.namespace, label_selector=LABEL).items
+    assert core.read_namespaced_pod_log(pod.metadata.name, cluster.namespace) == LOG
+    custom.delete_namespaced_custom_object(GROUP, VERSION, cluster.namespace, PLURAL, "job")
+    until(lambda: not core.list_namespaced_pod(cluster.namespace).items, "the pods of the deleted job are gone")
+
+
+def test_kubernetes_asyncio(cluster: Cluster) -> None:
+    """The asynchronous client, in the same way."""
+    asyncio.run(_kubernetes_asyncio(cluster))
+
+
+async def _kubernetes_asyncio(cluster: Cluster) -> None:
+    async with await kubernetes_asyncio.config.new_client_from_config(str(cluster.kubeconfig)) as client:
+        core = kubernetes_asyncio.client.CoreV1Api(client)
+        created = await core.create_namespaced_config_map(cluster.namespace, config_map(cluster.namespace))
+        await core.patch_namespaced_config_map("settings", cluster.namespace, {"data": {"step": "2"}})
+        with pytest.raises(kubernetes_asyncio.client.ApiException) as caught:
+            await core.read_namespaced_config_map("nothing", cluster.namespace)
+        assert caught.value.status == 404
+        async with kubernetes_asyncio.watch.Watch() as watch:
+            async for event in watch.stream(
+                core.list_namespaced_config_map,
+                cluster.namespace,
+                field_selector="metadata.name=settings",
+                resource_version=created.metadata.resource_version,
+                timeout_seconds=30,
+            ):
+                assert (event["type"], event["object"].data) == ("MODIFIED", {"step": "2"})
+                break
+
+        custom = kubernetes_asyncio.client.CustomObjectsApi(client)
+        await custom.create_namespaced_custom_object(
+            GROUP, VERSION, cluster.namespace, PLURAL, train_job("job", SCRIPT)
+        )
+        await asyncio.to_thread(cluster.wait_for_state, "job", "Complete")
+        (pod,) = (await core.list_namespaced_pod(cluster.namespace, label_selector=LABEL)).items
+        assert await core.read_namespaced_pod_log(pod.metadata.name, cluster.namespace) == LOG
+        scaled = await custom.get_namespaced_custom_object_status(GROUP, VERSION, cluster.namespace, PLURAL, "job")
+        assert scaled["status"]["state"] == "Complete"
+        await custom.delete_namespaced_custom_object(GROUP, VERSION, cluster.namespace, PLURAL, "job")
+        await core.delete_collection_namespaced_config_map(cluster.namespace, label_selector="app=demo")
+        names = {item.metadata.name for item in (await core.list_namespaced_config_map(cluster.namespace)).items}
+        assert "settings" not in names
+
+
+def test_lightkube(cluster: Cluster) -> None:
+    """lightkube, which applies on the server's side and has no code generated for our kinds."""
+    configuration = lightkube.KubeConfig.from_file(cluster.kubeconfig).get()
+    with closing(lightkube.Client(config=configuration, namespace=cluster.namespace, field_manager="test")) as client:
+        _lightkube(cluster, client)
+
+
+def _lightkube(cluster: Cluster, client: lightkube.Client) -> None:
+    applied = client.apply(ConfigMap(metadata=ObjectMeta(name="settings", labels={"app": "demo"}), data={"step": "1"}))
+    assert applied.metadata is not None
+    with pytest.raises(lightkube.ApiError) as caught:
+        client.apply(ConfigMap(metadata=ObjectMeta(name="settings"), data={"step": "2"}), field_manager="other")
+    assert caught.value.status.code == 409
+    assert caught.value.status.to_dict()["details"]["causes"][0]["field"] == ".data.step"
+    client.apply(ConfigMap(metadata=ObjectMeta(name="settings"), data={"step": "2"}), field_manager="other", force=True)
+    version = applied.metadata.resourceVersion
+    with closing(client.watch(ConfigMap, fields={"metadata.name": "settings"}, resource_version=version)) as events:
+        kind, obj = next(events)
+    assert (kind, obj.data) == ("MODIFIED", {"step": "2"})
+
+    train_jobs = create_namespaced_resource(GROUP, VERSION, "TrainJob", PLURAL)
+    client.create(train_jobs.from_dict(train_job("job", SCRIPT)))
+    cluster.wait_for_state("job", "Complete")
+    client.patch(train_jobs, "job", {"metadata": {"annotations": {"seen": "yes"}}}, patch_type=PatchType.MERGE)
+    assert client.get(train_jobs, "job").to_dict()["metadata"]["annotations"] == {"seen": "yes"}
+    (pod,) = client.list(Pod, labels={"jobset.sigs.k8s.io/jobset-name": "job"})
+    assert pod.metadata is not None
+    assert pod.metadata.name is not None
+    assert list(client.log(pod.metadata.name)) == [LOG]
+    client.delete(train_jobs, "job")
+    client.deletecollection(ConfigMap)
+    assert "settings" not in {item.metadata.name for item in client.list(ConfigMap) if item.metadata}
+
+
+def test_kopf(cluster: Cluster, tmp_path: Path) -> None:
+    """An operator written with kopf sees objects come and go, holds them with a finalizer, and writes events."""
+    script = Path(__file__).with_name("kopf_operator.py")
+    command = [sys.executable, "-m", "kopf", "run", "--namespace", cluster.namespace, str(script)]
+    operator = Process(command, tmp_path / "kopf.log", {"KUBECONFIG": str(cluster.kubeconfig)})
+    operator.start(ready="Initial authentication has finished")
+    try:
+        question = config_map(cluster.namespace, "question") | {"data": {"question": "world"}}
+        question["metadata"]["labels"] = {"ask": "yes"}
+        cluster.apply(question)
+
+        def answered() -> bool:
+            answer: str = (cluster.get("configmap", "question") or {}).get("data", {}).get("answer", "")
+            return answer == "hello world"
+
+        until(answered, f"kopf has answered:\n{operator.output()}")
+        assert (cluster.get("configmap", "question") or {})["metadata"]["finalizers"]
+        cluster.kubectl("delete", "configmap", "question", "--timeout=30s")
+        operator.wait_for_output("forgot question")
+        assert any(event["reason"] == "Answered" for event in cluster.list("events"))
+    finally:
+        operator.stop()
