@@ -17,7 +17,7 @@ from trainer.kube.quantity import parse_amounts
 CLUSTER_READY = "cluster ready: "
 """Begins the line that the dev cluster prints when it serves."""
 
-_EXTRA = {"cel": "common-expression-language", "jsonpatch": "jsonpatch", "jwt": "PyJWT"}
+_EXTRA = {"jsonpatch": "jsonpatch", "jwt": "PyJWT"}
 """Modules that only the dev cluster needs, and the distributions of the extra `cluster` that hold them."""
 
 
