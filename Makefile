@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
 
-.PHONY: demo example-exists test e2e bench bench-progress check format clean
+.PHONY: demo example-exists test e2e bench bench-devcluster bench-progress check format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -31,6 +31,10 @@ bench: $(VENV)/.dev
 
 bench-progress: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.progress $(BENCH)
+
+bench-devcluster: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.devcluster_scale $(BENCH)
+	$(BIN)/python -m benchmarks.devcluster_watchers
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check
