@@ -32,6 +32,37 @@ def test_has_ended(policy: str, phase: str, state: dict[str, Any], ended: bool) 
 
 
 @pytest.mark.parametrize(
+    ("exit_code", "ended"),
+    [
+        pytest.param(42, False, id="a rule restarts it"),
+        pytest.param(1, True, id="no rule is about this exit code"),
+    ],
+)
+def test_restart_policy_rules(exit_code: int, ended: bool) -> None:
+    """A container whose policy leaves it alone has not ended for good when one of its rules restarts it."""
+    rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
+    container = {"name": "trainer", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    state = {"terminated": {"exitCode": exit_code}}
+    subject = {
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+        "status": {"phase": "Running", "containerStatuses": [{"name": "trainer", "state": state}]},
+    }
+
+    assert has_ended(subject, "trainer") == ended
+
+
+def test_an_init_container_that_has_succeeded_has_ended() -> None:
+    """An init container is done once it has succeeded, although the containers of its pod are always restarted."""
+    state = {"terminated": {"exitCode": 0}}
+    subject = {
+        "spec": {"restartPolicy": "Always", "initContainers": [{"name": "fetch"}], "containers": [{"name": "trainer"}]},
+        "status": {"phase": "Pending", "initContainerStatuses": [{"name": "fetch", "state": state}]},
+    }
+
+    assert has_ended(subject, "fetch")
+
+
+@pytest.mark.parametrize(
     ("own_policy", "exit_code", "ended"),
     [
         pytest.param(None, 0, True, id="has done its work"),

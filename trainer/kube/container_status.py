@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.kube.restart_policy import RestartPolicy
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -33,14 +35,16 @@ def has_ended(pod: Mapping[str, Any], container: str) -> bool:
     terminated = (container_status(pod, container).get("state") or {}).get("terminated")
     if terminated is None:
         return False
-    policy = _restart_policy(pod, container)
-    return policy == "Never" or (policy == "OnFailure" and terminated.get("exitCode") == 0)
+    return not _restart_policy(pod, container).restarts(terminated.get("exitCode") or 0)
 
 
-def _restart_policy(pod: Mapping[str, Any], container: str) -> str:
-    """That of the container, such as of a sidecar, or else that of its pod."""
-    own = next((each.get("restartPolicy") for each in _containers(pod) if each.get("name") == container), None)
-    return own or (pod.get("spec") or {}).get("restartPolicy") or "Always"
+def _restart_policy(pod: Mapping[str, Any], container: str) -> RestartPolicy:
+    spec = pod.get("spec") or {}
+    for field in ("initContainers", "containers"):
+        for each in spec.get(field) or []:
+            if each.get("name") == container:
+                return RestartPolicy.of(pod, each, init=field == "initContainers")
+    return RestartPolicy.of(pod, {})
 
 
 def _containers(pod: Mapping[str, Any]) -> Iterator[Object]:

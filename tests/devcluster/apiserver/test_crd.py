@@ -103,6 +103,8 @@ async def test_objects_follow_the_schema(api: Api) -> None:
     assert (await api("PATCH", f"{GADGETS}/a", {}, STRATEGIC)).code == 415
     body = (await api("GET", f"{GADGETS}?fieldSelector=spec.mode%3Dslow")).body
     assert (body["kind"], [item["kind"] for item in body["items"]]) == ("GadgetList", ["Gadget"])
+    refused = await api("GET", f"{GADGETS}?fieldSelector=spec.n%3D1")
+    assert (refused.code, refused.body["message"]) == (400, "field label not supported: spec.n")
 
 
 async def test_put_needs_a_version(api: Api) -> None:

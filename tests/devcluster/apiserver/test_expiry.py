@@ -27,10 +27,13 @@ async def test_events_live_for_an_hour_after_they_were_last_seen(tmp_path: Path)
         storage.create(Partition.of(EVENTS), ObjectKey("ns", name), {"metadata": metadata, "lastTimestamp": last})
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
+            continued = {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:30:00.000000Z"}}
+            metadata = {"name": "series", "namespace": "ns", "creationTimestamp": created}
+            storage.create(Partition.of(EVENTS), ObjectKey("ns", "series"), {"metadata": metadata, **continued})
             tasks.start_soon(expire_events, Backend(storage, Registry(), clock, tmp_path, ""))
             await clock.wait_for_sleepers()
             await clock.advance(3600)
-            assert len(storage.snapshot(Partition.of(EVENTS))) == 3
+            assert len(storage.snapshot(Partition.of(EVENTS))) == 4
             await clock.advance(120)
             tasks.cancel_scope.cancel()
-    assert [name_of(event) for event in storage.snapshot(Partition.of(EVENTS))] == ["repeated"]
+    assert [name_of(event) for event in storage.snapshot(Partition.of(EVENTS))] == ["repeated", "series"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from tests.devcluster.apiserver.widgets import WIDGET_SCHEMA
@@ -96,3 +98,25 @@ def test_untyped_values_may_be_anything() -> None:
     assert at(UNTYPED, "a", "b").is_untyped
     assert UNTYPED.list_type is ListType.ATOMIC
     assert not UNTYPED.declares("a")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param((), id="fields that the kind does not have"),
+        pytest.param(("metadata", "labels"), id="keys of a map"),
+        pytest.param(("spec", "free"), id="fields of a free object"),
+    ],
+)
+def test_names_that_clients_make_up_are_not_kept(path: tuple[str, ...]) -> None:
+    """Types are as many as the schema has places: a client cannot fill the memory with new names."""
+    typing = at(WIDGET_SCHEMA.typing, *path)
+    typing.field("first")
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            typing.field(f"made-up-{number}")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 20_000

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
+import structlog
+from aiohttp import web
 
 from tests.devcluster.apiserver.http_client import MERGE, Api, api_for
 from trainer.devcluster.apiserver.crilog import log_path
@@ -125,3 +128,31 @@ async def test_stopped_server(tmp_path: Path) -> None:
             assert await answer.content.readline() == b"one\n"
         with pytest.raises(aiohttp.ClientPayloadError):
             await answer.content.read()
+
+
+async def test_hanging_up_at_the_end(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A client that hangs up while the end of the answer is being sent is no failure that is logged."""
+    pod = await running_pod(api, tmp_path)
+    pod.write((b"F", b"one"))
+    write_eof = web.StreamResponse.write_eof
+    ends = []
+
+    async def hang_up(response: web.StreamResponse, data: bytes = b"") -> None:
+        request = response._req
+        if request is not None and request.path.endswith("/log"):
+            assert request.transport is not None
+            request.transport.abort()
+            ends.append(request.path)
+        await write_eof(response, data)
+
+    monkeypatch.setattr(web.StreamResponse, "write_eof", hang_up)
+    with structlog.testing.capture_logs() as logs:
+        async with pod.log() as answer:
+            with pytest.raises(aiohttp.ClientError):
+                await answer.read()
+        assert (await api("GET", f"{PODS}/p")).code == 200
+    assert ends
+    assert [entry for entry in logs if entry["log_level"] in {"warning", "error"}] == []
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []

@@ -7,7 +7,7 @@ import pytest
 from tests.devcluster.kubelet.fakes import make_pod
 from trainer.devcluster.kubelet.container_record import ContainerRecord, Running, State, Terminated, Waiting
 from trainer.devcluster.kubelet.pod_status import PodRecord, StatusBuilder, quality_of_service
-from trainer.devcluster.kubelet.restart_policy import RestartPolicy
+from trainer.kube.restart_policy import RestartPolicy
 
 NEW = Waiting("ContainerCreating")
 LOOP = Waiting("CrashLoopBackOff")

@@ -17,15 +17,20 @@ from trainer.devcluster.scheduler.gangs import (
     definition_of,
     parse_gang_schedulers,
 )
+from trainer.kube.client import DEFAULT_WATCH
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import EVENTS, NODES, PODS
+from trainer.kube.selection import EVERYTHING
 from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from trainer.kube.client import WatchEvent, WatchOptions
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
 
 GPU = {"nvidia.com/gpu": 1}
 POD_GROUPS = (COSCHEDULING.pod_groups, VOLCANO.pod_groups)
@@ -222,6 +227,37 @@ async def test_gang(scheduler: GangScheduler) -> None:
         assert group_status(client, scheduler)["phase"] == "Running"
         who = {(scheduler.scheduler_names[0], "Scheduled", f"pod-{index}") for index in range(2)}
         await eventually(lambda: who <= events(client), clock=clock)
+
+
+class LateWatches(FakeClient):
+    """Its watches do not show that pods have a node; a binding is answered as the real server does."""
+
+    async def create(
+        self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
+    ) -> Object:
+        answer = await super().create(resource, obj, subresource=subresource, field_manager=field_manager)
+        return {"kind": "Status", "apiVersion": "v1", "status": "Success"} if subresource == "binding" else answer
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async with super().watch(resource, selection, options) as events:
+            yield (event async for event in events if b'"nodeName"' not in bytes(event.raw))
+
+
+@pytest.mark.parametrize("scheduler", [COSCHEDULING, VOLCANO], ids=lambda scheduler: str(scheduler.name))
+async def test_late_member_of_a_gang(scheduler: GangScheduler) -> None:
+    """A pod that joins a gang which has just been bound does not wait for the watch to show that."""
+    clock = ManualClock()
+    node = make_node()
+    node["status"]["allocatable"]["nvidia.com/gpu"] = "3"
+    members = [member(scheduler, f"pod-{index}") for index in range(2)]
+    client = LateWatches(node, pod_group(scheduler, 2), *members, clock=clock, resources=POD_GROUPS)
+    async with scheduling(client, clock):
+        await eventually(lambda: scheduled(client) == {"pod-0", "pod-1"}, clock=clock)
+        client.add(member(scheduler, "pod-2"))
+        await eventually(lambda: "pod-2" in scheduled(client), clock=clock)
 
 
 async def test_gang_with_a_gated_member() -> None:

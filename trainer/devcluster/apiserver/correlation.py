@@ -17,11 +17,18 @@ ABSENT: Final = object()
 
 def same(left: object, right: object) -> bool:
     """Whether two JSON values are equal; unlike in Python, true is not 1."""
+    return left is right or (left == right and _same_types(left, right))
+
+
+def _same_types(left: object, right: object) -> bool:
+    """Whether two values that are equal for Python have booleans in the same places."""
+    if left is right:
+        return True
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+        return all(_same_types(child, right[key]) for key, child in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and left == right
+        return all(map(_same_types, left, right))
+    return isinstance(left, bool) == isinstance(right, bool)
 
 
 def item_key(item: object, schema: Mapping[str, Any]) -> tuple[object, ...] | None:

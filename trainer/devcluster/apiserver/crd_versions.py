@@ -40,13 +40,21 @@ def definitions_of(
         ValueError: a schema cannot be served.
     """
     spec = crd["spec"]
-    schemas = {version["name"]: _schema(version) for version in spec["versions"]}
-    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
-    versions = Versions(spec["group"], storage, schemas, _converter(spec, client), since)
+    schemas = {_api_version(spec, version): _schema(version) for version in spec["versions"]}
+    storage = next(_api_version(spec, version) for version in spec["versions"] if version.get("storage"))
+    versions = Versions(storage, schemas, _converter(spec, client), since)
     accepted = (crd.get("status") or {}).get("acceptedNames") or {}
     names = accepted if accepted.get("plural") else spec["names"]
     webhook = webhooks.get((spec["group"], names["kind"]))
-    return [_definition({**spec, "names": names}, version, versions, webhook) for version in spec["versions"]]
+    spec = {**spec, "names": names}
+    return [
+        _definition(spec, version, schemas[_api_version(spec, version)], versions, webhook)
+        for version in spec["versions"]
+    ]
+
+
+def _api_version(spec: Object, version: Object) -> str:
+    return f"{spec['group']}/{version['name']}"
 
 
 def _schema(version: Object) -> StructuralSchema:
@@ -58,9 +66,10 @@ def _converter(spec: Object, client: WebhookClient) -> Converter:
     return WebhookConverter(client, conversion) if conversion.get("strategy") == "Webhook" else RenamingConverter()
 
 
-def _definition(spec: Object, version: Object, versions: Versions, webhook: Strategy | None) -> ResourceDefinition:
+def _definition(
+    spec: Object, version: Object, schema: StructuralSchema, versions: Versions, webhook: Strategy | None
+) -> ResourceDefinition:
     names, group = spec["names"], spec["group"]
-    schema = versions.schema(version["name"])
     subresources = version.get("subresources") or {}
     return ResourceDefinition(
         resource=Resource(group, version["name"], names["plural"], names["kind"], spec["scope"] == "Namespaced"),

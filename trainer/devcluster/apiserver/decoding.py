@@ -7,8 +7,7 @@ absent, and empty lists and maps of optional fields disappear.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.gotime import canonical_time
@@ -65,8 +64,7 @@ def read_as(api_version: str, kind: str, body: Object) -> Object:
     return body
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a value stands, as Go tells it: keys of maps and positions in lists do not count."""
 
     struct: Typing

@@ -76,8 +76,8 @@ class ResourceDefinition:
     """Whether metadata.generation is kept."""
     name_rule: NameRule = NameRule.SUBDOMAIN
     selectable_fields: tuple[str, ...] = ()
-    """Field selector paths of a custom resource beyond metadata.name and metadata.namespace, such as `spec.mode`;
-    those of built-in kinds are in `fields`."""
+    """Field selector paths beyond metadata.name and metadata.namespace, such as `spec.mode`, of a custom resource or of
+    a version that shows the objects of another one; those of other built-in kinds are in `fields`."""
     heavy: bool = False
     """Whether its objects take long to merge and validate, so that this is done beside the event loop."""
     stored: bool = True

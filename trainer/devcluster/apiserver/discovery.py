@@ -195,5 +195,7 @@ def _aggregated_entry(definition: ResourceDefinition) -> Object:
 
 def _storage_version_hash(definition: ResourceDefinition) -> str:
     resource = definition.resource
-    text = f"{resource.group}/{resource.version}/{resource.kind}"
+    stored = resource.api_version if definition.versions is None else definition.versions.storage
+    # The core group is the empty one.
+    text = f"{stored if '/' in stored else f'/{stored}'}/{resource.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()

@@ -15,6 +15,7 @@ from trainer.devcluster.apiserver.authorization.refusal import forbidden
 from trainer.devcluster.apiserver.authorization.request_attributes import attributes_of
 from trainer.devcluster.apiserver.handlers import access_reviews, authentication, delete, pod, read, scale, write
 from trainer.devcluster.apiserver.handlers.call import Call, answer, failure
+from trainer.devcluster.apiserver.header_text import header_text
 from trainer.devcluster.apiserver.routing import UnknownPathError, resolve
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from trainer.devcluster.apiserver.routing import Target
 
 log = structlog.get_logger(__name__)
+
+_CLIENT_CLOSED_REQUEST: Final = 499
+"""Not a status of HTTP; nginx logs it for a client that did not wait for the answer."""
 
 Handler = Callable[[Call], Awaitable[web.StreamResponse]]
 
@@ -95,9 +99,10 @@ class Dispatcher:
             return web.Response(status=404, text="404 page not found\n")
         except RecursionError:
             return failure(status.bad_request("the body is nested too deeply"))
-        except ConnectionError:
-            raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, ConnectionError) and _has_hung_up(request):
+                # Whatever is returned reaches nobody; what was raised would be logged as a failure of ours.
+                return web.Response(status=_CLIENT_CLOSED_REQUEST)
             log.exception("failed to answer a request", method=request.method, path=request.path)
             return failure(status.internal_error("the dev cluster has a bug; its log has the details"))
 
@@ -133,11 +138,15 @@ class Dispatcher:
             return None
         match request.path:
             case issuer_documents.CONFIGURATION_PATH:
-                return answer(issuer_documents.configuration(request.host))
+                return answer(issuer_documents.configuration(header_text(request.host)))
             case issuer_documents.KEYS_PATH:
                 keys = issuer_documents.key_set(self._access.key)
                 return answer(keys, content_type=issuer_documents.KEYS_TYPE)
         return None
+
+
+def _has_hung_up(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
 
 
 def _handler(target: Target) -> Handler:

@@ -33,5 +33,6 @@ async def expire_events(backend: Backend) -> None:
 
 
 def _last_written(event: Object) -> datetime:
-    moments = [event.get("lastTimestamp"), metadata_of(event)["creationTimestamp"]]
+    observed = (event.get("series") or {}).get("lastObservedTime")
+    moments = [observed, event.get("lastTimestamp"), metadata_of(event)["creationTimestamp"]]
     return max(parse_timestamp(moment) for moment in moments if moment)

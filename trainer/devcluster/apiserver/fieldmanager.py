@@ -5,7 +5,6 @@ Sources: Kubernetes documentation, "Server-Side Apply"; KEP-555. None of these f
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,6 +14,7 @@ from trainer.devcluster.apiserver.correlation import same
 from trainer.devcluster.apiserver.emptyobjects import empty_object
 from trainer.devcluster.apiserver.fieldsets import EMPTY, FieldSet, Path
 from trainer.devcluster.apiserver.metadata import MAX_ANNOTATIONS_BYTES
+from trainer.devcluster.apiserver.storage import writable_copy
 from trainer.devcluster.apiserver.typedvalues import (
     TypedValueError,
     compare,
@@ -74,6 +74,14 @@ class _Entry:
     fields: FieldSet
     time: str
     api_version: str
+    stored: Object | None = None
+    """FieldsV1 of the fields as the live object has it, which need not be rendered again; None when not known."""
+
+    def without(self, paths: FieldSet) -> _Entry:
+        """The entry without some fields."""
+        if self.fields.isdisjoint(paths):
+            return self
+        return _Entry(self.fields - paths, self.time, self.api_version)
 
 
 _Managers = dict[_Identity, _Entry]
@@ -193,7 +201,7 @@ def update(
     Returns:
         New entries; times change only where fields do. Empty when nobody owns anything.
     """
-    managers = _decode(_managed_fields_to_carry_on(live, new))
+    managers = _managers_to_carry_on(live, new)
     if not managers and live is not None and uid_of(live):
         # Somebody has reset the entries: the documented way to stop the bookkeeping of an object.
         return []
@@ -211,7 +219,7 @@ def _take_over_all(managers: _Managers, old: Object, new: Object, schema: Typing
     changes = compare(old, new, schema)
     taken = (changes.added | changes.modified) - _SERVER_OWNED
     gone = taken | changes.removed
-    remaining = {identity: replace(entry, fields=entry.fields - gone) for identity, entry in managers.items()}
+    remaining = {identity: entry.without(gone) for identity, entry in managers.items()}
     return taken, {identity: entry for identity, entry in remaining.items() if entry.fields}
 
 
@@ -261,7 +269,7 @@ def _applied_by_kubectl(live: Object | None, schema: Typing) -> FieldSet:
 
 def _with_last_applied(merged: Object, applied: Object) -> Object:
     """The object with the configuration where client-side `kubectl apply` looks for it, so that users can go back."""
-    configuration = copy.deepcopy(applied)
+    configuration = writable_copy(applied)
     annotations = (configuration.get("metadata") or {}).get("annotations") or {}
     annotations.pop(_LAST_APPLIED, None)
     text = json.dumps(configuration, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
@@ -274,7 +282,7 @@ def _with_last_applied(merged: Object, applied: Object) -> Object:
 def _managers_of_live(live: Object | None, schema: Typing, api_version: str) -> _Managers:
     if live is None:
         return {}
-    managers = _decode(metadata_of(live).get("managedFields") or [])
+    managers = _decode_stored(live)
     if managers:
         return managers
     taken, _ = _take_over_all({}, empty_object(live), _without_managed_fields(live), schema)
@@ -284,14 +292,27 @@ def _managers_of_live(live: Object | None, schema: Typing, api_version: str) -> 
     return {identity: _Entry(taken, "", api_version)}
 
 
-def _managed_fields_to_carry_on(live: Object | None, new: Object) -> list[Object]:
+def _managers_to_carry_on(live: Object | None, new: Object) -> _Managers:
     given = metadata_of(new).get("managedFields")
     if given is not None and given in ([], [{}]) and live is not None:
-        return []
-    if given and _decode(given):
-        entries: list[Object] = given
-        return entries
-    return metadata_of(live or {}).get("managedFields") or []
+        return {}
+    if given and (live is None or given != metadata_of(live).get("managedFields")):
+        managers = _decode(given)
+        if managers:
+            return managers
+    return _decode_stored(live)
+
+
+def _decode_stored(live: Object | None) -> _Managers:
+    """The managers of a stored object, whose entries are as `_encode` has left them."""
+    entries = metadata_of(live or {}).get("managedFields") or []
+    managers = _decode(entries)
+    if len(managers) != len(entries):
+        return managers
+    return {
+        identity: replace(decoded, stored=entry.get("fieldsV1"))
+        for (identity, decoded), entry in zip(managers.items(), entries, strict=True)
+    }
 
 
 def _decode(entries: list[Object]) -> _Managers:
@@ -327,7 +348,7 @@ def _encode_entry(identity: _Identity, entry: _Entry) -> Object:
     }
     if entry.time:
         encoded["time"] = entry.time
-    encoded |= {"fieldsType": "FieldsV1", "fieldsV1": fieldsets.render(entry.fields)}
+    encoded |= {"fieldsType": "FieldsV1", "fieldsV1": entry.stored or fieldsets.render(entry.fields)}
     if identity.subresource:
         encoded["subresource"] = identity.subresource
     return encoded
@@ -341,7 +362,7 @@ def _capped(managers: _Managers) -> _Managers:
         bucket = _Identity(_ANCIENT_CHANGES, _UPDATE, "", entry.api_version)
         known = capped.get(bucket)
         fields = entry.fields | known.fields if known is not None else entry.fields
-        capped[bucket] = replace(entry, fields=fields)
+        capped[bucket] = _Entry(fields, entry.time, entry.api_version)
     return capped
 
 

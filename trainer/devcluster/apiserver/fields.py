@@ -56,12 +56,11 @@ class Selectors:
             self._fields = FieldSelector.parse(field_selector)
         except ValueError as error:
             raise status.bad_request(str(error)) from error
-        supported = _EVERY_KIND + _BUILT_IN.get((definition.resource.group, definition.resource.plural), ())
+        supported = _BUILT_IN.get((definition.resource.group, definition.resource.plural), ())
         supported += definition.selectable_fields
         for path, _, _ in self._fields.requirements:
-            if path not in supported:
-                listed = ", ".join(f'"{name}"' for name in supported)
-                raise status.bad_request(f'"{path}" is not a known field selector: only {listed}')
+            if path not in _EVERY_KIND + supported:
+                raise status.bad_request(_not_supported(path, definition, supported))
 
     @property
     def select_everything(self) -> bool:
@@ -82,6 +81,17 @@ class Selectors:
             return False
         values = {path: _value(obj, path) for path, _, _ in self._fields.requirements}
         return self._fields.matches(values)
+
+
+def _not_supported(path: str, definition: ResourceDefinition, supported: tuple[str, ...]) -> str:
+    """What the real server says, which has one text for kinds with fields of their own and another for all others."""
+    resource = definition.resource
+    if (resource.group, resource.plural) == ("batch", "jobs"):
+        return f'field label "{path}" not supported for batchv1.Job'
+    if supported or definition.is_custom:
+        return f"field label not supported: {path}"
+    listed = ", ".join(f'"{name}"' for name in _EVERY_KIND)
+    return f'"{path}" is not a known field selector: only {listed}'
 
 
 def _value(obj: Object, path: str) -> str:

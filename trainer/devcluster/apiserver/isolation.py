@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.apiserver.correlation import same
+
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.definitions import ResourceDefinition
     from trainer.kube.objects import Object
@@ -38,12 +40,12 @@ def differs_in_intent(definition: ResourceDefinition, new: Object, live: Object)
     """Whether anything but metadata, and status where that is a matter of its own, is different."""
     ignored = _ENVELOPE | ({"status"} if definition.status_subresource else set())
     names = (new.keys() | live.keys()) - ignored
-    return any(new.get(name) != live.get(name) for name in names)
+    return not all(same(new.get(name), live.get(name)) for name in names)
 
 
 def unchanged(new: Object, live: Object) -> bool:
     """Whether nothing changes but times of field managers."""
-    return new == live or _without_times(new) == _without_times(live)
+    return same(new, live) or same(_without_times(new), _without_times(live))
 
 
 def _without_times(obj: Object) -> Object:

@@ -40,10 +40,14 @@ class ListType(StrEnum):
 class Typing:
     """The type of one value in an object: a node that leads to the types of its fields or items.
 
-    Nodes are made while walking and never change.
+    Nodes are made while walking and never change. As many are kept as the schema has places, whatever names clients
+    make up.
     """
 
-    __slots__ = ("_definitions", "_fields", "_item", "name", "schema")
+    __slots__ = (
+        "_additional", "_definitions", "_fields", "_item", "_list_type", "_properties", "is_atomic_map",
+        "is_int_or_string", "is_open", "is_untyped", "name", "schema",
+    )  # fmt: skip
 
     def __init__(self, schema: Mapping[str, Any], definitions: Mapping[str, Schema] | None = None) -> None:
         """Wrap a structural schema, or one that refers to `definitions` by `$ref`."""
@@ -52,8 +56,21 @@ class Typing:
         """Name of the definition that it is; "" when it has none of its own."""
         self.schema = self._resolve(schema)
         """OpenAPI schema of the value, references resolved at this level."""
-        self._fields: dict[str, Typing | None] = {}
+        self._properties: Mapping[str, Schema] = self.schema.get("properties") or {}
+        self.is_int_or_string = bool(self.schema.get("x-kubernetes-int-or-string"))
+        """Whether an integer or a string stands here (ports, quantities)."""
+        self.is_untyped = "type" not in self.schema and not self.is_int_or_string
+        """Whether any JSON value may stand here."""
+        self.is_open = bool(self.schema.get("x-kubernetes-preserve-unknown-fields")) or (
+            self.is_untyped and not self._properties
+        )
+        """Whether fields beyond the declared ones are kept."""
+        self.is_atomic_map = self.schema.get("x-kubernetes-map-type") == "atomic"
+        """Whether an object here is merged as one value (`x-kubernetes-map-type: atomic`)."""
+        self._fields: dict[str, Typing] = {}
+        self._additional: Typing | None = None
         self._item: Typing | None = None
+        self._list_type: ListType | None = None
 
     @classmethod
     def for_custom_resource(cls, schema: Mapping[str, Any]) -> Typing:
@@ -66,30 +83,13 @@ class Typing:
         return _built_in_typing(api_version, kind)
 
     @property
-    def is_untyped(self) -> bool:
-        """Whether any JSON value may stand here."""
-        return "type" not in self.schema and not self.is_int_or_string
-
-    @property
-    def is_int_or_string(self) -> bool:
-        """Whether an integer or a string stands here (ports, quantities)."""
-        return bool(self.schema.get("x-kubernetes-int-or-string"))
-
-    @property
-    def is_open(self) -> bool:
-        """Whether fields beyond the declared ones are kept."""
-        return bool(self.schema.get("x-kubernetes-preserve-unknown-fields")) or (
-            self.is_untyped and not self.schema.get("properties")
-        )
-
-    @property
-    def is_atomic_map(self) -> bool:
-        """Whether an object here is merged as one value (`x-kubernetes-map-type: atomic`)."""
-        return self.schema.get("x-kubernetes-map-type") == "atomic"
-
-    @property
     def list_type(self) -> ListType:
         """How a list here is merged; the older patch strategy counts where no list type is declared."""
+        if self._list_type is None:
+            self._list_type = self._find_list_type()
+        return self._list_type
+
+    def _find_list_type(self) -> ListType:
         declared = self.schema.get("x-kubernetes-list-type")
         if declared is not None:
             return ListType(declared)
@@ -118,13 +118,18 @@ class Typing:
 
     def declares(self, name: str) -> bool:
         """Whether this is a named field, as opposed to a key of a map."""
-        return name in (self.schema.get("properties") or {})
+        return name in self._properties
 
     def field(self, name: str) -> Typing | None:
         """The type of a field or map value; None when it may not be there."""
-        if name not in self._fields:
-            self._fields[name] = self._make_field(name)
-        return self._fields[name]
+        known = self._fields.get(name)
+        if known is not None:
+            return known
+        declared = self._properties.get(name)
+        if declared is None:
+            return self._additional_field()
+        found = self._fields[name] = Typing(declared, self._definitions)
+        return found
 
     @property
     def item(self) -> Typing:
@@ -163,20 +168,21 @@ class Typing:
             resolved = _as_resource(resolved)
         return resolved
 
-    def _make_field(self, name: str) -> Typing | None:
-        declared = (self.schema.get("properties") or {}).get(name)
-        if declared is not None:
-            return Typing(declared, self._definitions)
-        additional = self.schema.get("additionalProperties")
-        if isinstance(additional, dict):
-            return Typing(additional, self._definitions)
-        return UNTYPED if additional is True or self.is_open else None
+    def _additional_field(self) -> Typing | None:
+        if self._additional is None:
+            additional = self.schema.get("additionalProperties")
+            if isinstance(additional, dict):
+                self._additional = Typing(additional, self._definitions)
+            elif additional is True or self.is_open:
+                self._additional = UNTYPED
+        return self._additional
 
 
 UNTYPED: Final = Typing({})
 """Anything: maps are merged by key, lists as one value."""
 
 
+@functools.cache
 def object_meta() -> Typing:
     """The type of `metadata`."""
     return Typing({"$ref": _OBJECT_META}, _built_in()["definitions"])

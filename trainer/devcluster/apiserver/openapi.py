@@ -14,9 +14,10 @@ import msgspec
 
 from trainer.devcluster.apiserver.discovery import preference
 from trainer.devcluster.apiserver.listtypes import built_in_definitions, definition_name
+from trainer.devcluster.apiserver.openapi_references import add_referenced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from trainer.devcluster.apiserver.definitions import ResourceDefinition
     from trainer.kube.objects import Object
@@ -78,7 +79,7 @@ def document(definitions: Iterable[ResourceDefinition], group: str, version: str
         name = schema_name(definition)
         schemas[name] = _custom_schema(definition) if definition.is_custom else _built_in_schema(definition)
         schemas[f"{name}List"] = _list_schema(definition, name)
-    _add_referenced(schemas)
+    add_referenced(schemas, _published, _SCHEMAS)
     paths = {path: item for definition in served for path, item in _paths(definition).items()}
     return {
         "openapi": "3.0.0",
@@ -111,14 +112,28 @@ def _kind(definition: ResourceDefinition) -> Object:
 
 
 def _custom_schema(definition: ResourceDefinition) -> Object:
-    declared: Mapping[str, Any] = definition.schema.document if definition.schema is not None else {}
-    properties = {
-        **(declared.get("properties") or {}),
-        "apiVersion": {"type": "string", "description": "Version of the schema of this object."},
-        "kind": {"type": "string", "description": "Kind of the object."},
-        "metadata": {"allOf": [_reference(_OBJECT_META)], "description": "Standard object's metadata."},
-    }
+    declared = _with_embedded(definition.schema.document if definition.schema is not None else {})
+    properties = {**(declared.get("properties") or {}), **_envelope()}
     return {**declared, "properties": properties, "x-kubernetes-group-version-kind": [_kind(definition)]}
+
+
+def _envelope() -> Object:
+    """The fields that every object has, described as in built-in kinds."""
+    pod = built_in_definitions()["io.k8s.api.core.v1.Pod"]["properties"]
+    return {name: _published(pod[name]) for name in ("apiVersion", "kind", "metadata")}
+
+
+def _with_embedded(schema: Any) -> Any:
+    """A schema whose embedded objects have the fields of every object."""
+    if isinstance(schema, list):
+        return [_with_embedded(entry) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: _with_embedded(entry) for name, entry in schema.items()}
+    if found.get("x-kubernetes-embedded-resource") is not True:
+        return found
+    required = {"apiVersion": None, "kind": None, **dict.fromkeys(found.get("required") or ())}
+    return {**found, "properties": {**(found.get("properties") or {}), **_envelope()}, "required": list(required)}
 
 
 def _built_in_schema(definition: ResourceDefinition) -> Object:
@@ -158,26 +173,6 @@ def _published(schema: Any) -> Any:
         return converted
     del converted["$ref"]
     return {"allOf": [_reference(name)], **converted} if converted else _reference(name)
-
-
-def _add_referenced(schemas: dict[str, Any]) -> None:
-    waiting = list(schemas.values())
-    while waiting:
-        for name in _references(waiting.pop()):
-            published = built_in_definitions().get(name)
-            if name not in schemas and published is not None:
-                schemas[name] = _published(published)
-                waiting.append(schemas[name])
-
-
-def _references(schema: Any) -> set[str]:
-    if isinstance(schema, list):
-        return {name for entry in schema for name in _references(entry)}
-    if not isinstance(schema, dict):
-        return set()
-    found = {name for entry in schema.values() for name in _references(entry)}
-    reference = schema.get("$ref")
-    return found | {reference.removeprefix(_SCHEMAS)} if isinstance(reference, str) else found
 
 
 def _paths(definition: ResourceDefinition) -> Object:

@@ -13,6 +13,7 @@ import msgspec
 
 from trainer.devcluster.apiserver.listtypes import built_in_definitions
 from trainer.devcluster.apiserver.openapi import schema_name
+from trainer.devcluster.apiserver.openapi_references import add_referenced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,7 +48,7 @@ def document(definitions: Iterable[ResourceDefinition]) -> Object:
         schema = _custom(definition) if definition.is_custom else _published(published or {"type": "object"})
         kind = {"group": resource.group, "kind": resource.kind, "version": resource.version}
         schemas[name] = {**schema, _KINDS: [kind]}
-    _add_referenced(schemas)
+    add_referenced(schemas, _published, _PREFIX)
     info = {"title": "Kubernetes", "version": "v1.36.0"}
     return {"swagger": "2.0", "info": info, "paths": {}, "definitions": dict(sorted(schemas.items()))}
 
@@ -102,26 +103,6 @@ def _published(schema: Any) -> Any:
     if isinstance(converted.get("$ref"), str):
         converted["$ref"] = f"{_PREFIX}{converted['$ref']}"
     return converted
-
-
-def _add_referenced(schemas: dict[str, Any]) -> None:
-    waiting = list(schemas.values())
-    while waiting:
-        for name in _references(waiting.pop()):
-            published = built_in_definitions().get(name)
-            if name not in schemas and published is not None:
-                schemas[name] = _published(published)
-                waiting.append(schemas[name])
-
-
-def _references(schema: Any) -> set[str]:
-    if isinstance(schema, list):
-        return {name for entry in schema for name in _references(entry)}
-    if not isinstance(schema, dict):
-        return set()
-    found = {name for entry in schema.values() for name in _references(entry)}
-    reference = schema.get("$ref")
-    return found | {reference.removeprefix(_PREFIX)} if isinstance(reference, str) else found
 
 
 def _schema(schema: Mapping[str, Any]) -> bytes:

@@ -6,7 +6,6 @@ None of these functions changes its arguments, and results share no structure wi
 
 from __future__ import annotations
 
-import copy
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ import msgspec
 
 from trainer.devcluster.apiserver.listorder import merge_order
 from trainer.devcluster.apiserver.listtypes import UNTYPED, Typing
+from trainer.devcluster.apiserver.storage import writable_copy
 from trainer.devcluster.apiserver.typedvalues import go_text
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ def json_patch(document: Object, operations: object) -> Object:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         raise PatchError(PatchErrorKind.TOO_LARGE, message)
     try:
-        steps = [jsonpatch.JsonPatch([operation]) for operation in copy.deepcopy(operations)]
+        steps = [jsonpatch.JsonPatch([operation]) for operation in writable_copy(operations)]
     except (jsonpatch.InvalidJsonPatch, jsonpointer.JsonPointerException, TypeError, AttributeError) as error:
         raise _malformed(f"error decoding patch: {error}") from error
     try:
-        patched, copied = copy.deepcopy(document), 0
+        patched, copied = writable_copy(document), 0
         for step, operation in zip(steps, operations, strict=True):
             if operation["op"] == "copy":
                 copied = _copied(copied, patched, operation["from"])
@@ -91,7 +91,7 @@ def merge_patch(document: Object, patch: object) -> Object:
     """
     if not isinstance(patch, dict):
         raise _malformed(f"error decoding patch: a merge patch must be an object, not {_json_type(patch)}")
-    merged: Object = _merge(copy.deepcopy(document), copy.deepcopy(patch))
+    merged: Object = _merge(writable_copy(document), writable_copy(patch))
     return merged
 
 
@@ -103,7 +103,7 @@ def strategic_merge_patch(document: Object, patch: object, typing: Typing) -> Ob
     """
     if not isinstance(patch, dict):
         raise _malformed(f"error decoding patch: a strategic merge patch must be an object, not {_json_type(patch)}")
-    return _merge_map(copy.deepcopy(document), copy.deepcopy(patch), typing)
+    return _merge_map(writable_copy(document), writable_copy(patch), typing)
 
 
 def _copied(before: int, document: object, pointer: str) -> int:

@@ -1,9 +1,9 @@
 """The write pipeline: from an accepted object to a stored one.
 
-Default, isolate the endpoint's fields, keep field managers, let webhooks change the object, prepare, validate, let
-webhooks look at it, store. Where no webhook is concerned and the object is not large nothing awaits, so what was read
-is still current when it is written. Otherwise the storage refuses a write that is based on an object of the past, and
-the whole change is made once more on the new one: nothing is locked meanwhile and nothing is lost.
+Default, isolate the endpoint's fields, keep field managers, admit, let webhooks change the object, prepare, validate,
+let webhooks look at it, store. Where no webhook is concerned and the object is not large nothing awaits, so what was
+read is still current when it is written. Otherwise the storage refuses a write that is based on an object of the past,
+and the whole change is made once more on the new one: nothing is locked meanwhile and nothing is lost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trainer.devcluster.apiserver.names import generate_name
 from trainer.devcluster.apiserver.params import WriteParameters
 from trainer.devcluster.apiserver.routing import Target
 from trainer.devcluster.apiserver.scale import scale_of
-from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, StaleWriteError
+from trainer.devcluster.apiserver.storage import KeyExistsError, Partition, StaleWriteError, writable_copy
 from trainer.devcluster.apiserver.storagekeys import storage_key
 from trainer.devcluster.apiserver.write import Write
 from trainer.kube.clock import move_on_after
@@ -190,6 +190,7 @@ class Pipeline:
         Raises:
             KeyExistsError: its name, which is not for the server to make up, is taken.
         """
+        await self._beside_loop(write, partial(write.target.definition.strategy.admit, obj, context))
         if self._admission.mutates(write.endpoint(Operation.CREATE)):
             obj = await self._mutated_new(write, obj, context)
         prefix = "" if name_of(obj) else obj["metadata"].get("generateName", "")
@@ -218,8 +219,14 @@ class Pipeline:
             write.target.definition.strategy.default(mutated, context)
             return mutated
 
+        def readmit(mutated: Object) -> Object:
+            admitted: Object = writable_copy(mutated)
+            write.target.definition.strategy.admit(admitted, context)
+            return admitted
+
         seen = {**obj, "metadata": metadata.without_server_owned(obj["metadata"])}
-        mutated = await self._admission.mutate(write.attributes(Operation.CREATE, seen, None), write.warnings, accept)
+        attributes = write.attributes(Operation.CREATE, seen, None)
+        mutated = await self._admission.mutate(attributes, write.warnings, accept, readmit)
         if mutated is None or mutated is seen:
             return obj
         return self._drafting.mutated_new(write, obj, mutated, context)

@@ -64,11 +64,3 @@ class Registry:
     def serves_group_version(self, group: str, version: str) -> bool:
         """Whether any resource of the group and version is served."""
         return any(known[:2] == (group, version) for known in self._definitions)
-
-    def partitions(self) -> dict[Partition, ResourceDefinition]:
-        """One definition for every partition of the storage."""
-        return {
-            Partition.of(definition.resource): definition
-            for definition in self._definitions.values()
-            if definition.stored
-        }

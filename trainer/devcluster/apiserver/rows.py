@@ -16,6 +16,7 @@ from trainer.devcluster.apiserver.columns import (
     column,
     stated,
 )
+from trainer.devcluster.apiserver.conversion.autoscaling import to_v2
 from trainer.devcluster.apiserver.durations import UNKNOWN, age
 from trainer.devcluster.apiserver.podrows import NONE, job_cells, pod_cells
 from trainer.devcluster.apiserver.provisionrows import ACCESS_MODES, PROVISIONS
@@ -315,6 +316,7 @@ PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
     "events.k8s.io/v1/Event": (_EVENT, _event),
     "batch/v1/Job": (_JOB, job_cells),
     f"{_AUTOSCALING}/HorizontalPodAutoscaler": (_AUTOSCALER, autoscaler_cells),
+    "autoscaling/v1/HorizontalPodAutoscaler": (_AUTOSCALER, lambda obj, now: autoscaler_cells(to_v2(obj), now)),
     "coordination.k8s.io/v1/Lease": (
         (NAME, column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), AGE),
         _lease,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import anyio
 import msgspec
@@ -32,8 +32,12 @@ DEFAULT_HISTORY_BYTES = 32 * 1024 * 1024
 INITIAL_REVISION = 1
 
 
+_COHABITING: Final = {("events.k8s.io", "events"): ("", "events")}
+"""Resources that show the objects of another group."""
+
+
 class Partition(NamedTuple):
-    """Objects that are kept together: all versions of one resource."""
+    """Objects that are kept together: all versions of one resource, whatever group serves them."""
 
     group: str
     plural: str
@@ -41,7 +45,8 @@ class Partition(NamedTuple):
     @classmethod
     def of(cls, resource: Resource) -> Partition:
         """The partition of a resource, whatever its version."""
-        return cls(resource.group, resource.plural)
+        name = resource.group, resource.plural
+        return cls(*_COHABITING.get(name, name))
 
 
 @dataclass(frozen=True, slots=True)

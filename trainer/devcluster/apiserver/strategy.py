@@ -40,11 +40,18 @@ class WriteContext:
 class Strategy(Protocol):
     """The hooks of one kind, in the order in which a write calls them; none of them does I/O.
 
-    Defaults come first and are idempotent; then the object is prepared (server-owned fields) and validated.
+    Defaults come first and are idempotent; new objects are admitted before mutating webhooks see them; then the object
+    is prepared (server-owned fields) and validated.
     """
 
     def default(self, obj: Object, context: WriteContext) -> None:
         """Fill in absent fields, in place; called on every create and update."""
+
+    def admit(self, obj: Object, context: WriteContext) -> None:
+        """Do to a new object, in place, what admission plugins of the server do; called again when webhooks change it.
+
+        An object whose name the server is to make up has none yet.
+        """
 
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
         """Set server-owned fields of a new object, in place; metadata (uid, name, generation) is already set."""
@@ -68,6 +75,9 @@ class StoreOnlyStrategy:
 
     def default(self, obj: Object, context: WriteContext) -> None:
         """Fill in nothing."""
+
+    def admit(self, obj: Object, context: WriteContext) -> None:
+        """Leave the object as it is."""
 
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
         """Set nothing."""

@@ -5,7 +5,6 @@ Sources: KEP-555; Kubernetes documentation, "Server-Side Apply". None of these f
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +12,7 @@ from trainer.devcluster.apiserver import fieldsets
 from trainer.devcluster.apiserver.correlation import ABSENT, same
 from trainer.devcluster.apiserver.listorder import merge_order
 from trainer.devcluster.apiserver.listtypes import UNTYPED, ListType, Typing
+from trainer.devcluster.apiserver.storage import writable_copy
 from trainer.kube.field_errors import show
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def compare(old: Any, new: Any, typing: Typing) -> Changes:
 def merge(live: Any, applied: Any, typing: Typing) -> Any:
     """The live value with the applied configuration in it; both have to fit the type."""
     if _splits_map(live, typing) and _splits_map(applied, typing):
-        merged = {name: copy.deepcopy(child) for name, child in live.items() if name not in applied}
+        merged = {name: writable_copy(child) for name, child in live.items() if name not in applied}
         for name, child in applied.items():
             merged[name] = merge(live.get(name), child, _child(typing, name))
         return {name: merged[name] for name in (*live, *(name for name in applied if name not in live))}
@@ -85,16 +85,16 @@ def merge(live: Any, applied: Any, typing: Typing) -> Any:
         return [
             merge(live_items.get(element), applied_items[element], typing.item)
             if element in applied_items
-            else copy.deepcopy(live_items[element])
+            else writable_copy(live_items[element])
             for element in order
         ]
-    return copy.deepcopy(applied)
+    return writable_copy(applied)
 
 
 def remove(value: Any, paths: FieldSet, typing: Typing) -> Any:
     """The value without some fields and all that is below them; what becomes empty by that becomes null."""
     if not paths:
-        return copy.deepcopy(value)
+        return writable_copy(value)
     doomed = {path[0] for path in paths if len(path) == 1}
     if isinstance(value, dict):
         kept: dict[str, Any] = {}

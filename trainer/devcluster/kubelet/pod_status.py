@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from trainer.devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
 from trainer.devcluster.kubelet.network.pod_network import HOST_IP
 from trainer.devcluster.kubelet.pod_spec import all_containers
-from trainer.devcluster.kubelet.restart_policy import RestartPolicy
 from trainer.kube.quantity import parse_quantity
+from trainer.kube.restart_policy import RestartPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,7 +16,7 @@ from trainer.kube.objects import ObjectKey, name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from trainer.devcluster.scheduler.candidate import Candidate
     from trainer.devcluster.scheduler.gangs import GangScheduler
@@ -32,12 +32,19 @@ class PodGroups:
     Args:
         manager: runs the controllers.
         candidate: looks up what the scheduler knows of a pod.
+        assumed: pods that have been bound, as the watch may not show yet.
     """
 
-    def __init__(self, manager: Manager, candidate: Callable[[ObjectKey], Candidate | None]) -> None:
+    def __init__(
+        self,
+        manager: Manager,
+        candidate: Callable[[ObjectKey], Candidate | None],
+        assumed: Container[ObjectKey] = frozenset(),
+    ) -> None:
         self._client = manager.client
         self._clock = manager.clock
         self._candidate = candidate
+        self._assumed = assumed
         pods = manager.informer(PODS)
         pods.add_index(_INDEX, _gang_names)
         self._pods = pods.lister
@@ -56,7 +63,8 @@ class PodGroups:
         if group is None:
             return GangState(None)
         members = [pod for key in self._members(gang) if (pod := self._pods.peek(key)) is not None]
-        assigned = [known for pod in members if takes_room(pod) and (known := self._candidate(pod.key))]
+        placed = [pod.key for pod in members if takes_room(pod) or pod.key in self._assumed]
+        assigned = [known for key in placed if (known := self._candidate(key))]
         succeeded = sum((pod.get("status") or {}).get("phase") == "Succeeded" for pod in members)
         return GangState(group.get("spec") or {}, len(members), assigned, succeeded)
 

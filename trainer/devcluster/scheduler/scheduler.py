@@ -57,12 +57,12 @@ class Scheduler:
         pods.add_index(_INDEX, self._stage)
         self._pods = pods.lister
         self._nodes = manager.informer(NODES).lister
-        self._groups = PodGroups(manager, self._candidate)
+        self._assumed: dict[ObjectKey, Candidate] = {}
+        self._groups = PodGroups(manager, self._candidate, self._assumed)
         self._known = known_schedulers(DEFAULT_SCHEDULER)
         self._recorders = {name: EventRecorder(manager.events, name) for name in self._known}
         self._verdicts = Verdicts(self._client, self._clock, self._pods)
         self._candidates: dict[ObjectKey, tuple[str, Candidate]] = {}
-        self._assumed: dict[ObjectKey, Candidate] = {}
         self._parked_since: dict[Gang, float] = {}
         controller = Controller("scheduler", manager, self.reconcile)
         controller.watches(PODS, _round, predicate=_matters).watches(NODES, _round)

@@ -419,3 +419,48 @@ async def test_equivalent_versions(api: Api, tmp_path: Path) -> None:
     assert (request["kind"]["version"], request["requestKind"]["version"]) == ("v1beta1", "v1")
     assert (request["resource"]["version"], request["requestResource"]["version"]) == ("v1beta1", "v1")
     assert request["object"]["apiVersion"] == "example.com/v1beta1"
+
+
+SIDECAR = {"name": "sidecar", "image": "i", "imagePullPolicy": "Always"}
+
+
+async def test_new_pods_are_admitted_before_webhooks_see_them(api: Api, tmp_path: Path) -> None:
+    """Webhooks see account, priority and tolerations, not the status; managers own what the client has sent."""
+    async with webhook_server(tmp_path) as server:
+        await configure(api, MUTATING, webhook("change", server=server, rules=[rule("pods", "CREATE")]))
+        created = await api("POST", f"{NS}/pods?fieldManager=me", pod("p"))
+        (request,) = server.requests
+    assert created.code == 201
+    seen = request["object"]["spec"]
+    assert (seen["serviceAccountName"], seen["priority"], len(seen["tolerations"])) == ("default", 0, 2)
+    assert [mount["readOnly"] for mount in seen["containers"][0]["volumeMounts"]] == [True]
+    assert "status" not in request["object"]
+    (entry,) = created.body["metadata"]["managedFields"]
+    assert "f:volumes" not in entry["fieldsV1"]["f:spec"]
+
+
+async def test_pods_that_webhooks_have_changed_are_admitted_again(api: Api, tmp_path: Path) -> None:
+    """A container that a webhook adds gets its token, which those webhooks see that want to be called again."""
+    async with webhook_server(tmp_path) as server:
+        server.answers["/change"] = patching(add("/spec/containers/1", SIDECAR))
+        wanted: dict[str, Any] = {"server": server, "rules": [rule("pods", "CREATE")]}
+        await configure(api, MUTATING, webhook("change", **wanted), name="a")
+        await configure(api, MUTATING, webhook("look", reinvocationPolicy="IfNeeded", **wanted), name="b")
+        created = await api("POST", f"{NS}/pods", pod("p"))
+        looks = [request["object"]["spec"]["containers"] for request in server.named("/look")]
+    spec = created.body["spec"]
+    (volume,) = spec["volumes"]
+    assert [[mount["name"] for mount in each["volumeMounts"]] for each in spec["containers"]] == [[volume["name"]]] * 2
+    assert ["volumeMounts" in containers[1] for containers in looks] == [False, True]
+    assert len(server.named("/change")) == 1
+
+
+async def test_pods_without_account_are_refused_before_webhooks_are_asked(api: Api, tmp_path: Path) -> None:
+    """The refusal calls a pod that the server is to name by the beginning of its name."""
+    async with webhook_server(tmp_path) as server:
+        await configure(api, MUTATING, webhook("change", server=server, rules=[rule("pods", "CREATE")]))
+        body = {**pod("", serviceAccountName="nobody"), "metadata": {"generateName": "p-"}}
+        refused = await api("POST", f"{NS}/pods", body)
+        assert server.requests == []
+    message = 'error looking up service account default/nobody: serviceaccount "nobody" not found'
+    assert (refused.code, refused.body["message"]) == (403, f'pods "p-" is forbidden: {message}')

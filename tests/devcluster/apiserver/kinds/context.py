@@ -31,6 +31,7 @@ def created(strategy: Strategy, obj: Object, *stored: Object) -> tuple[Object, l
     obj.setdefault("metadata", {}).setdefault("uid", "u")
     context = make_context(None, *stored)
     strategy.default(obj, context)
+    strategy.admit(obj, context)
     strategy.prepare_for_create(obj, context)
     return obj, strategy.validate(obj, context)
 

@@ -68,6 +68,17 @@ async def test_job_that_is_being_deleted_adopts_nothing() -> None:
     assert controller_of(found) is None
 
 
+async def test_pods_that_stay_where_they_are_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A namespace may have thousands of them, and each reconcile of each Job looks at them all."""
+    decoded: list[CachedObject] = []
+    monkeypatch.setattr(CachedObject, "decode", decoded.append)
+    other = pod_of(None, "x")
+    other["metadata"]["name"] = "other"
+    async with cached_server(NOW, (JOBS, PODS), job_with_selector(), pod_of(JOB_UID), other) as cluster:
+        assert not await PodClaims(cluster.client, cluster.lister(PODS)).settle(job_with_selector())
+    assert decoded == []
+
+
 @pytest.mark.parametrize(
     ("job", "adopts"),
     [

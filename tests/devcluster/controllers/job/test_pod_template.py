@@ -53,3 +53,10 @@ def test_long_job_names_leave_room_for_the_random_suffix() -> None:
     prefix = build_pod(job, 12)["metadata"]["generateName"]
     assert len(prefix) == 58
     assert prefix.endswith("a-12-")
+
+
+def test_long_names_of_work_queues_are_cut_by_the_server() -> None:
+    """Their prefix has nothing at its end that must be kept."""
+    job = make_job(completionMode="NonIndexed")
+    job["metadata"]["name"] = "a" * 60
+    assert build_pod(job, None)["metadata"]["generateName"] == f"{'a' * 60}-"

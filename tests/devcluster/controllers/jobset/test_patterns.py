@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from itertools import product
+
 import pytest
 
 from trainer.devcluster.controllers.jobset.patterns import is_found
@@ -64,3 +67,50 @@ def test_the_end_of_a_text_is_its_end() -> None:
 def test_classes_are_those_of_ascii() -> None:
     """As Go's are."""
     assert not is_found(r"\d", "٣")
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+Z", "(a|a)*Z", "((a*)*)*Z", "(a?){50}a{50}Z", "(.*)(.*)(.*)(.*)(.*)(.*)Z"])
+def test_no_pattern_takes_long(pattern: str) -> None:
+    """Backtracking would try more ways than a cluster has years."""
+    assert not is_found(pattern, "a" * 60)
+    assert is_found(pattern, "a" * 60 + "Z")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            "ab|",
+            "(?:ab)+",
+            "(a|bc){2}",
+            "a{2,}",
+            "a{1,2}?c",
+            "a{,2}c",
+            "(a?b*)*c",
+            "^a|c$",
+            "a^",
+            r"\bb",
+            r"b\B",
+            "(|a)c",
+        ),
+        *(
+            "(?i)AB",
+            "(?s)a.b",
+            "(?m)^b",
+            "(?m:a$)",
+            "(?i:A(?-i:B))",
+            "[^ab]",
+            "[]a]c",
+            r"[\]a]c",
+            r"\x61b",
+            "a{b",
+            "(?i:A)B",
+        ),
+        *("((a)|(b))+c", "a(b(c)?)?a", "()", "(?:)*", "x*", "(a*)+$", "(a|ab)(c|bcd)", r"(\b|a)+"),
+    ],
+)
+def test_patterns_occur_where_those_of_python_do(pattern: str) -> None:
+    """In every text of up to five of some letters."""
+    texts = ["".join(letters) for length in range(6) for letters in product("abc\n", repeat=length)]
+    expected = re.compile(pattern.replace("$", r"(?!\n\Z)$"), re.ASCII)
+    assert [is_found(pattern, text) for text in texts] == [bool(expected.search(text)) for text in texts]

@@ -157,6 +157,19 @@ def test_success_policy(policy: Object, finished: list[str], completed: bool) ->
     assert step.status.get("terminalState") == ("Completed" if completed else None)
 
 
+@pytest.mark.parametrize(
+    ("operator", "completed"),
+    [pytest.param("All", True, id="all of none"), pytest.param("Any", False, id="any of none")],
+)
+def test_success_policy_of_a_target_without_jobs(operator: str, completed: bool) -> None:
+    """The policy is looked at when any Job has succeeded: all Jobs of a target without any have then."""
+    policy = {"operator": operator, "targetReplicatedJobs": ["b"]}
+    jobset = make_jobset(make_replicated_job("a"), make_replicated_job("b", replicas=0), successPolicy=policy)
+    assert conditions_of(plan(jobset, make_job(jobset, "a", status=RUNNING)).status) == {}
+    step = plan(jobset, make_job(jobset, "a", status=complete()))
+    assert conditions_of(step.status) == ({"Completed": ("True", "AllJobsCompleted")} if completed else {})
+
+
 def test_finished_jobset_deletes_what_still_runs() -> None:
     """Successful and failed Jobs stay for their logs."""
     status = {"restarts": 0, "conditions": [condition("Completed", "AllJobsCompleted")]}
@@ -285,6 +298,15 @@ def test_resized_job_is_ready_when_all_of_its_pods_are(pods: int, ready: int) ->
     status = plan(jobset, make_job(jobset, status={**RUNNING, "active": 3, "ready": 3})).status
     assert status is not None
     assert status["replicatedJobsStatus"][0]["ready"] == ready
+
+
+def test_jobset_without_replicated_jobs_gets_no_status() -> None:
+    """There is nothing to tell; its headless Service is made all the same."""
+    jobset = make_jobset()
+    jobset["spec"]["replicatedJobs"] = []
+    step = plan(jobset)
+    assert step.status is None
+    assert step.service is not None
 
 
 def test_job_that_was_restarted_by_itself_is_made_again() -> None:

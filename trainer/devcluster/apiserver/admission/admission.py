@@ -61,7 +61,11 @@ class Admission:
         return self.mutates(endpoint) or self.validates(endpoint)
 
     async def mutate(
-        self, attributes: Attributes, warnings: Warnings, accept: Callable[[Object], Object]
+        self,
+        attributes: Attributes,
+        warnings: Warnings,
+        accept: Callable[[Object], Object],
+        readmit: Callable[[Object], Object] | None = None,
     ) -> Object | None:
         """The object of a request as the mutating webhooks leave it.
 
@@ -69,6 +73,8 @@ class Admission:
             attributes: the request.
             warnings: take in those of the webhooks.
             accept: prunes and defaults what a webhook has made of the object, in place.
+            readmit: makes of an object that webhooks have changed what the server's own admission makes of it, before
+                they are asked again. Default: nothing.
 
         Raises:
             StatusError: a webhook denies the request, cannot be called, or spoils the object.
@@ -76,6 +82,11 @@ class Admission:
         invocations = self._mutating.concerned(attributes.endpoint)
         reinvocation = Reinvocation()
         for again in (False, True):
+            if again and readmit is not None and attributes.object is not None:
+                admitted = readmit(attributes.object)
+                if admitted != attributes.object:
+                    reinvocation.repeat_all()
+                    attributes = replace(attributes, object=admitted)
             for invocation in invocations:
                 if again and not reinvocation.repeats(invocation.webhook):
                     continue

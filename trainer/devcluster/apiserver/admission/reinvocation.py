@@ -20,11 +20,15 @@ class Reinvocation:
     def note(self, webhook: Webhook, *, changed: bool) -> None:
         """Take in that a webhook has been called; a change makes it necessary to repeat those before it."""
         if changed:
-            self._again |= self._called
-            self._called.clear()
+            self.repeat_all()
             self.needed = True
         if webhook.reinvocable:
             self._called.add((webhook.configuration, webhook.index))
+
+    def repeat_all(self) -> None:
+        """Repeat those that have been called so far."""
+        self._again |= self._called
+        self._called.clear()
 
     def repeats(self, webhook: Webhook) -> bool:
         """Whether the second round calls a webhook."""

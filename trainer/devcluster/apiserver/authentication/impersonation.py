@@ -14,6 +14,7 @@ from trainer.devcluster.apiserver.authentication.service_account_tokens import U
 from trainer.devcluster.apiserver.authentication.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
 from trainer.devcluster.apiserver.authorization.authorizer import Attributes
 from trainer.devcluster.apiserver.authorization.refusal import forbidden
+from trainer.devcluster.apiserver.header_text import header_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +36,8 @@ def acting_user(user: User, headers: CIMultiDictProxy[str], authorizer: Authoriz
     Raises:
         StatusError: 403, the user may not act as that one; 400, the headers name groups or such but nobody.
     """
-    name = headers.get(_USER, "")
-    groups, uid, extra = tuple(headers.getall(_GROUP, [])), headers.get(_UID, ""), _extra(headers)
+    name, uid = header_text(headers.get(_USER, "")), header_text(headers.get(_UID, ""))
+    groups, extra = tuple(map(header_text, headers.getall(_GROUP, []))), _extra(headers)
     if not name:
         if groups or uid or extra:
             raise status.bad_request(f"the headers name whom to act as only in part: {_USER} is missing")
@@ -53,7 +54,7 @@ def _extra(headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
     for header, value in headers.items():
         if header.lower().startswith(_EXTRA.lower()):
             key = unquote(header[len(_EXTRA) :].lower())
-            found[key] = (*found.get(key, ()), value)
+            found[key] = (*found.get(key, ()), header_text(value))
     return found
 
 

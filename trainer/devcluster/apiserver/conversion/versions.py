@@ -28,29 +28,24 @@ class Versions:
     """The versions of one definition; shared by the resources that serve them."""
 
     def __init__(
-        self, group: str, storage: str, schemas: Mapping[str, StructuralSchema], converter: Converter, since: int
+        self, storage: str, schemas: Mapping[str, StructuralSchema], converter: Converter, since: int = -1
     ) -> None:
         """Describe a definition.
 
         Args:
-            group: its API group.
-            storage: name of the storage version.
-            schemas: by name of the version, served or not.
+            storage: API version that is stored, such as `example.com/v1`.
+            schemas: of custom resources, by API version, served or not.
             converter: how an object becomes one of another version.
             since: revision of the storage when the definition took effect; younger objects have been pruned and
-                defaulted by it when they were written.
+                defaulted by it when they were written. Defaults to before the first one, for built-in kinds.
         """
-        self._group = group
-        self._storage = f"{group}/{storage}"
-        self._schemas = {f"{group}/{name}": schema for name, schema in schemas.items()}
+        self.storage = storage
+        """API version that is stored."""
+        self._schemas = schemas
         self._converter = converter
         self._since = since
         self._read: dict[tuple[str, ObjectKey, str], tuple[Object, Object]] = {}
         """By version, key and resource version: the stored object, and what it is read as."""
-
-    def schema(self, name: str) -> StructuralSchema:
-        """The schema of a version."""
-        return self._schemas[f"{self._group}/{name}"]
 
     async def read(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         """Stored objects in a version; shared, never change them.
@@ -87,9 +82,9 @@ class Versions:
         Raises:
             StatusError: 500, it cannot be converted.
         """
-        if obj["apiVersion"] == self._storage:
+        if obj["apiVersion"] == self.storage:
             return obj
-        return (await self.convert([obj], self._storage))[0]
+        return (await self.convert([obj], self.storage))[0]
 
     def known(self, obj: Object, api_version: str) -> Object | None:
         """What a stored object is read as; None when that has still to be found out by `read`."""

@@ -14,6 +14,7 @@ from aiohttp.web_protocol import RequestPayloadError
 from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.authorization.writes import WriteGuard
 from trainer.devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
+from trainer.devcluster.apiserver.header_text import header_text
 from trainer.devcluster.apiserver.negotiation import JSON, PROTOBUF
 from trainer.devcluster.apiserver.params import write_parameters
 from trainer.devcluster.apiserver.warning import Warnings
@@ -84,7 +85,7 @@ class Call:
     @property
     def user_agent(self) -> str:
         """The User-Agent header, "" when there is none."""
-        return self.request.headers.get("User-Agent", "")
+        return header_text(self.request.headers.get("User-Agent", ""))
 
     async def content(self) -> bytes:
         """The body.

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from trainer.devcluster.apiserver import discovery, openapi, openapi_v2, status
 from trainer.devcluster.apiserver.handlers.call import answer
+from trainer.devcluster.apiserver.header_text import header_text
 from trainer.devcluster.apiserver.negotiation import JSON, wants_aggregated_discovery
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ class Documents:
             return web.Response(text="ok")
         definitions = self._registry.definitions
         parts = path.split("/")[1:] or [""]
+        if parts == ["api"] and not wants_aggregated_discovery(request.headers.get("Accept", "")):
+            # It says what the client has called the server, so it is not one that is kept.
+            return answer(discovery.core_versions(header_text(request.host)))
         if parts in (["api"], ["apis"]) and wants_aggregated_discovery(request.headers.get("Accept", "")):
             aggregated = partial(discovery.aggregated, definitions, core=parts == ["api"])
             return await self._cached(request, f"{path} aggregated", aggregated, AGGREGATED)
@@ -77,16 +81,14 @@ class Documents:
             encoded = partial(openapi_v2.encoded, definitions, protobuf=protobuf)
             kind = openapi_v2.PROTOBUF if protobuf else JSON
             return await self._cached(request, f"{path} {protobuf}", encoded, kind)
-        make = self._document(parts, definitions, request.host)
-        return None if make is None else await self._cached(request, f"{path} {request.host}", make)
+        make = self._document(parts, definitions)
+        return None if make is None else await self._cached(request, path, make)
 
-    def _document(self, parts: list[str], definitions: list[ResourceDefinition], host: str) -> Callable[[], Any] | None:
+    def _document(self, parts: list[str], definitions: list[ResourceDefinition]) -> Callable[[], Any] | None:
         """What makes the document of a path; it returns None for a group or version that is not served."""
         match parts:
             case [""]:
                 return partial(_paths, definitions)
-            case ["api"]:
-                return partial(discovery.core_versions, host)
             case ["apis"]:
                 return partial(discovery.group_list, definitions)
             case ["apis", group]:

@@ -16,8 +16,11 @@ from trainer.devcluster.apiserver.kinds.cron_job import CRON_JOB
 from trainer.devcluster.apiserver.kinds.custom_resource_definition import CUSTOM_RESOURCE_DEFINITION
 from trainer.devcluster.apiserver.kinds.deployment import DEPLOYMENT, REPLICA_SET
 from trainer.devcluster.apiserver.kinds.disruption_budget import POD_DISRUPTION_BUDGET
-from trainer.devcluster.apiserver.kinds.event import EVENT
-from trainer.devcluster.apiserver.kinds.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
+from trainer.devcluster.apiserver.kinds.event import EVENT, EVENT_V1
+from trainer.devcluster.apiserver.kinds.horizontal_pod_autoscaler_v1 import (
+    HORIZONTAL_POD_AUTOSCALER,
+    HORIZONTAL_POD_AUTOSCALER_V1,
+)
 from trainer.devcluster.apiserver.kinds.job import JOB
 from trainer.devcluster.apiserver.kinds.jobset import JobSetStrategy
 from trainer.devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
@@ -71,10 +74,12 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     STATEFUL_SET,
     DAEMON_SET,
     HORIZONTAL_POD_AUTOSCALER,
+    HORIZONTAL_POD_AUTOSCALER_V1,
     JOB,
     CRON_JOB,
     LEASE,
     ENDPOINT_SLICE,
+    EVENT_V1,
     CUSTOM_RESOURCE_DEFINITION,
     TOKEN_REVIEW,
     SELF_SUBJECT_REVIEW,

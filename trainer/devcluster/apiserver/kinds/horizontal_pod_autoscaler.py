@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
-_DEFAULT_UTILIZATION = 80
+DEFAULT_UTILIZATION = 80
+"""Percent of the requested CPU that is aimed at when nothing else is."""
 _PERIOD_SECONDS = 15
 _MAX_PERIOD_SECONDS = 1800
 _MAX_WINDOW_SECONDS = 3600
@@ -25,22 +26,27 @@ _SELECT_POLICIES = ("Disabled", "Max", "Min")
 _POLICY_TYPES = ("Percent", "Pods")
 
 
+def fill_defaults(obj: Object) -> None:
+    """Fill in the lower limit, a metric, and how fast it scales if anything is said about that, in place."""
+    spec = section(obj, "spec")
+    fill(spec, minReplicas=1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": DEFAULT_UTILIZATION}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    if isinstance(spec.get("behavior"), dict):
+        percent = {"type": "Percent", "value": 100, "periodSeconds": _PERIOD_SECONDS}
+        pods = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_SECONDS}
+        up, down = section(spec["behavior"], "scaleUp"), section(spec["behavior"], "scaleDown")
+        fill(up, stabilizationWindowSeconds=0, selectPolicy="Max", policies=[pods, percent])
+        fill(down, selectPolicy="Max", policies=[percent])
+
+
 class HorizontalPodAutoscalerStrategy(StoreOnlyStrategy):
     """autoscaling/v2 HorizontalPodAutoscaler."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
         """Fill in the lower limit, a metric, and how fast it scales if anything is said about that."""
-        spec = section(obj, "spec")
-        fill(spec, minReplicas=1)
-        if not spec.get("metrics"):
-            target = {"type": "Utilization", "averageUtilization": _DEFAULT_UTILIZATION}
-            spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
-        if isinstance(spec.get("behavior"), dict):
-            percent = {"type": "Percent", "value": 100, "periodSeconds": _PERIOD_SECONDS}
-            pods = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_SECONDS}
-            up, down = section(spec["behavior"], "scaleUp"), section(spec["behavior"], "scaleDown")
-            fill(up, stabilizationWindowSeconds=0, selectPolicy="Max", policies=[pods, percent])
-            fill(down, selectPolicy="Max", policies=[percent])
+        fill_defaults(obj)
 
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002
         """Start it without a status."""

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
 from trainer.devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer.devcluster.apiserver.kinds.editing import section
+from trainer.devcluster.apiserver.kinds.pod_refusal import refused
 from trainer.devcluster.apiserver.kinds.pod_spec import dicts
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.kube.field_errors import duplicate, forbidden, invalid, required
-from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.objects import namespace_of
 from trainer.kube.quantity import Quantity, parse_quantity
-from trainer.kube.resource import LIMIT_RANGES, PODS
+from trainer.kube.resource import LIMIT_RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,7 +91,7 @@ def admit_limits(pod: Object, context: WriteContext) -> None:
     ]
     if problems:
         message = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
-        raise status.forbidden(PODS, name_of(pod), message)
+        raise refused(pod, message)
 
 
 def _apply_defaults(container: Object, kind: str, item: Object) -> list[str]:

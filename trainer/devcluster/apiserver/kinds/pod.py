@@ -40,13 +40,20 @@ class PodStrategy(StoreOnlyStrategy):
         for container in all_containers(spec):
             _default_requests(container)
 
-    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
-        """Admit the pod and set its first status."""
-        spec = section(obj, "spec")
+    def admit(self, obj: Object, context: WriteContext) -> None:
+        """Do what LimitRanger, ServiceAccount, Priority and DefaultTolerationSeconds do.
+
+        Raises:
+            StatusError: 403, one of them refuses the pod.
+        """
         admit_limits(obj, context)
-        admit_priority(obj, context)
         admit_service_account(obj, context)
-        _tolerate_node_outages(spec)
+        admit_priority(obj, context)
+        _tolerate_node_outages(section(obj, "spec"))
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Set the first status."""
+        spec = section(obj, "spec")
         _label_jobset_priority(obj)
         obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
         if spec.get("schedulingGates"):

@@ -10,12 +10,12 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.kinds.editing import fill
+from trainer.devcluster.apiserver.kinds.pod_refusal import refused
 from trainer.devcluster.apiserver.kinds.pod_spec import all_containers, dicts
 from trainer.devcluster.apiserver.names import generate_name
-from trainer.kube.objects import ObjectKey, name_of, namespace_of
-from trainer.kube.resource import PODS, SERVICE_ACCOUNTS
+from trainer.kube.objects import ObjectKey, namespace_of
+from trainer.kube.resource import SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.strategy import WriteContext
@@ -51,7 +51,7 @@ def _account(pod: Object, context: WriteContext) -> Object:
     account = context.stored(SERVICE_ACCOUNTS, key)
     if account is None:
         message = f'error looking up service account {key}: serviceaccount "{key.name}" not found'
-        raise status.forbidden(PODS, name_of(pod), message)
+        raise refused(pod, message)
     return account
 
 

@@ -8,10 +8,11 @@ from trainer.devcluster.apiserver import status
 from trainer.devcluster.apiserver.definitions import ResourceDefinition
 from trainer.devcluster.apiserver.kinds.causes import unchanged
 from trainer.devcluster.apiserver.kinds.editing import fill
+from trainer.devcluster.apiserver.kinds.pod_refusal import refused
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.kube.field_errors import forbidden, not_supported
 from trainer.kube.objects import ObjectKey, name_of
-from trainer.kube.resource import PODS, Resource
+from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.strategy import WriteContext
@@ -117,7 +118,7 @@ def admit_priority(pod: Object, context: WriteContext) -> None:
                 f"the {noun} ({given}) must not be provided in pod spec; priority admission controller computed "
                 f"{computed} from the given PriorityClass name"
             )
-            raise status.forbidden(PODS, name_of(pod), message)
+            raise refused(pod, message)
     spec["priority"], spec["preemptionPolicy"] = priority, policy
 
 
@@ -135,7 +136,7 @@ def _class_of(pod: Object, context: WriteContext) -> tuple[str, int, str]:
         return name, found["value"], found.get("preemptionPolicy") or _DEFAULT_POLICY
     if name in SYSTEM_CLASSES:
         return name, SYSTEM_CLASSES[name], _DEFAULT_POLICY
-    raise status.forbidden(PODS, name_of(pod), f"no PriorityClass with name {name} was found")
+    raise refused(pod, f"no PriorityClass with name {name} was found")
 
 
 def _system_problem(name: str) -> str:

@@ -20,7 +20,6 @@ from trainer.kube.objects import (
     controller_reference,
     is_being_deleted,
     key_of,
-    labels_of,
     name_of,
     namespace_of,
     uid_of,
@@ -29,7 +28,7 @@ from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.store import Lister
@@ -77,16 +76,23 @@ class PodClaims:
         """Adopt and let go what has to be; returns whether anything has changed, so that the caller looks again."""
         if is_being_deleted(job) or is_complete_or_failed(job) or not job["spec"].get("selector"):
             return False
-        strays = self.pods.by_index(STRAY_PODS, namespace_of(job))
-        adopted = [pod for pod in strays if not is_being_deleted(pod) and may_adopt(job, labels_of(pod))]
-        controlled = self.pods.by_index(CONTROLLER_UID, uid_of(job))
         selector = _selector(job)
-        released = [pod for pod in controlled if not selector.matches(labels_of(pod))]
+        adopted = [
+            pod
+            for pod in self._peek(STRAY_PODS, namespace_of(job))
+            if pod.meta.deletion_timestamp is None and selector.matches(pod.labels)
+        ]
+        released = [pod for pod in self._peek(CONTROLLER_UID, uid_of(job)) if not selector.matches(pod.labels)]
         if adopted and not await self._still_lives(job):
             adopted = []
         has_adopted = await self._patch_all(adopted, _adoption(job), "adopted pod")
         has_released = await self._patch_all(released, _release(job), "let pod go")
         return has_adopted or has_released
+
+    def _peek(self, index: str, value: str) -> Iterator[CachedObject]:
+        """Pods as the cache keeps them: most are looked at in each reconcile and neither adopted nor let go."""
+        found = map(self.pods.peek, self.pods.keys_by_index(index, value))
+        return (pod for pod in found if pod is not None)
 
     async def _still_lives(self, job: Object) -> bool:
         """Asked of the server: a Job that is being deleted must not take in pods that its deletion has orphaned."""
@@ -96,11 +102,11 @@ class PodClaims:
             return False
         return uid_of(found) == uid_of(job) and not is_being_deleted(found)
 
-    async def _patch_all(self, pods: Iterable[Object], metadata: Object, event: str) -> bool:
+    async def _patch_all(self, pods: Iterable[CachedObject], metadata: Object, event: str) -> bool:
         has_changed = False
         for pod in pods:
-            change = {"metadata": {**metadata, "uid": uid_of(pod)}}
-            key = key_of(pod)
+            change = {"metadata": {**metadata, "uid": pod.uid}}
+            key = pod.key
             try:
                 await self.client.patch(PODS, key.name, change, key.namespace, patch_type=PatchType.STRATEGIC)
             except NotFoundError:

@@ -51,7 +51,10 @@ def build_pod(job: Object, index: int | None, replaced: Object | None = None) ->
 
 
 def _name_prefix(job: str, index: int | None) -> str:
-    suffix = "-" if index is None else f"-{index}-"
+    if index is None:
+        # What of it is too long the server cuts off in the name alone.
+        return f"{job}-"
+    suffix = f"-{index}-"
     return job[: _LONGEST_PREFIX - len(suffix)] + suffix
 
 

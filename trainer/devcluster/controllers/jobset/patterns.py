@@ -1,4 +1,4 @@
-r"""Regular expressions of failure policies: the syntax of RE2, which is Go's, matched with Python's `re`.
+r"""Regular expressions of failure policies: the syntax of RE2, which is Go's, matched without backtracking.
 
 What RE2 leaves out on purpose (lookaround, references to groups, possessive repetition) makes a pattern malformed, as
 it does there. What RE2 has and this has not: Unicode classes such as `\pL`, and flags for the rest of a pattern
@@ -9,6 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from trainer.devcluster.controllers.jobset.position_matching import occurs, part_of
+
+if TYPE_CHECKING:
+    from trainer.devcluster.controllers.jobset.position_matching import Part
 
 _ESCAPES = {"z": r"\Z", "A": r"\A", "C": None, "Z": None, "G": None, "p": None, "P": None, "k": None, "g": None}
 """What becomes of escapes that mean something else to Python; None is malformed."""
@@ -42,14 +48,17 @@ _NAMED = re.compile(r"\(\?P?<(?P<name>[A-Za-z_]\w*)>")
 
 def is_found(pattern: str, text: str) -> bool:
     """Whether the pattern occurs anywhere in the text; a malformed one occurs nowhere."""
-    compiled = _compile(pattern)
-    return compiled is not None and compiled.search(text) is not None
+    part = _compile(pattern)
+    return part is not None and occurs(part, text)
 
 
 @lru_cache(maxsize=256)
-def _compile(pattern: str) -> re.Pattern[str] | None:
+def _compile(pattern: str) -> Part | None:
     try:
-        return re.compile(_translated(pattern), re.ASCII)
+        translated = _translated(pattern)
+        # Python knows what is malformed, such as a repetition of nothing.
+        re.compile(translated, re.ASCII)
+        return part_of(translated)
     except (re.error, _MalformedError, OverflowError, RecursionError):
         return None
 

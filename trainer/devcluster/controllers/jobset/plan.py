@@ -94,14 +94,16 @@ def plan_jobset(
     counts = {entry["name"]: children.count(entry["name"]) for entry in replicated_jobs}
     draft = StatusDraft(jobset, now)
     restarts = _job_restarts(jobset)
-    # Descending by name, as the JobSet controller orders them.
-    draft.status["replicatedJobsStatus"] = [
-        {**counts[name].to_object(), **restarts.get(name, {})} for name in sorted(counts, reverse=True)
-    ]
+    if counts:
+        # Descending by name, as the JobSet controller orders them.
+        draft.status["replicatedJobsStatus"] = [
+            {**counts[name].to_object(), **restarts.get(name, {})} for name in sorted(counts, reverse=True)
+        ]
     if gates.elastic_job_set:
         children = children.following(replicated_jobs)
     plan = _plan_jobs(_Situation(jobset, children, Startup(jobset, counts), now, gates), draft)
-    changed = draft.status != (jobset.get("status") or {})
+    # That there were no restarts is not worth a write by itself.
+    changed = draft.status != {"restarts": 0, **(jobset.get("status") or {})}
     return replace(plan, status=draft.status if changed else None, events=tuple(draft.events))
 
 
@@ -185,7 +187,7 @@ def _resume(children: ChildJobs, startup: Startup, draft: StatusDraft) -> tuple[
 
 
 def _all_running(jobset: Object, draft: StatusDraft) -> bool:
-    counts = draft.status["replicatedJobsStatus"]
+    counts = draft.status.get("replicatedJobsStatus") or []
     wanted = sum(replicas_of(entry) for entry in jobset["spec"].get("replicatedJobs") or [])
     return bool(sum(count["ready"] + count["succeeded"] for count in counts) == wanted)
 
@@ -196,7 +198,8 @@ def _has_succeeded(jobset: Object, children: ChildJobs) -> bool:
     replicated_jobs = jobset["spec"].get("replicatedJobs") or []
     wanted = sum(replicas_of(entry) for entry in replicated_jobs if not targets or entry["name"] in targets)
     succeeded = sum(not targets or replicated_job_of(job) in targets for job in children.successful)
-    return succeeded > 0 and (policy.get("operator") == "Any" or succeeded >= wanted)
+    # Looked at once any Job has succeeded: targets without Jobs are met by then.
+    return bool(children.successful) and succeeded >= (1 if policy.get("operator") == "Any" else wanted)
 
 
 def _not_deleted(jobs: Iterable[Object]) -> tuple[Object, ...]:

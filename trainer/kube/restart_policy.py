@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trainer.kube.objects import Object
-
 SIDECAR_POLICY = "Always"
 """The restart policy that makes an init container a sidecar."""
 
@@ -37,7 +35,7 @@ class RestartPolicy:
     """Come before the policy. Default: none."""
 
     @classmethod
-    def of(cls, pod: Object, container: Mapping[str, Any], *, init: bool = False) -> Self:
+    def of(cls, pod: Mapping[str, Any], container: Mapping[str, Any], *, init: bool = False) -> Self:
         """The policy of a container: its own, else that of its pod.
 
         Args:
@@ -46,10 +44,12 @@ class RestartPolicy:
             init: whether it is an init container: that is done once it has succeeded, unless it is a sidecar.
         """
         own = container.get("restartPolicy")
-        name = str(own or pod["spec"].get("restartPolicy") or "Always")
+        name = str(own or (pod.get("spec") or {}).get("restartPolicy") or "Always")
         if init and own is None and name == "Always":
             name = "OnFailure"
-        return cls(name, tuple(_rule(rule["exitCodes"]) for rule in container.get("restartPolicyRules") or []))
+        return cls(
+            name, tuple(_rule(rule.get("exitCodes") or {}) for rule in container.get("restartPolicyRules") or [])
+        )
 
     @property
     def survives_kill(self) -> bool:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.devcluster.kubelet.fakes import make_pod
-from trainer.devcluster.kubelet.restart_policy import RestartPolicy
+from trainer.kube.restart_policy import RestartPolicy
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -46,5 +45,5 @@ def rule(operator: str, *values: int) -> Object:
 )
 def test_restarts(pod_policy: str, container: Object, init: bool, restarted: set[int]) -> None:
     """Rules come first, then the policy of the container, then that of its pod."""
-    policy = RestartPolicy.of(make_pod("pod", restartPolicy=pod_policy), container, init=init)
+    policy = RestartPolicy.of({"spec": {"restartPolicy": pod_policy}}, container, init=init)
     assert {code for code in (0, 1, 42) if policy.restarts(code)} == restarted
