@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 import structlog
 from blockbuster import blockbuster_ctx
+from hypothesis import HealthCheck, settings
 from structlog._config import BoundLoggerLazyProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+# How long an example takes says something about the machine, and nothing about the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 _ON_THE_EVENT_LOOP = [
     "trainer.api",

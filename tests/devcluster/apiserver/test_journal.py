@@ -140,7 +140,9 @@ async def test_an_interrupted_compaction_costs_nothing(tmp_path: Path) -> None:
     assert not await beside_loop((tmp_path / "snapshot-99999999.new").exists)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_a_torn_end_is_cut_off(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Wherever the last write stopped, every change before it is there, and writing goes on behind it."""
