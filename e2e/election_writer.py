@@ -27,9 +27,11 @@ async def write_for_ever(manager: Manager, namespace: str, name: str) -> None:
     """Write through the manager's fence, as fast as a busy controller would."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
     for number in itertools.count():
-        written = await manager.client.apply(
-            CONFIG_MAPS, {**body, "data": {"number": str(number)}}, field_manager=name, force=True
-        )
+        # A stop waits for the write, as it does for a reconcile.
+        with anyio.CancelScope(shield=True):
+            written = await manager.client.apply(
+                CONFIG_MAPS, {**body, "data": {"number": str(number)}}, field_manager=name, force=True
+            )
         print("wrote", resource_version_of(written), flush=True)  # noqa: T201 - what the tests read
         await anyio.sleep(PAUSE)
 
