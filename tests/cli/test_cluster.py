@@ -50,9 +50,9 @@ def test_paths_that_cannot_be_used(tmp_path: Path) -> None:
 
 def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the extra `cluster` the user is told what to install."""
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "cel" else object())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "jwt" else object())
 
-    with pytest.raises(BadInputError, match=r"pip install 'trainer-operator\[cluster\]'"):
+    with pytest.raises(BadInputError, match=r"needs PyJWT: pip install 'trainer-operator\[cluster\]'"):
         cluster_command()
 
 

@@ -30,7 +30,7 @@ class Answer:
 
     code: int
     body: Any
-    """Decoded JSON, or text."""
+    """Decoded JSON, a list of it for a watch, or text."""
     headers: CIMultiDictProxy[str]
     warnings: list[str]
 
@@ -52,7 +52,7 @@ class Api:
         data = None if body is None else io.BytesIO(content)
         async with self.session.request(method, self.server.url + path, data=data, headers=sent) as response:
             text = await response.text()
-            decoded = json.loads(text) if "json" in response.headers.get("Content-Type", "") and text else text
+            decoded = _decoded(text) if "json" in response.headers.get("Content-Type", "") and text else text
             warnings = response.headers.getall("Warning", [])
             return Answer(response.status, decoded, response.headers, warnings)
 
@@ -65,6 +65,11 @@ class Api:
         headers = {"Authorization": f"Bearer {self.server.token}"}
         async with self.session.get(self.server.url + path, headers=headers) as response:
             return [json.loads(line) for line in (await response.text()).splitlines()]
+
+
+def _decoded(text: str) -> Any:
+    lines = text.splitlines()
+    return json.loads(text) if len(lines) == 1 else [json.loads(line) for line in lines]
 
 
 @asynccontextmanager
