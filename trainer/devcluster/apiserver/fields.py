@@ -67,14 +67,6 @@ class Selectors:
         """Whether there is nothing to check."""
         return not self._labels.requirements and not self._fields.requirements
 
-    @property
-    def only_name(self) -> str | None:
-        """The one name that can match, when the field selector says `metadata.name=...`."""
-        for path, operator, value in self._fields.requirements:
-            if path == "metadata.name" and operator == "=":
-                return value
-        return None
-
     def match(self, obj: Object) -> bool:
         """Whether an object is selected."""
         if not self._labels.matches((obj.get("metadata") or {}).get("labels") or {}):
