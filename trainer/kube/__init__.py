@@ -36,6 +36,7 @@ from trainer.kube.errors import (
 from trainer.kube.events.recorder import EventRecorder, EventSender
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.manager import Manager, ManagerOptions
+from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics import Metrics
@@ -46,11 +47,12 @@ from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.selectors import FieldSelector, LabelSelector
+from trainer.kube.serving.certificates import FileCertificates
+from trainer.kube.serving.lifetimes import RotationOptions
+from trainer.kube.serving.rotation import CertificateRotator, service_names
+from trainer.kube.serving.tls import TlsOptions
 from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.ca_injection import CaInjector
-from trainer.kube.webhook.certificates import FileCertificates
-from trainer.kube.webhook.lifetimes import RotationOptions
-from trainer.kube.webhook.rotation import CertificateRotator, service_names
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 __all__ = [
@@ -90,6 +92,8 @@ __all__ = [
     "Manager",
     "ManagerOptions",
     "Metrics",
+    "MetricsServer",
+    "MetricsServerOptions",
     "Object",
     "ObjectKey",
     "ObjectList",
@@ -106,6 +110,7 @@ __all__ = [
     "Selection",
     "SystemClock",
     "TerminalError",
+    "TlsOptions",
     "TransportError",
     "WatchEvent",
     "WatchOptions",

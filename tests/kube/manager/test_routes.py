@@ -9,12 +9,14 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from trainer.kube.manager.health import HealthServer
-from trainer.kube.manager.manager import Manager, ManagerOptions
+from trainer.kube.manager.manager import Manager
+from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.manager.routes import HttpRequest, HttpResponse, Routes
 from trainer.kube.testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from tests.kube.conftest import Background
 
 
@@ -111,25 +113,20 @@ async def test_handler_that_fails() -> None:
 
 
 @pytest.fixture
-async def session(background: Background, monkeypatch: pytest.MonkeyPatch) -> aiohttp.ClientSession:
+async def session(background: Background) -> AsyncIterator[aiohttp.ClientSession]:
     """A client of a manager that serves something, once its server listens."""
-    servers: list[HealthServer] = []
-    run = HealthServer.run
-
-    async def noted(server: HealthServer) -> None:
-        servers.append(server)
-        await run(server)
-
-    monkeypatch.setattr(HealthServer, "run", noted)
     clock = ManualClock()
-    manager = Manager(FakeClient(clock=clock), clock=clock, options=ManagerOptions(http_bind=("127.0.0.1", 0)))
+    manager = Manager(FakeClient(clock=clock), clock=clock)
+    options = MetricsServerOptions("127.0.0.1", 0, secure=False, authorize=False)
+    server = MetricsServer(manager, options)
     manager.serve("/jobs/{namespace}/{name}", echo)
     manager.serve("/broken", broken)
     background(manager.run())
-    await manager.wait_for_start()
+    await server.wait_for_start()
     manager.serve("/late", echo)
-    host, port = servers[0].address
-    return aiohttp.ClientSession(f"http://{host}:{port}")
+    host, port = server.address
+    async with aiohttp.ClientSession(f"http://{host}:{port}") as session:
+        yield session
 
 
 async def broken(_: HttpRequest) -> HttpResponse:
@@ -148,17 +145,16 @@ async def broken(_: HttpRequest) -> HttpResponse:
         pytest.param("GET", "/broken", 500, "the log of the manager says why\n", id="failing"),
         pytest.param("GET", "/nothing", 404, "there is nothing at this path\n", id="unknown"),
         pytest.param("GET", "/", 404, "there is nothing at this path\n", id="root"),
-        pytest.param("GET", "/healthz", 200, "ok", id="health"),
-        pytest.param("GET", "/healthz/ping", 200, "ok", id="one-check"),
+        pytest.param("GET", "/healthz", 404, "there is nothing at this path\n", id="health-is-elsewhere"),
         pytest.param("GET", "/metrics", 200, "process_open_fds", id="metrics"),
     ],
 )
 async def test_manager_serves(session: aiohttp.ClientSession, method: str, path: str, status: int, text: str) -> None:
-    """Routes are served beside health and metrics, whichever came first, and a failing one is in nobody's way."""
-    async with session, session.request(method, path) as response:
+    """Routes are served beside metrics, whichever came first, and a failing one is in nobody's way."""
+    async with session.request(method, path) as response:
         assert response.status == status
         assert text in await response.text()
-        if status != 405:
+        if path != "/metrics":
             assert response.headers["Content-Type"].startswith("text/plain")
 
 

@@ -275,12 +275,26 @@ async def test_service_account_of_a_pod(
     assert new_server.seen == [("Bearer new-token", None)]
 
 
-@pytest.mark.parametrize("missing", ["token", "ca.crt", "namespace"])
-async def test_incomplete_service_account(service_account: Path, missing: str) -> None:
+@pytest.mark.parametrize("is_there", [pytest.param(False, id="missing"), pytest.param(True, id="empty")])
+@pytest.mark.parametrize("name", ["token", "ca.crt", "namespace"])
+async def test_incomplete_service_account(service_account: Path, name: str, is_there: bool) -> None:
     """A pod without a mounted token is told what to check."""
-    await anyio.Path(service_account / missing).unlink()
+    file = anyio.Path(service_account / name)
+    await (file.write_text("\n") if is_there else file.unlink())
     with pytest.raises(ConfigurationError, match="automountServiceAccountToken"):
         await connected_to()
+
+
+async def test_models_of_kubernetes_are_not_loaded(service_account: Path) -> None:
+    """They would take 40 MB of the memory of every manager, and half a second of every command."""
+    script = (
+        "import asyncio, sys\nfrom pathlib import Path\nfrom trainer.kube.rest import connection\n"
+        f"connection.SERVICE_ACCOUNT = Path({str(service_account)!r})\n"
+        "async def main():\n    async with connection.connect(): pass\n"
+        "asyncio.run(main())\nassert 'kubernetes_asyncio' not in sys.modules"
+    )
+    result = await anyio.run_process([sys.executable, "-c", script], check=False)
+    assert result.returncode == 0, result.stderr.decode()
 
 
 async def test_requests_are_counted_where_the_caller_wants(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ async def test_exec_plugin_learns_about_the_cluster(tmp_path: Path) -> None:
         pytest.param("\x00", None, "config: unacceptable character", id="binary"),
         *[pytest.param(document() | {part: value}, None, "each entry a mapping with a name", id=f"{part}-{value}")
           for part in ("clusters", "users", "contexts") for value in (5, ["text"], [None])],
-        pytest.param({"clusters": [{}, {}]}, None, "Expected key name in .*config$", id="no-name"),
+        pytest.param({"clusters": [{}, {}]}, None, "an entry lacks its field 'name'$", id="no-name"),
         pytest.param(document() | {"current-context": ""}, None, "has no current-context; set one", id="no-current"),
         pytest.param(document(), "two", "there is no context 'two'; it has: 'one'", id="unknown-context"),
         pytest.param(document(context={"user": "you"}), None, "no user 'you'; it has: 'me'", id="no-such-user"),

@@ -13,8 +13,8 @@ import msgspec
 
 from tests.kube.certificates import Authority
 from trainer.kube import Manager, ManagerOptions
+from trainer.kube.serving.certificates import CaBundle, ServingCertificate
 from trainer.kube.testing import FakeClient
-from trainer.kube.webhook.certificates import CaBundle, ServingCertificate
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from trainer.kube import Clock
     from trainer.kube.objects import Object
+    from trainer.kube.serving.certificates import CertificateSource, Use
     from trainer.kube.webhook.admission import AdmissionHandler
-    from trainer.kube.webhook.certificates import CertificateSource, Use
 
 PATH = "/validate"
 NAME = "validate.example.com"

@@ -21,19 +21,19 @@ from trainer.kube.resource import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
+from trainer.kube.serving.certificates import CaBundle
+from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.testing import FakeClient, eventually, settle, statuses
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
 from trainer.kube.webhook.ca_injection import FIELD_MANAGER, CaInjector
-from trainer.kube.webhook.certificates import CaBundle
-from trainer.kube.webhook.rotation import CertificateRotator, service_names
 from trainer.kube.webhook.server import WebhookServer
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+    from trainer.kube.serving.certificates import Use
     from trainer.kube.testing import ManualClock
-    from trainer.kube.webhook.certificates import Use
 
 VALIDATING, MUTATING, CRDS = (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
@@ -241,7 +241,7 @@ async def test_failures_are_told_and_retried(client: FakeClient, clock: ManualCl
         await clock.advance(30)
         reason = (
             "ValidatingWebhookConfiguration w: w is forbidden; "
-            "grant get, list, watch and patch on ValidatingWebhookConfiguration w"
+            "grant list, watch and patch on ValidatingWebhookConfiguration w"
         )
         with pytest.raises(KubeError) as raised:
             await injector.check()

@@ -8,7 +8,7 @@ import gzip
 import json
 import socket
 import ssl
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -35,9 +35,9 @@ from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 from trainer.kube.field_errors import invalid, required
 from trainer.kube.resource import LEASES
+from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
-from trainer.kube.webhook.certificates import ServingCertificate
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 if TYPE_CHECKING:
@@ -186,6 +186,9 @@ async def test_slow_handler_is_refused_in_time(clock: ManualClock) -> None:
     [
         pytest.param(b"", {}, 400, "the request has no body: send an AdmissionReview as JSON", id="empty"),
         pytest.param(b"{", {}, 400, "the body is not JSON: Input data was truncated", id="no-json"),
+        pytest.param(
+            b'{"kind": NaN}', {}, 400, "the body is not JSON: JSON is malformed: invalid character (byte 9)", id="nan"
+        ),
         pytest.param(review_of(uid=""), {}, 400, "request.uid: Required value", id="no-uid"),
         pytest.param(review_of(), {"path": "/other"}, 404, "there is no webhook at /other", id="path"),
         pytest.param(
@@ -239,8 +242,63 @@ async def test_compressed_body_is_not_unpacked() -> None:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
         body = gzip.compress(msgspec.json.encode(review_of()))
         async with webhook.session.post(url, data=body, headers=headers) as answer:
-            assert answer.status == 400
-            assert "the body is not JSON" in (await answer.json())["message"]
+            assert answer.status == 415
+            assert "Content-Encoding is 'gzip'" in (await answer.json())["message"]
+
+
+@pytest.mark.parametrize(
+    ("expectation", "statuses"),
+    [
+        pytest.param("100-continue", [100, 200], id="continue"),
+        pytest.param("100-Continue", [100, 200], id="any-case"),
+        pytest.param("a-miracle", [417], id="other"),
+    ],
+)
+async def test_clients_that_ask_before_they_send(expectation: str, statuses: list[int]) -> None:
+    """They are told to go on, if the head gives no reason to refuse."""
+    body = msgspec.json.encode(review_of())
+    async with serving(allow) as webhook, Peer.connected(webhook.port) as peer:
+        await peer.begin(len(body), f"Expect: {expectation}\r\n", body=b"")
+        for status in statuses:
+            head = await peer.reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(f"HTTP/1.1 {status} ".encode())
+            if status == 100:
+                await peer.send(body)
+
+
+async def test_large_body_is_refused_before_it_is_sent() -> None:
+    """Where the client says how much there is, and asks."""
+    async with serving(allow, max_body_bytes=1000) as webhook, Peer.connected(webhook.port) as peer:
+        await peer.begin(1001, "Expect: 100-continue\r\n", body=b"")
+        assert (await peer.reader.readline()).startswith(b"HTTP/1.1 413 ")
+
+
+async def test_bodies_together_are_bounded() -> None:
+    """Who sends what would be too much is refused; once the others are answered, there is room again."""
+    async with serving(allow, max_buffered_bytes=4000) as webhook:
+        async with AsyncExitStack() as stack:
+            for _ in range(4):
+                peer = await stack.enter_async_context(Peer.connected(webhook.port))
+                await peer.begin(1000, body=b" " * 999)
+            await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 4, within=5)
+            await settle()
+            code, answer = await webhook.post(review_of())
+            assert (code, answer["message"]) == (
+                503,
+                "bodies of 4000 bytes are being answered (max_buffered_bytes)",
+            )
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 0, within=5)
+        assert (await webhook.review())["allowed"]
+
+
+async def test_bodies_that_do_not_come_take_nobody_s_turn() -> None:
+    """Requests that are complete are answered, however many others have only begun."""
+    async with serving(allow, max_concurrent=2) as webhook, AsyncExitStack() as stack:
+        for _ in range(10):
+            peer = await stack.enter_async_context(Peer.connected(webhook.port))
+            await peer.begin(1000)
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 10, within=5)
+        assert (await webhook.review())["allowed"]
 
 
 class Peer:
@@ -265,10 +323,10 @@ class Peer:
         self._writer.write(data)
         await self._writer.drain()
 
-    async def begin(self, length: int) -> None:
+    async def begin(self, length: int, headers: str = "", *, body: bytes = b"{") -> None:
         """Send the head of a request and a part of its body."""
-        head = f"POST {PATH} HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-        await self.send(head.encode() + b"{")
+        head = f"POST {PATH} HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
+        await self.send(f"{head}{headers}\r\n".encode() + body)
 
 
 async def test_slow_body_is_given_up(clock: ManualClock) -> None:
@@ -293,31 +351,32 @@ async def test_peer_that_goes_away_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "code"),
     [
-        pytest.param(b"GET / HTTP/9.9\r\n\r\n", id="version"),
-        pytest.param(b"\x00\x01\x02\r\n\r\n", id="bytes"),
-        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nContent-Length: x\r\n\r\n", id="length"),
-        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nX: " + b"x" * 70_000 + b"\r\n\r\n", id="header"),
+        pytest.param(b"GET / HTTP/9.9\r\n\r\n", 400, id="version"),
+        pytest.param(b"\x00\x01\x02\r\n\r\n", 400, id="bytes"),
+        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nContent-Length: x\r\n\r\n", 400, id="length"),
+        pytest.param(b"POST /validate HTTP/1.1\r\nHost: w\r\nX: " + b"x" * 70_000 + b"\r\n\r\n", 431, id="header"),
     ],
 )
-async def test_malformed_http_is_refused(data: bytes) -> None:
-    """With 400, at most a line in the log without a traceback, and no harm to others."""
+async def test_malformed_http_is_refused(data: bytes, code: int) -> None:
+    """With 4xx, at most a line in the log without a traceback, and no harm to others."""
     with capture_logs() as logs:
         async with serving(allow) as webhook:
             async with Peer.connected(webhook.port) as peer:
                 await peer.send(data)
-                assert b" 400 " in await peer.reader.readline()
+                assert f" {code} ".encode() in await peer.reader.readline()
             assert (await webhook.review())["allowed"]
     told = [entry for entry in logs if "exc_info" in entry or entry["log_level"] in {"warning", "error"}]
-    assert [entry["event"] for entry in told] in ([], ["could not read webhook request"])
+    assert [entry["event"] for entry in told] in ([], ["trouble with connections"])
 
 
-async def test_silent_connection_is_closed() -> None:
+async def test_silent_connection_is_closed(clock: ManualClock) -> None:
     """Who connects and does not send a request is not waited for for ever."""
-    async with serving(allow, idle_timeout=0.05) as webhook, Peer.connected(webhook.port) as peer:
+    async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port) as peer:
         await peer.send(b"POST /validate HTTP/1.1\r\nHost:")
-        with anyio.fail_after(10):
+        await clock.advance(10)
+        with anyio.fail_after(10), suppress(ConnectionError):
             assert await peer.reader.read() == b""
 
 
@@ -347,7 +406,7 @@ async def test_requests_wait_for_their_turn(clock: ManualClock) -> None:
 
 async def test_stop_lets_requests_finish(monkeypatch: pytest.MonkeyPatch) -> None:
     """New connections are refused at once, idle ones closed; the request under way gets its answer, however late."""
-    monkeypatch.setattr("trainer.kube.webhook.server._ANSWERS", 0.001)
+    monkeypatch.setattr("trainer.kube.serving.http_server._ANSWERS", 0.001)
     go_on, asked = anyio.Event(), anyio.Event()
 
     async def handler(request: AdmissionRequest) -> AdmissionResponse:

@@ -23,7 +23,7 @@ from trainer.kube.manager.runnable_group import sole_failure
 from trainer.kube.metrics.controllers import ControllerSeries
 from trainer.kube.metrics.queues import QueueSeries
 from trainer.kube.objects import ObjectKey
-from trainer.kube.queue.workqueue import RETRY, WorkQueue
+from trainer.kube.queue.workqueue import LOW_PRIORITY, RETRY, WorkQueue
 from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
@@ -169,6 +169,10 @@ class Controller:
         """Reconcile a key soon, or after so many seconds; ignored once the controller stops."""
         self._check(key)
         self._queue.add_after(key, after, priority)
+
+    def is_busy(self) -> bool:
+        """Whether anything waits that has more than `LOW_PRIORITY`, such as objects that have changed."""
+        return any(priority > LOW_PRIORITY for priority in self._queue.depths())
 
     def stop(self) -> None:
         """Hand out no more keys; `run` returns once the reconciles that run have ended."""

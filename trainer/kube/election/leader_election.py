@@ -61,6 +61,9 @@ log = structlog.get_logger(__name__)
 JITTER = 1.2
 """Spread of the pauses between attempts of a candidate (client-go's JitterFactor)."""
 
+EVENT_REASON = "LeaderElection"
+"""Reason of Normal events about the Lease: who has become leader, or has stopped leading."""
+
 
 def default_identity() -> str:
     """Host name, which is the pod's name in a cluster, and a random part that no other process has."""
@@ -233,7 +236,7 @@ class LeaderElector:
         if self._recorder is not None and self._lease is not None:
             lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, **self._lease}
             message = f"{self.identity} {what}"
-            self._recorder.record(lease, type="Normal", reason="LeaderElection", message=message)
+            self._recorder.record(lease, type="Normal", reason=EVENT_REASON, message=message)
 
     async def _hold(self) -> str:
         """Renew until that fails for too long, or the lease is somebody else's; returns how it was lost."""

@@ -172,13 +172,15 @@ class _Memory(Generic[_K, _V]):
         self._values: OrderedDict[_K, _V] = OrderedDict()
 
     def get(self, key: _K, make: Callable[[], _V]) -> _V:
-        if key in self._values:
+        # Keys are long: each look-up counts.
+        value = self._values.get(key)
+        if value is not None:
             self._values.move_to_end(key)
-        else:
-            self._values[key] = make()
-            if len(self._values) > self._size:
-                self._values.popitem(last=False)
-        return self._values[key]
+            return value
+        value = self._values[key] = make()
+        if len(self._values) > self._size:
+            self._values.popitem(last=False)
+        return value
 
 
 class EventCorrelator:

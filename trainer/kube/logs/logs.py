@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.logs.escaping import escape
 from trainer.kube.logs.line_writer import LineWriter
 from trainer.kube.logs.redaction import redact
 
@@ -69,7 +70,7 @@ def configure_logging(*, json: bool | None = None, level: str = "info") -> None:
                 structlog.processors.StackInfoRenderer(),
                 structlog.processors.format_exc_info,
                 redact,
-                _renderer(as_json=as_json),
+                *_rendering(as_json=as_json),
             ],
         )
     )
@@ -81,12 +82,12 @@ def configure_logging(*, json: bool | None = None, level: str = "info") -> None:
     sys.excepthook = partial(_log_end, as_json=as_json)
 
 
-def _renderer(*, as_json: bool) -> Processor:
+def _rendering(*, as_json: bool) -> list[Processor]:
     if as_json:
-        return structlog.processors.JSONRenderer()
+        return [structlog.processors.JSONRenderer()]
     colors = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     # Rich tracebacks show local variables, among them tokens.
-    return structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)
+    return [escape, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
 
 
 def _stream() -> LineWriter | TextIO:

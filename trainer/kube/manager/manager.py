@@ -17,14 +17,14 @@ from trainer.kube.clock import Clock, SystemClock, move_on_after
 from trainer.kube.election.leader_election import LeaderElector
 from trainer.kube.errors import CacheSyncError, KubeError
 from trainer.kube.events.sender import EventSender
-from trainer.kube.manager.health import HealthChecks, HealthServer
+from trainer.kube.manager.health import HealthChecks
+from trainer.kube.manager.health_server import HealthServer
 from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.manager.managed_client import ManagedClient
 from trainer.kube.manager.routes import Routes
 from trainer.kube.manager.runnable_group import Runnable
 from trainer.kube.manager.supervisor import Group, Supervisor
 from trainer.kube.metrics import Metrics
-from trainer.kube.metrics.exposition import Exposition
 from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ class ManagerOptions:
 
     Default: 30, as in controller-runtime. The container needs a longer terminationGracePeriodSeconds: releasing the
     lease and writing the last events comes after it."""
-    http_bind: tuple[str, int] | None = None
-    """Host ("" is all addresses) and port for /healthz, /readyz, /metrics and what `serve` adds. Default: None, no
-    server."""
+    health_bind: tuple[str, int] | None = None
+    """Host ("" is all addresses) and port for /healthz and /readyz, which are for everybody. Default: None, no server.
+    Metrics have one of their own, `trainer.kube.manager.metrics_server`."""
     leader_election: LeaderElectionOptions | None = None
     """The lease without which nothing is written. Default: None, this process is the only one."""
     loop_lag: LoopLagOptions | None = field(default_factory=LoopLagOptions)
@@ -87,7 +87,8 @@ class Manager:
         api_reader: the client that the manager was given; for reads past the cache, and writes without leadership.
         cache: all informers.
         events: takes the events of `EventRecorder`s, and writes them also when this process does not lead.
-        metrics: what /metrics shows.
+        metrics: what a `MetricsServer` shows as /metrics.
+        routes: what it shows besides; see `serve`.
         clock: the time of everything that the manager runs.
     """
 
@@ -112,7 +113,7 @@ class Manager:
         self._supervisor = Supervisor(self.clock, self._options.graceful_shutdown_timeout)
         self._live = HealthChecks("healthz", clock=self.clock)
         self._ready = HealthChecks("readyz", clock=self.clock)
-        self._routes = Routes(reserved=("metrics", self._live.name, self._ready.name))
+        self.routes = Routes(reserved=("metrics", self._live.name, self._ready.name))
         self._add_own_parts()
 
     def informer(self, resource: Resource, selection: Selection = EVERYTHING, *, optional: bool = False) -> Informer:
@@ -176,10 +177,10 @@ class Manager:
         self._ready.add(name, check)
 
     def serve(self, path: str, handler: HttpHandler) -> None:
-        """Answer GET requests for a path at `ManagerOptions.http_bind`; without a server there, nobody asks.
+        """Have a `MetricsServer` answer GET requests for a path; without one, nobody asks.
 
-        Everybody who reaches the port may ask, and every replica answers, whether it leads or not. A handler that
-        raises is answered with 500 and logged, and ends nothing.
+        Whoever the API server lets get the path may ask, and every replica answers, whether it leads or not. A handler
+        that raises is answered with 500 and logged, and ends nothing.
 
         Args:
             path: may have placeholders for single parts: `/jobs/{namespace}/{name}`.
@@ -188,7 +189,7 @@ class Manager:
         Raises:
             ValueError: the path is malformed, taken, or one of /metrics, /healthz, /readyz and what is below them.
         """
-        self._routes.add(path, handler)
+        self.routes.add(path, handler)
 
     @property
     def is_ready(self) -> bool:
@@ -244,10 +245,10 @@ class Manager:
 
     def _add_own_parts(self) -> None:
         self.add(self.events.run, name="events", group=Group.EVENTS, stop=self.events.stop)
-        if self._options.http_bind is not None:
-            host, port = self._options.http_bind
-            checks, exposition = (self._live, self._ready), Exposition(self.metrics)
-            server = HealthServer(host, port, checks=checks, metrics=exposition, routes=self._routes)
+        if self._options.health_bind is not None:
+            host, port = self._options.health_bind
+            checks = self._live, self._ready
+            server = HealthServer(host, port, checks=checks, clock=self.clock, metrics=self.metrics)
             self.add(server.run, name="health server", group=Group.HTTP_SERVERS, started=server.wait_for_start)
         if self._options.loop_lag is not None:
             watch = LoopLagWatch(self._options.loop_lag, metrics=self.metrics)

@@ -1,7 +1,7 @@
-"""Routes: what a manager's HTTP server answers beside health and metrics.
+"""Routes: what a manager's metrics server answers beside /metrics.
 
 Handlers get plain values and return plain values, so that whoever has something to show needs no web framework. Only
-reading is offered (GET and HEAD): the server has no authentication, see `trainer.kube.manager.health`.
+reading is offered (GET and HEAD), to those who may: see `trainer.kube.manager.metrics_server`.
 """
 
 from __future__ import annotations

@@ -109,10 +109,13 @@ class _Depths(Collector):
         self._queues[name] = queue
         self._priorities[name] = {0}
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        family = GaugeMetricFamily(
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        yield GaugeMetricFamily(
             "workqueue_depth", "Keys that are ready or to be processed again.", labels=(*_LABELS, "priority")
         )
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        (family,) = self.describe()
         for name, queue in tuple(self._queues.items()):
             for priority, count in self._depths(name, queue).items():
                 family.add_metric((name, name, priority), count)

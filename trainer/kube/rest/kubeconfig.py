@@ -1,9 +1,8 @@
 """Kubeconfig files: the server and the credentials that a context names.
 
-kubernetes-asyncio finds, reads and merges the files and asks auth providers (OIDC, GCP). It blocks and takes half a
-second to import, so that happens in a worker thread, with an event loop of its own for the providers. What it leaves
-out or gets wrong is done here: the first file that names a current-context counts, paths are relative to the file that
-holds them, and what is not supported is refused instead of ignored.
+Files are read in a worker thread. Auth providers (OIDC, GCP) are asked by kubernetes-asyncio, which takes half a second
+to import and blocks: only users of such a provider pay for it, in a thread with an event loop of its own. What is not
+supported is refused instead of ignored.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ import anyio
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.credentials import Credentials, FixedCredentials, Identity, RenewableCredentials, TokenFile
 from trainer.kube.rest.exec_plugin import ExecPlugin
+from trainer.kube.rest.kubeconfig_files import Merged, read_files
 from trainer.kube.rest.proxy import proxy_for
 from trainer.kube.rest.tls import TlsOptions
 from trainer.kube.rest.transport import Endpoint
@@ -100,16 +100,15 @@ def _credentials(entry: _Entry, clock: Clock | None) -> Credentials:
 
 def _read(paths: list[Path], context: str | None) -> _Entry:
     with _one_clear_line(paths):
-        from kubernetes_asyncio.config.kube_config import KubeConfigMerger  # noqa: PLC0415 - slow
-
-        merger = KubeConfigMerger(os.pathsep.join(map(str, paths)))
-        config = getattr(merger.config, "value", None)
-        if not isinstance(config, dict):
-            raise ConfigurationError("it is not a YAML mapping")
-        name = context or _current_context(merger.config_files)
-        chosen = _stanza(config, "context", name)
-        cluster = _stanza(config, "cluster", chosen.required("cluster"))
-        user = _stanza(config, "user", chosen.required("user"))
+        merged = read_files(paths)
+        name = context or merged.current_context
+        if name is None:
+            raise ConfigurationError(
+                "it has no current-context; set one with `kubectl config use-context` or name a context"
+            )
+        chosen = _stanza(merged, "context", name)
+        cluster = _stanza(merged, "cluster", chosen.required("cluster"))
+        user = _stanza(merged, "user", chosen.required("user"))
         return _Entry(
             endpoint=_endpoint(chosen, cluster, user), login=_login(paths, name, cluster, user), user=user.origin
         )
@@ -191,23 +190,16 @@ class _Stanza:
         return path
 
 
-def _current_context(files: dict[str, dict[str, Any]]) -> str:
-    for config in files.values():
-        if name := config.get("current-context"):
-            return str(name)
-    raise ConfigurationError("it has no current-context; set one with `kubectl config use-context` or name a context")
-
-
-def _stanza(config: dict[str, Any], kind: str, name: str) -> _Stanza:
-    entries = config[f"{kind}s"]
+def _stanza(merged: Merged, kind: str, name: str) -> _Stanza:
+    entries = merged.entries[kind]
     for entry in entries:
-        if entry.value.get("name") != name:
+        if entry.name != name:
             continue
-        values = entry.value.get(kind)
+        values = entry.values.get(kind)
         if not isinstance(values, dict):
             raise ConfigurationError(f"{kind} {name!r} is empty")
-        return _Stanza(kind, name, Path(entry.path), values)
-    known = ", ".join(repr(entry.value.get("name")) for entry in entries) or "none"
+        return _Stanza(kind, name, entry.file, values)
+    known = ", ".join(repr(entry.name) for entry in entries) or "none"
     raise ConfigurationError(f"there is no {kind} {name!r}; it has: {known}")
 
 

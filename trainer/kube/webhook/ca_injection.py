@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer.kube.webhook.certificates import CertificateSource
+    from trainer.kube.serving.certificates import CertificateSource
 
 log = structlog.get_logger(__name__)
 
@@ -236,7 +236,7 @@ class Injection:
         if isinstance(error, ConflictError | InvalidError) and not failures:
             # It has changed meanwhile, perhaps by another replica that was quicker.
             return
-        remedy = f"; grant get, list, watch and patch on {self._subject}" if isinstance(error, ForbiddenError) else ""
+        remedy = f"; grant list, watch and patch on {self._subject}" if isinstance(error, ForbiddenError) else ""
         self._note(f"{self._subject}: {error}{remedy}")
 
     def _note(self, problem: str) -> None:

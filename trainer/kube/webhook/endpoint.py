@@ -97,8 +97,9 @@ class AdmissionEndpoint:
     async def _answer(self, request: web.BaseRequest) -> tuple[int, web.Response]:
         budget = time_budget(request.query.get("timeout", ""), self._limits.timeout)
         deadline = self._clock.monotonic() + budget
-        async with self._slot(budget):
-            review = self._decode(await self._limits.reader.read(request))
+        # A body that does not come takes nobody's place.
+        async with self._limits.reader.reading(request) as body, self._slot(deadline - self._clock.monotonic()):
+            review = self._decode(body)
             with structlog.contextvars.bound_contextvars(**self._identity(review.request)):
                 async with move_on_after(self._clock, deadline - self._clock.monotonic()) as limit:
                     code, response = await self._ask(review.request)

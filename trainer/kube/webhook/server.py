@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import os
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
-import anyio.lowlevel
 import structlog
-from aiohttp import web
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ConfigurationError, KubeError
-from trainer.kube.manager.listening import listen_everywhere
 from trainer.kube.manager.supervisor import Group
+from trainer.kube.metrics.certificates import ExpirySeries
 from trainer.kube.metrics.webhooks import WebhookSeries
+from trainer.kube.serving.connection import ConnectionLimits
+from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
+from trainer.kube.serving.tls import ServingTls, TlsOptions
 from trainer.kube.webhook.body import BodyReader, HttpError, failure
 from trainer.kube.webhook.endpoint import AdmissionEndpoint, Limits
-from trainer.kube.webhook.serving_tls import ServingTls
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from aiohttp import web
+
     from trainer.kube.manager.manager import Manager
+    from trainer.kube.serving.certificates import CertificateSource
     from trainer.kube.webhook.admission import AdmissionHandler
-    from trainer.kube.webhook.certificates import CertificateSource
 
 log = structlog.get_logger(__name__)
 
-_HANDSHAKE = 10.0
-"""Seconds that a TLS handshake may take."""
-_LINGER = 2.0
-"""Seconds for which the rest of a body that nobody wants is read, so that the client sees the answer."""
-_ANSWERS = 1.0
-"""Seconds that written answers have to leave when the server stops."""
-_BREAK_OFF = 0.01
-"""Seconds that requests have to end when the server is cancelled; aiohttp takes 0 for ever."""
+
+_POSITIVE = (
+    "max_body_bytes", "max_buffered_bytes", "max_concurrent", "max_connections",
+    "read_timeout", "request_timeout", "idle_timeout", "certificate_timeout",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +50,20 @@ class WebhookServerOptions:
     to 3 MiB, which is what an API server accepts, and what is around them."""
     read_timeout: float = 10.0
     """Seconds that a body may take to arrive. Default: 10; the API server sends it at once."""
+    max_buffered_bytes: int = 128 * 1024 * 1024
+    """Size of all bodies that have arrived and are not answered; further ones are refused. Default: 128 MiB, some
+    thousands of usual requests, or eighteen of the largest."""
     request_timeout: float = 10.0
     """Seconds for an answer, if the request does not say. Default: 10, as timeoutSeconds of a webhook."""
     idle_timeout: float = 120.0
     """Seconds after which an unused connection is closed. Default: 120; the API server closes its own after 90, and one
     that the server closes in the moment of its use costs a refusal."""
     max_concurrent: int = 100
-    """Requests that are answered at a time; others wait as long as they can. Default: 100, some 700 MiB at worst."""
+    """Requests that are answered at a time; others wait as long as they can. Default: 100."""
+    max_connections: int = 500
+    """Open connections, see `ConnectionLimits`. Default: 500, as an API server opens one for each request under way."""
+    tls: TlsOptions = field(default_factory=TlsOptions)
+    """What is spoken with clients. Default: see there."""
     client_ca: Path | None = None
     """File with the authorities, as PEM, one of which must have signed the client's certificate; read with each new
     certificate of the server. Default: None, anybody may ask; an API server shows a certificate only if it is
@@ -78,8 +79,8 @@ class WebhookServerOptions:
         """
         if not 0 <= self.port <= 65535:
             raise ValueError(f"port must be from 0 to 65535, got {self.port}")
-        for name in ("max_body_bytes", "max_concurrent", "read_timeout", "request_timeout", "idle_timeout"):
-            if getattr(self, name) <= 0:
+        for name in _POSITIVE:
+            if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be more than 0, got {getattr(self, name)}")
 
 
@@ -106,19 +107,26 @@ class WebhookServer:
         self._clock = manager.clock
         self._series = manager.metrics.series(WebhookSeries)
         self._endpoints: dict[str, AdmissionEndpoint] = {}
-        reader = BodyReader(self._clock, max_bytes=self._options.max_body_bytes, timeout=self._options.read_timeout)
+        reader = BodyReader(
+            self._clock,
+            max_bytes=self._options.max_body_bytes,
+            max_buffered_bytes=self._options.max_buffered_bytes,
+            timeout=self._options.read_timeout,
+        )
         concurrency = anyio.CapacityLimiter(self._options.max_concurrent)
         self._limits = Limits(reader, concurrency, self._options.request_timeout)
-        self._tls = ServingTls(self._options.client_ca)
+        expires = manager.metrics.series(ExpirySeries).of("webhooks")
+        self._tls = ServingTls(self._options.client_ca, self._options.tls, expires)
+        self._server = self._make_server(manager)
         self._preparing = anyio.CancelScope()
-        self._started = anyio.Event()
         self._stopping = anyio.Event()
-        self._active = 0
-        self._quiet = anyio.Event()
-        self.address: tuple[str, int] = self._options.host, self._options.port
-        """Where it listens; known when it has started."""
         manager.add(self.run, name="webhook server", group=Group.WEBHOOKS, stop=self.stop, started=self.wait_for_start)
         manager.add_ready_check("webhook", self.check)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens; known when it has started."""
+        return self._server.address
 
     def register(self, path: str, name: str, handler: AdmissionHandler) -> None:
         """Have a handler answer the requests to a path; also while the server runs.
@@ -141,7 +149,7 @@ class WebhookServer:
 
     async def wait_for_start(self) -> None:
         """Wait until it listens."""
-        await self._started.wait()
+        await self._server.started.wait()
 
     def stop(self) -> None:
         """Take no new connections, and have `run` return when the requests under way are answered."""
@@ -156,7 +164,7 @@ class WebhookServer:
         """
         if self._stopping.is_set():
             raise KubeError("the webhook server is stopping")
-        if not self._started.is_set():
+        if not self._server.started.is_set():
             raise KubeError(f"the webhook server has not started yet: {self._certificates.problem or 'it is about to'}")
         expiry = self._tls.expiry
         if expiry is not None and expiry <= self._clock.now():
@@ -174,8 +182,7 @@ class WebhookServer:
             with self._preparing:
                 await self._wait_for_certificate()
             if not self._stopping.is_set():
-                async with self._listening():
-                    await self._stopping.wait()
+                await self._server.run(self._stopping.wait)
             tasks.cancel_scope.cancel()
 
     async def _wait_for_certificate(self) -> None:
@@ -185,72 +192,18 @@ class WebhookServer:
             waited = f"{self._options.certificate_timeout:g} s"
             raise ConfigurationError(f"no serving certificate within {waited}: {self._certificates.problem}")
 
-    @asynccontextmanager
-    async def _listening(self) -> AsyncIterator[None]:
-        http = web.Server(
-            self._serve,
-            access_log=None,
-            keepalive_timeout=self._options.idle_timeout,
-            lingering_time=_LINGER,
-            # A compressed body could grow without bounds; API servers send none.
-            auto_decompress=False,
-            logger=_PeerLogger(logging.getLogger(__name__), {}),
+    def _make_server(self, manager: Manager) -> HttpServer:
+        limits = ConnectionLimits(
+            max_connections=self._options.max_connections, idle_timeout=self._options.idle_timeout
         )
-        # Cancelled within, asyncio would forget the socket, which would go on listening.
-        with anyio.CancelScope(shield=True):
-            listener = await self._listen(http)
-        try:
-            self.address = listener.sockets[0].getsockname()[:2]
-            log.info("serving webhooks", address=f"{self.address[0]}:{self.address[1]}", paths=sorted(self._endpoints))
-            self._started.set()
-            yield
-            listener.close()
-            # Connections that have just been accepted begin with their first request.
-            await anyio.lowlevel.checkpoint()
-            http.pre_shutdown()
-            await self._wait_until_quiet()
-            await http.shutdown(_ANSWERS)
-        finally:
-            listener.close()
-            with anyio.CancelScope(shield=True):
-                await http.shutdown(_BREAK_OFF)
+        options = HttpServerOptions(self._options.host, self._options.port, limits, self._tls.context)
+        return HttpServer("webhooks", self._answer, options, clock=manager.clock, metrics=manager.metrics)
 
-    async def _listen(self, http: web.Server) -> asyncio.Server:
-        tls: dict[str, Any] = {"ssl": self._tls.context, "ssl_handshake_timeout": _HANDSHAKE}
-        loop, host, port = asyncio.get_running_loop(), self._options.host, self._options.port
-        try:
-            if host:
-                return await loop.create_server(http, host, port, **tls)
-            return await loop.create_server(http, sock=listen_everywhere(port), **tls)
-        except OSError as error:
-            where = f"{host or 'all addresses'}, port {port}"
-            reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
-            raise ConfigurationError(
-                f"webhooks cannot be served on {where}: {reason}; choose another address"
-            ) from error
-
-    async def _wait_until_quiet(self) -> None:
-        while self._active:
-            self._quiet = anyio.Event()
-            await self._quiet.wait()
-
-    async def _serve(self, request: web.BaseRequest) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
         endpoint = self._endpoints.get(request.path)
         if endpoint is None:
             return failure(HttpError(404, "NotFound", f"there is no webhook at {request.path}"))
         if request.method != "POST":
             error = HttpError(405, "MethodNotAllowed", f"webhooks answer POST, not {request.method}")
             return failure(error, headers={"Allow": "POST"})
-        self._active += 1
-        try:
-            return await endpoint.answer(request)
-        finally:
-            self._active -= 1
-            self._quiet.set()
-
-
-class _PeerLogger(logging.LoggerAdapter[logging.Logger]):
-    """What aiohttp logs with a traceback is what peers have sent, since `_serve` raises nothing."""
-
-    def exception(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:
-        log.warning("could not read webhook request", problem=str(msg) % args, error=str(exc_info))
+        return await endpoint.answer(request)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.kube.webhook.keyring import SKEW, Keyring, new_keyring
+from trainer.kube.serving.keyring import SKEW, Keyring, new_keyring
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from trainer.kube.webhook.lifetimes import RotationOptions
+    from trainer.kube.serving.lifetimes import RotationOptions
 
 
 @dataclass(frozen=True, slots=True)

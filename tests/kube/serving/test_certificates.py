@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from tests.kube.certificates import Authority, Pair
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.metrics import Metrics
+from trainer.kube.serving.certificates import POLL_SECONDS, CaBundle, FileCertificates, ServingCertificate
 from trainer.kube.testing import eventually
-from trainer.kube.webhook.certificates import POLL_SECONDS, CaBundle, FileCertificates, ServingCertificate
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
@@ -178,3 +178,26 @@ async def test_bundle_tells_of_its_change(background: Background) -> None:
 def test_key_is_not_shown() -> None:
     """Neither in logs nor in messages."""
     assert "secret" not in repr(ServingCertificate(b"chain", b"secret"))
+
+
+async def test_several_servers(tmp_path: Path, clock: ManualClock, metrics: Metrics, background: Background) -> None:
+    """Each gets every certificate once, whenever it comes, and the files are read for all of them together."""
+    volume, servers = Volume(tmp_path), [Server(), Server()]
+    first, second, third = (AUTHORITY.issue(name) for name in ("one", "two", "three"))
+    await volume.hold(first)
+    certificates = FileCertificates(tmp_path, clock=clock, metrics=metrics)
+    running = [background(certificates.run(server.use)) for server in servers]
+    await eventually(lambda: all(server.used for server in servers), within=5)
+    await eventually(lambda: clock.sleeping == [POLL_SECONDS], within=5)
+    await volume.hold(second)
+    await clock.advance(POLL_SECONDS)
+    await eventually(lambda: all(len(server.used) == 2 for server in servers), within=5)
+    await eventually(lambda: clock.sleeping == [POLL_SECONDS], within=5)
+    assert counts(metrics) == (3, 0)
+    running[0].cancel()
+    await eventually(lambda: clock.sleeping == [POLL_SECONDS], within=5)
+    await volume.hold(third)
+    await clock.advance(POLL_SECONDS)
+    await eventually(lambda: len(servers[1].used) == 3, within=5)
+    assert len(servers[0].used) == 2
+    assert [certificate.chain for certificate in servers[1].used] == [first.chain, second.chain, third.chain]

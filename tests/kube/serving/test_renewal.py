@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from trainer.kube.webhook.keyring import Keyring, new_keyring
-from trainer.kube.webhook.lifetimes import RotationOptions
-from trainer.kube.webhook.renewal import renew
+from trainer.kube.serving.keyring import Keyring, new_keyring
+from trainer.kube.serving.lifetimes import RotationOptions
+from trainer.kube.serving.renewal import renew
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

@@ -1,8 +1,9 @@
-"""Certificates of a webhook server: where they come from while it runs, and files as one such source."""
+"""Certificates of servers: where they come from while servers run, and files as one such source."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
@@ -16,6 +17,7 @@ from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.certificates import CertificateSeries
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 log = structlog.get_logger(__name__)
@@ -62,8 +64,51 @@ class CaBundle:
         return self._pem
 
 
+class CertificateUsers:
+    """The servers that show the certificates of one source, each of which gets every certificate once."""
+
+    def __init__(self) -> None:
+        self._given: dict[Use, ServingCertificate | None] = {}
+        self._latest: ServingCertificate | None = None
+        self.turn = anyio.Lock()
+        """Held by that `CertificateSource.run` which does the work for all of them."""
+
+    @asynccontextmanager
+    async def joined(self, use: Use) -> AsyncIterator[None]:
+        """Be one of them within the context; what the others show is shown at once, whatever the source says now."""
+        self._given[use] = None
+        try:
+            if self._latest is not None:
+                with suppress(ConfigurationError):  # as it does again when the source is looked at
+                    await self.show(self._latest)
+            yield
+        finally:
+            del self._given[use]
+
+    async def show(self, certificate: ServingCertificate) -> bool:
+        """Give a certificate to those that do not have it yet; whether there was any.
+
+        Raises:
+            ConfigurationError: that of the first one that cannot use it; the others have it.
+        """
+        failures: list[ConfigurationError] = []
+        self._latest = certificate
+        lacking = [use for use, given in self._given.items() if given != certificate]
+        for use in lacking:
+            try:
+                await use(certificate)
+            except ConfigurationError as error:
+                failures.append(error)
+            else:
+                if use in self._given:
+                    self._given[use] = certificate
+        if failures:
+            raise failures[0]
+        return bool(lacking)
+
+
 class CertificateSource(Protocol):
-    """Gives a server its certificate, and the next one in time."""
+    """Gives servers their certificate, and the next one in time."""
 
     @property
     def ca(self) -> CaBundle:
@@ -74,7 +119,7 @@ class CertificateSource(Protocol):
         """Why there is no certificate, or no newer one, with the remedy; "" while all is well."""
 
     async def run(self, use: Use) -> None:
-        """Give the certificate, and each later one, to `use`, until cancelled; called once, by the server."""
+        """Give the certificate, and each later one, to `use`, until cancelled; called by each server that shows it."""
 
     async def refresh(self) -> None:
         """Look for a newer certificate and CA bundle now; failures show in `problem` and are not raised."""
@@ -97,8 +142,8 @@ class FileCertificates:
         self._clock = clock or SystemClock()
         self._series = (metrics or Metrics()).series(CertificateSeries)
         self._lock = anyio.Lock()
-        self._use: Use | None = None
-        self._present: ServingCertificate | None = None
+        self._users = CertificateUsers()
+        self._has_any = False
         self._problem = f"the certificate in {directory} has not been read yet"
 
     @property
@@ -108,10 +153,12 @@ class FileCertificates:
 
     async def run(self, use: Use) -> None:
         """See `CertificateSource.run`."""
-        self._use = use
-        while True:
+        async with self._users.joined(use):
             await self.refresh()
-            await self._clock.sleep(POLL_SECONDS)
+            async with self._users.turn:
+                while True:
+                    await self._clock.sleep(POLL_SECONDS)
+                    await self.refresh()
 
     async def refresh(self) -> None:
         """See `CertificateSource.refresh`."""
@@ -128,19 +175,19 @@ class FileCertificates:
     async def _read(self) -> None:
         files = await anyio.to_thread.run_sync(_read_files, self._directory)
         certificate = ServingCertificate(files.chain, files.key)
-        if certificate != self._present and self._use is not None:
-            try:
-                await self._use(certificate)
-            except ConfigurationError as error:
-                raise ConfigurationError(f"tls.crt and tls.key in {self._directory} {error}") from error
-            log.info("read serving certificate", directory=str(self._directory), is_first=self._present is None)
-            self._present = certificate
+        try:
+            is_new = await self._users.show(certificate)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"tls.crt and tls.key in {self._directory} {error}") from error
+        if is_new:
+            log.info("read serving certificate", directory=str(self._directory), is_first=not self._has_any)
+            self._has_any = True
         self.ca.set(files.ca)
 
     def _complain(self, problem: str) -> None:
         if problem != self._problem:
             self._problem = problem
-            what = "waiting for it" if self._present is None else "keeping the old one"
+            what = "keeping the old one" if self._has_any else "waiting for it"
             log.warning("could not use serving certificate", error=problem, then=what)
 
 

@@ -13,15 +13,15 @@ from structlog.testing import capture_logs
 from trainer.kube.errors import TransportError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import SECRETS
+from trainer.kube.serving.keyring import Keyring
+from trainer.kube.serving.lifetimes import RotationOptions
+from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.testing import FakeClient, ManualClock, eventually, statuses
-from trainer.kube.webhook.keyring import Keyring
-from trainer.kube.webhook.lifetimes import RotationOptions
-from trainer.kube.webhook.rotation import CertificateRotator, service_names
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
     from trainer.kube.objects import Object
-    from trainer.kube.webhook.certificates import ServingCertificate
+    from trainer.kube.serving.certificates import ServingCertificate
 
 KEY = ObjectKey("system", "webhook-certificates")
 NAMES = service_names("webhook", "system")
@@ -203,6 +203,47 @@ async def test_two_replicas_renew_once(client: FakeClient, clock: Calendar, back
     assert replicas[0].shown == replicas[1].shown
     assert [len(replica.shown) for replica in replicas] == [2, 2]
     assert replicas[0].shown[1] != first
+
+
+async def test_servers_of_one_process_share(
+    client: FakeClient, clock: Calendar, replica: Replica, background: Background
+) -> None:
+    """They show the same certificates, and the Secret is read for all of them together."""
+    shown: list[ServingCertificate] = []
+
+    async def use(certificate: ServingCertificate) -> None:
+        shown.append(certificate)
+
+    background(replica.run())
+    await idle(clock)
+    client.requests.clear()
+    background(replica.rotator.run(use))
+    await eventually(lambda: shown and client.requests, within=10)
+    await idle(clock)
+    client.requests.clear()
+    for _ in range(3):
+        await pass_time(clock, 0)
+    assert [request.verb for request in client.requests] == ["get"] * 3
+    await pass_time(clock, OPTIONS.lifetime.total_seconds())
+    assert len(shown) == 2
+    assert shown == replica.shown
+
+
+async def test_server_that_comes_later_needs_no_api_server(
+    client: FakeClient, clock: Calendar, replica: Replica, background: Background
+) -> None:
+    """It shows what the others show."""
+    shown: list[ServingCertificate] = []
+
+    async def use(certificate: ServingCertificate) -> None:
+        shown.append(certificate)
+
+    background(replica.run())
+    await idle(clock)
+    client.faults.fail(TransportError("down"), times=None)
+    background(replica.rotator.run(use))
+    await eventually(lambda: shown == replica.shown, within=10)
+    await eventually(lambda: replica.rotator.problem == "down", within=10)
 
 
 async def test_authority_changes_in_three_steps(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -13,8 +13,8 @@ import pytest
 from tests.kube.certificates import Authority
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import load_pair
-from trainer.kube.webhook.certificates import ServingCertificate
-from trainer.kube.webhook.serving_tls import ServingTls
+from trainer.kube.serving.certificates import ServingCertificate
+from trainer.kube.serving.tls import CIPHER_SUITES, ServingTls, TlsOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,3 +123,49 @@ async def test_client_authorities_must_be_there(tmp_path: Path, content: bytes |
         await anyio.Path(file).write_bytes(content)
     with pytest.raises(ConfigurationError, match=f"cannot be used with the client CA {file}: {problem}"):
         await ServingTls(file).install(certificate_of(AUTHORITY.issue("w")))
+
+
+async def test_cipher_suites_by_the_names_of_go() -> None:
+    """Only those are spoken, in TLS 1.2."""
+    tls = ServingTls(options=TlsOptions(cipher_suites=("TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",)))
+    await tls.install(certificate_of(AUTHORITY.issue("w", "webhook.system.svc")))
+    client = ssl.create_default_context(cadata=AUTHORITY.pem.decode())
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    cipher = handshake(tls.context, client=client).cipher()
+    assert cipher is not None
+    assert cipher[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
+    client.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    with pytest.raises(ssl.SSLError):
+        handshake(tls.context, client=client)
+
+
+async def test_oldest_version() -> None:
+    """Nothing below what is configured."""
+    tls = ServingTls(options=TlsOptions(min_version="1.3"))
+    await tls.install(certificate_of(AUTHORITY.issue("w", "webhook.system.svc")))
+    assert handshake(tls.context).version() == "TLSv1.3"
+    client = ssl.create_default_context(cadata=AUTHORITY.pem.decode())
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLError):
+        handshake(tls.context, client=client)
+
+
+@pytest.mark.parametrize("name", CIPHER_SUITES)
+def test_known_cipher_suites_are_there(name: str) -> None:
+    """OpenSSL knows each of them."""
+    ServingTls(options=TlsOptions(cipher_suites=(name,)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({"min_version": "1.1"}, "min_version must be one of 1.2, 1.3, got '1.1'", id="old"),
+        pytest.param({"min_version": "VersionTLS12"}, "min_version must be one of", id="another-spelling"),
+        pytest.param({"cipher_suites": ("NONE",)}, "cipher_suites must be some of TLS_.*; got 'NONE'", id="unknown"),
+        pytest.param({"cipher_suites": ("TLS_RSA_WITH_RC4_128_SHA",)}, "got 'TLS_RSA_WITH_RC4_128_SHA'", id="insecure"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The field is named, and what it may be."""
+    with pytest.raises(ValueError, match=message):
+        TlsOptions(**options)

@@ -1,7 +1,7 @@
-"""Rotation: certificates of a webhook server that nobody has to make, kept in a Secret that all replicas share.
+"""Rotation: certificates of servers that nobody has to make, kept in a Secret that all replicas share.
 
 Every replica reads the Secret each minute, and the first to find that something is due writes the next state, under
-optimistic locking; the others take what it has written. `trainer.kube.webhook.renewal` says what is due when.
+optimistic locking; the others take what it has written. `trainer.kube.serving.renewal` says what is due when.
 
 Needed: get and update on the one Secret, by its name, and create on secrets unless it exists already (it may be empty).
 This works without leadership, since all replicas serve.
@@ -29,17 +29,17 @@ from trainer.kube.errors import (
 )
 from trainer.kube.objects import ObjectKey, metadata_of
 from trainer.kube.resource import SECRETS
-from trainer.kube.webhook.certificates import CaBundle, ServingCertificate
-from trainer.kube.webhook.lifetimes import RotationOptions
+from trainer.kube.serving.certificates import CaBundle, CertificateUsers, ServingCertificate
+from trainer.kube.serving.lifetimes import RotationOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
-    from trainer.kube.webhook.certificates import Use
-    from trainer.kube.webhook.keyring import Keyring
-    from trainer.kube.webhook.renewal import Renewal
+    from trainer.kube.serving.certificates import Use
+    from trainer.kube.serving.keyring import Keyring
+    from trainer.kube.serving.renewal import Renewal
 
 log = structlog.get_logger(__name__)
 
@@ -64,6 +64,7 @@ class CertificateRotator:
         ip_addresses: addresses under which they do.
         clock: default: that of the machine.
         options: see there.
+        remedy: what people can do when the Secret may not be read or written; part of messages. Default: the rights.
 
     Raises:
         ValueError: there is neither name nor address, or the Secret has no namespace.
@@ -78,6 +79,7 @@ class CertificateRotator:
         ip_addresses: Sequence[str] = (),
         clock: Clock | None = None,
         options: RotationOptions | None = None,
+        remedy: str = "grant get and update on it, and create on secrets or make an empty one",
     ) -> None:
         self._names = frozenset(dns_names).union(ip_addresses)
         if not self._names:
@@ -89,10 +91,10 @@ class CertificateRotator:
         self._secret = secret
         self._clock = clock or SystemClock()
         self._options = options or RotationOptions()
+        self._remedy = remedy
         self._lock = anyio.Lock()
-        self._use: Use | None = None
+        self._users = CertificateUsers()
         self._data: Mapping[str, bytes] = {}
-        self._shown: ServingCertificate | None = None
         self._problem = f"the Secret {secret} has not been read yet"
 
     @property
@@ -102,14 +104,16 @@ class CertificateRotator:
 
     async def run(self, use: Use) -> None:
         """See `CertificateSource.run`."""
-        self._use = use
         backoff = Backoff(initial=1, maximum=self._options.poll, jitter=0.5)
         failures = 0
-        while True:
+        async with self._users.joined(use):
             await self.refresh()
-            pause = backoff.pause(failures) if self._problem else self._options.poll
-            failures = failures + 1 if self._problem else 0
-            await self._clock.sleep(pause)
+            async with self._users.turn:
+                while True:
+                    pause = backoff.pause(failures) if self._problem else self._options.poll
+                    failures = failures + 1 if self._problem else 0
+                    await self._clock.sleep(pause)
+                    await self.refresh()
 
     async def refresh(self) -> None:
         """See `CertificateSource.refresh`."""
@@ -120,7 +124,7 @@ class CertificateRotator:
                     await self._follow()
                     problem = ""
             except ForbiddenError as error:
-                problem = f"{error}; grant get and update on it, and create on secrets or make an empty one"
+                problem = f"{error}; {self._remedy}"
             except KubeError as error:
                 problem = str(error)
             if problem and problem != self._problem:
@@ -139,7 +143,11 @@ class CertificateRotator:
             data = await anyio.to_thread.run_sync(renewal.keyring.to_data)
             try:
                 await self._write(stored, data)
-            except (AlreadyExistsError, ConflictError, NotFoundError):
+            except (AlreadyExistsError, ConflictError):
+                continue
+            except NotFoundError:
+                if stored is None:  # its namespace does not exist
+                    raise
                 continue
             log.info("renewed certificates", secret=str(self._secret), steps=renewal.reasons)
             await self._adopt(data)
@@ -164,8 +172,8 @@ class CertificateRotator:
 
     def _due(self, data: Mapping[str, bytes]) -> Renewal | None:
         """What is due by what the Secret holds; in a thread."""
-        from trainer.kube.webhook.keyring import Keyring  # noqa: PLC0415 - slow
-        from trainer.kube.webhook.renewal import Renewal, renew  # noqa: PLC0415 - slow
+        from trainer.kube.serving.keyring import Keyring  # noqa: PLC0415 - slow
+        from trainer.kube.serving.renewal import Renewal, renew  # noqa: PLC0415 - slow
 
         present = self._keyring(data)
         if present is not None or not self._data:
@@ -176,7 +184,7 @@ class CertificateRotator:
         return renewal or Renewal(kept, ("restored the Secret",))
 
     def _keyring(self, data: Mapping[str, bytes]) -> Keyring | None:
-        from trainer.kube.webhook.keyring import CA_KEY, KEY, Keyring  # noqa: PLC0415 - slow
+        from trainer.kube.serving.keyring import CA_KEY, KEY, Keyring  # noqa: PLC0415 - slow
 
         if data.get(KEY) and not data.get(CA_KEY):
             raise ConfigurationError(
@@ -195,12 +203,11 @@ class CertificateRotator:
         self._data = data
         self.ca.set(data["ca.crt"])
         certificate = ServingCertificate(data["tls.crt"], data["tls.key"])
-        if certificate != self._shown and self._use is not None:
-            try:
-                await self._use(certificate)
-            except ConfigurationError as error:
-                raise ConfigurationError(f"tls.crt and tls.key in the Secret {self._secret} {error}") from error
-            self._shown = certificate
+        try:
+            is_new = await self._users.show(certificate)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"tls.crt and tls.key in the Secret {self._secret} {error}") from error
+        if is_new:
             log.info("using serving certificate", secret=str(self._secret), names=sorted(self._names))
 
 

@@ -1,0 +1,63 @@
+"""An API server that knows some tokens and what their owners may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.kube.testing import FakeClient
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.kube.errors import KubeError
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+PROMETHEUS = {
+    "username": "system:serviceaccount:monitoring:prometheus",
+    "uid": "4711",
+    "groups": ["system:serviceaccounts", "system:authenticated"],
+    "extra": {"authentication.kubernetes.io/pod-name": ["prometheus-0"]},
+}
+TOKEN = "header.payload.signature"
+
+
+class Reviewer(FakeClient):
+    """Answers reviews, and notes them.
+
+    Args:
+        users: what a TokenReview tells of whom, by token.
+        allowed: verbs and paths that everybody may.
+    """
+
+    def __init__(self, users: Mapping[str, Object] | None = None, allowed: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__()
+        self.users = {TOKEN: PROMETHEUS} if users is None else dict(users)
+        self.allowed = allowed
+        self.audiences = ["https://kubernetes.default.svc"]
+        self.reviews: list[Object] = []
+        self.failure: KubeError | None = None
+
+    def asked(self, kind: str) -> list[Object]:
+        """What was asked."""
+        return [review["spec"] for review in self.reviews if review["kind"] == kind]
+
+    async def create(self, resource: Resource, obj: Object, **options: Any) -> Object:
+        if resource.kind not in {"TokenReview", "SubjectAccessReview"}:
+            return await super().create(resource, obj, **options)
+        self.reviews.append(obj)
+        if self.failure is not None:
+            raise self.failure
+        answer = self._token(obj["spec"]) if resource.kind == "TokenReview" else self._access(obj["spec"])
+        return obj | {"status": answer}
+
+    def _token(self, spec: Object) -> Object:
+        user = self.users.get(spec["token"])
+        wanted = spec.get("audiences") or self.audiences
+        if user is None or not set(wanted) & set(self.audiences):
+            return {"user": {}, "error": "unknown"}
+        return {"authenticated": True, "user": user, "audiences": [each for each in wanted if each in self.audiences]}
+
+    def _access(self, spec: Object) -> Object:
+        attributes = spec["nonResourceAttributes"]
+        return {"allowed": (attributes["verb"], attributes["path"]) in self.allowed}

@@ -1,0 +1,350 @@
+"""The server of metrics, over TLS on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import anyio
+import anyio.lowlevel
+import anyio.streams.tls
+import anyio.to_thread
+import pytest
+from structlog.testing import capture_logs
+
+from tests.kube.access.reviewers import TOKEN, Reviewer
+from tests.kube.webhook.serving import AUTHORITY, GivenCertificates, client_context
+from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions, WebhookServer, WebhookServerOptions
+from trainer.kube.errors import ConfigurationError, TransportError
+from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
+from trainer.kube.manager.routes import HttpRequest, HttpResponse
+from trainer.kube.metrics.controllers import ControllerSeries
+from trainer.kube.resource import LEASES
+from trainer.kube.serving.certificates import FileCertificates
+from trainer.kube.serving.tls import TlsOptions
+from trainer.kube.testing import FakeClient, ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.kube.certificates import Pair
+    from tests.kube.conftest import Background
+    from trainer.kube import Clock
+    from trainer.kube.serving.certificates import CertificateSource
+
+OPTIONS = MetricsServerOptions(host="127.0.0.1", port=0)
+OPEN = replace(OPTIONS, secure=False, authorize=False)
+READER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@dataclass
+class Served:
+    """A server that runs, as Prometheus sees it."""
+
+    server: MetricsServer
+    manager: Manager
+    reviewer: Reviewer
+    session: aiohttp.ClientSession
+
+    async def get(self, path: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
+        async with self.session.get(path, headers=headers) as response:
+            return response.status, await response.text()
+
+    async def sample(self, name: str, **labels: str) -> float | None:
+        def read() -> float | None:
+            return self.manager.metrics.registry.get_sample_value(f"trainer_kube_http_{name}", labels)
+
+        return await anyio.to_thread.run_sync(read)
+
+
+async def echo(request: HttpRequest) -> HttpResponse:
+    return HttpResponse.text(f"{dict(request.parameters)} {dict(request.query)}")
+
+
+@asynccontextmanager
+async def serving(
+    *,
+    options: MetricsServerOptions = OPTIONS,
+    certificates: CertificateSource | None = None,
+    clock: Clock | None = None,
+    manager_options: ManagerOptions | None = None,
+) -> AsyncIterator[Served]:
+    """A server run by a manager; TOKEN may get /metrics and what is below /jobs/a."""
+    reviewer = Reviewer(allowed=(("get", "/metrics"), ("get", "/jobs/a/b"), ("get", "/nothing")))
+    manager = Manager(reviewer, clock=clock, options=manager_options or ManagerOptions(loop_lag=None))
+    server = MetricsServer(manager, options, certificates=certificates)
+    manager.serve("/jobs/{namespace}/{name}", echo)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await server.wait_for_start()
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connector = aiohttp.TCPConnector(ssl=context, force_close=True)
+        scheme = "https" if options.secure else "http"
+        url = f"{scheme}://127.0.0.1:{server.address[1]}"
+        async with aiohttp.ClientSession(url, connector=connector) as session:
+            yield Served(server, manager, reviewer, session)
+        manager.stop()
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        pytest.param("", "text/plain; version=0.0.4; charset=utf-8", id="any"),
+        pytest.param(
+            "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores",
+            id="prometheus",
+        ),
+    ],
+)
+async def test_metrics(accept: str, content_type: str) -> None:
+    """Prometheus gets the format that it asks for, the series of the process, and no `_created` ones."""
+    async with serving(options=OPEN) as served:
+        served.manager.metrics.series(ControllerSeries).for_controller("c")
+        response = await served.session.get("/metrics", headers={"Accept": accept})
+        assert response.headers["Content-Type"] == content_type
+        lines = (await response.text()).splitlines()
+    assert 'controller_runtime_reconcile_errors_total{controller="c"} 0.0' in lines
+    names = {line.partition(" ")[0].partition("{")[0] for line in lines if not line.startswith("#")}
+    assert {
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+        "process_max_fds",
+        "process_start_time_seconds",
+        "process_virtual_memory_bytes",
+    } <= names
+    assert not [name for name in names if name.endswith("_created")]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "text"),
+    [
+        pytest.param("/metrics", READER, 200, "process_open_fds", id="allowed"),
+        pytest.param("/jobs/a/b?x=1", READER, 200, "'name': 'b'} {'x': ('1',)}", id="route"),
+        pytest.param("/nothing", READER, 404, "there is nothing at this path", id="nothing-there"),
+        pytest.param("/metrics", {}, 401, "send a bearer token", id="without-token"),
+        pytest.param("/metrics", {"Authorization": "Bearer x"}, 401, "does not know this token", id="wrong-token"),
+        pytest.param(f"/metrics?token={TOKEN}&access_token={TOKEN}", {}, 401, "send a bearer", id="token-in-query"),
+        pytest.param("/jobs/b/b", READER, 403, "prometheus may not get this path", id="not-this-one"),
+        pytest.param("/unheard-of", READER, 403, "may not get this path", id="not-what-there-is"),
+        pytest.param("/metrics/", READER, 403, "may not get this path", id="path-is-exact"),
+        pytest.param("/jobs/a/%62", READER, 200, "'name': 'b'}", id="path-is-decoded"),
+    ],
+)
+async def test_access(path: str, headers: dict[str, str], status: int, text: str) -> None:
+    """Only those whom the API server knows and allows see anything, and the others not even what there is."""
+    async with serving() as served:
+        code, answer = await served.get(path, headers)
+        assert (code, text in answer) == (status, True), answer
+        assert "process_open_fds" not in answer or status == 200
+        assert await served.sample("requests_total", server="metrics", code=str(status)) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        pytest.param("/metrics", 200, id="plain"),
+        pytest.param("http://elsewhere/metrics", 200, id="with-a-host"),
+        pytest.param("/%6detrics", 200, id="encoded"),
+        pytest.param("//metrics", 403, id="two-slashes"),
+        pytest.param("/./metrics", 403, id="dot"),
+        pytest.param("/metrics/../jobs/b/b", 403, id="dots"),
+        pytest.param("/jobs/a/../b/b", 403, id="dots-in-a-route"),
+        pytest.param("/jobs/a%2Fb", 404, id="encoded-slash"),
+        pytest.param("/metrics%00", 403, id="null"),
+        pytest.param("/metrics%0d%0aX-Evil:%201", 403, id="line-break"),
+        pytest.param("/metrics;x=1", 403, id="parameter"),
+        pytest.param("metrics", 400, id="relative"),
+        pytest.param("*", 400, id="asterisk"),
+    ],
+)
+async def test_path_that_is_allowed_is_the_path_that_is_served(target: str, status: int) -> None:
+    """However it is spelled, nobody gets to see what they may not."""
+    async with serving() as served:
+        context = client_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        reader, writer = await asyncio.open_connection(*served.server.address, ssl=context)
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        assert int(head.split()[1]) == status, head
+        assert b"Evil" not in head
+
+
+async def test_challenge() -> None:
+    """A client learns how to show who it is (RFC 6750)."""
+    async with serving() as served:
+        async with served.session.get("/metrics") as response:
+            assert response.headers["WWW-Authenticate"] == "Bearer"
+        async with served.session.get("/metrics", headers={"Authorization": "Bearer x"}) as response:
+            assert response.headers["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+
+
+async def test_while_the_api_server_is_away() -> None:
+    """Nobody is let in, and nobody is told why; those who were known before are."""
+    async with serving() as served:
+        served.reviewer.failure = TransportError("10.0.0.1 refused")
+        with capture_logs() as logs:
+            code, text = await served.get("/metrics", READER)
+        assert code == 503
+        assert "10.0.0.1" not in text
+        assert any("10.0.0.1" in str(entry.get("error")) for entry in logs)
+        assert TOKEN not in str(logs)
+        served.reviewer.failure = None
+        assert (await served.get("/metrics", READER))[0] == 200
+        served.reviewer.failure = TransportError("refused")
+        assert (await served.get("/metrics", READER))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "status"),
+    [
+        pytest.param("HEAD", 200, id="head"),
+        pytest.param("POST", 405, id="post"),
+        pytest.param("DELETE", 405, id="delete"),
+        pytest.param("OPTIONS", 405, id="options"),
+    ],
+)
+async def test_only_reading(method: str, status: int) -> None:
+    """There is nothing to write."""
+    async with serving(options=OPEN) as served, served.session.request(method, "/metrics") as response:
+        assert response.status == status
+        if status == 405:
+            assert response.headers["Allow"] == "GET, HEAD"
+
+
+async def test_verb_is_the_method() -> None:
+    """As for the API server's own paths: who may get may not head."""
+    async with serving() as served, served.session.head("/metrics", headers=READER) as response:
+        assert response.status == 403
+
+
+async def test_open_server_asks_nobody() -> None:
+    """Without authorisation there is plain HTTP for everybody, and no review."""
+    async with serving(options=OPEN) as served:
+        assert (await served.get("/metrics"))[0] == 200
+        assert not served.reviewer.reviews
+
+
+async def test_audiences() -> None:
+    """Tokens may have to be made for this server."""
+    async with serving(options=replace(OPTIONS, audiences=("metrics",))) as served:
+        assert (await served.get("/metrics", READER))[0] == 401
+        assert served.reviewer.asked("TokenReview")[0]["audiences"] == ["metrics"]
+
+
+async def test_replica_that_does_not_lead_serves() -> None:
+    """Everybody is scraped, and reviews need no leadership."""
+    lease = LeaderElectionOptions(name="l", namespace="ns")
+    async with serving(manager_options=ManagerOptions(loop_lag=None, leader_election=lease)) as served:
+        served.reviewer.faults.fail(TransportError("down"), times=None, resource=LEASES)
+        assert (await served.get("/metrics", READER))[0] == 200
+
+
+async def test_self_signed_certificate_is_renewed() -> None:
+    """After two thirds of a year, while it serves."""
+    clock = ManualClock(datetime.now(UTC))
+    async with serving(clock=clock) as served:
+        first = await shown(served.server)
+        await clock.advance(200 * 86_400)
+        assert await shown(served.server) == first
+        await clock.advance(44 * 86_400)
+        with anyio.fail_after(10):
+            while await shown(served.server) == first:
+                await anyio.lowlevel.checkpoint()
+
+
+async def shown(server: MetricsServer | WebhookServer) -> bytes:
+    """The certificate that is shown."""
+    context = client_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    stream = await anyio.connect_tcp(*server.address, ssl_context=context, tls_standard_compatible=False)
+    async with stream:
+        certificate = stream.extra(anyio.streams.tls.TLSAttribute.peer_certificate_binary)
+    assert certificate is not None
+    return certificate
+
+
+async def write_pair(directory: Path, pair: Pair) -> None:
+    """As cert-manager does."""
+    await anyio.Path(directory / "tls.crt").write_bytes(pair.chain)
+    await anyio.Path(directory / "tls.key").write_bytes(pair.key)
+
+
+async def test_certificate_of_the_webhook_server(tmp_path: Path, background: Background) -> None:
+    """Both servers show each certificate of the one source."""
+    clock = ManualClock()
+    await write_pair(tmp_path, before := AUTHORITY.issue("old", "127.0.0.1"))
+    certificates = FileCertificates(tmp_path, clock=clock)
+    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
+    metrics = MetricsServer(manager, OPTIONS, certificates=certificates)
+    webhooks = WebhookServer(manager, certificates=certificates, options=WebhookServerOptions(host="127.0.0.1", port=0))
+    running = background(manager.run())
+    await metrics.wait_for_start()
+    await webhooks.wait_for_start()
+    for pair in (before, AUTHORITY.issue("new", "127.0.0.1")):
+        await write_pair(tmp_path, pair)
+        await certificates.refresh()
+        expected = ssl.PEM_cert_to_DER_cert(pair.chain.decode())
+        assert await shown(metrics) == await shown(webhooks) == expected
+    manager.stop()
+    await running
+
+
+async def test_without_certificate_the_manager_ends(clock: ManualClock, background: Background) -> None:
+    """After two minutes, with what was missing; nothing else waits for it."""
+    manager = Manager(FakeClient(), clock=clock, options=ManagerOptions(loop_lag=None))
+    MetricsServer(manager, OPTIONS, certificates=GivenCertificates())
+
+    async def run() -> str:
+        with pytest.raises(ConfigurationError) as raised:
+            await manager.run()
+        return str(raised.value)
+
+    running = background(run())
+    await clock.advance(119)
+    assert manager.is_ready
+    await clock.advance(2)
+    assert await running == "no certificate for metrics within 120 s: nobody has made a certificate yet"
+
+
+async def test_taken_port_ends_the_manager() -> None:
+    """The error names the address and what to do."""
+    async with serving(options=OPEN) as served:
+        manager = Manager(FakeClient(), options=ManagerOptions(loop_lag=None))
+        MetricsServer(manager, replace(OPEN, port=served.server.address[1]))
+        with pytest.raises(ConfigurationError, match=r"metrics cannot be served on 127.* choose another"):
+            await manager.run()
+
+
+async def test_tls_options() -> None:
+    """What is configured is spoken."""
+    async with serving(options=replace(OPTIONS, tls=TlsOptions(min_version="1.3"))) as served:
+        context = client_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with pytest.raises((ssl.SSLError, ConnectionError, anyio.BrokenResourceError)):
+            await anyio.connect_tcp(*served.server.address, ssl_context=context)
+        assert (await served.get("/metrics", READER))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        pytest.param({"port": -1}, "port must be from 0 to 65535, got -1", id="port"),
+        pytest.param({"max_concurrent": 0}, "max_concurrent must be more than 0, got 0", id="concurrency"),
+        pytest.param({"certificate_timeout": 0}, "certificate_timeout must be more than 0", id="timeout"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+    """The field is named."""
+    with pytest.raises(ValueError, match=message):
+        MetricsServerOptions(**options)

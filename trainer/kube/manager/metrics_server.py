@@ -1,0 +1,181 @@
+"""Metrics server: /metrics, and what `Manager.serve` adds, for those whom the API server allows to see it.
+
+Every replica serves, whether it leads or not. By default it is HTTPS, callers show a bearer token, and the API server
+is asked whose it is and whether they may `get` the path: give them a ClusterRole
+
+    rules:
+      - {nonResourceURLs: [/metrics], verbs: [get]}
+
+| a caller | gets |
+|---|---|
+| without a bearer token, or with a wrong one | 401 |
+| who may not | 403, whether there is something at the path or not |
+| of whom the API server does not say | 503 |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import structlog
+from aiohttp import web
+
+from trainer.kube.access.authentication import Authenticator, AuthenticatorOptions
+from trainer.kube.access.authorization import Authorizer
+from trainer.kube.access.bearer import BearerGate
+from trainer.kube.clock import move_on_after
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.manager.supervisor import Group
+from trainer.kube.metrics.certificates import ExpirySeries
+from trainer.kube.metrics.exposition import Exposition
+from trainer.kube.serving.connection import ConnectionLimits
+from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
+from trainer.kube.serving.self_signed import SelfSignedCertificates
+from trainer.kube.serving.tls import ServingTls, TlsOptions
+
+if TYPE_CHECKING:
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.serving.certificates import CertificateSource
+
+log = structlog.get_logger(__name__)
+
+_FINISH = 1.0
+"""Seconds that answers under way have when the server stops."""
+_READS = {"GET", "HEAD"}
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsServerOptions:
+    """Where metrics are served, and to whom."""
+
+    host: str = ""
+    """Address to listen on. Default: "", all addresses of IPv4 and IPv6, since Prometheus comes from elsewhere."""
+    port: int = 8443
+    """Port; 0 takes a free one, see `MetricsServer.address`. Default: 8443, as in controller-runtime's manifests."""
+    secure: bool = True
+    """Whether it is HTTPS. Default: True; without it everybody on the way can read the tokens."""
+    authorize: bool = True
+    """Whether callers must show a token and be allowed to get the path. Default: True; else everybody may who reaches
+    the port."""
+    audiences: tuple[str, ...] = ()
+    """For whom tokens must be made. Default: none, those of the API server, as for the tokens that pods have."""
+    tls: TlsOptions = field(default_factory=TlsOptions)
+    """What is spoken with clients. Default: see there."""
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    """What connections may cost. Default: see there."""
+    max_concurrent: int = 4
+    """Answers that are made at a time; others wait. Default: 4, more would not be made faster."""
+    certificate_timeout: float = 120.0
+    """Seconds until there must be a certificate, else the manager stops. Default: 120, as for webhooks."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no server could work with.
+
+        Raises:
+            ValueError: names the field.
+        """
+        if not 0 <= self.port <= 65535:
+            raise ValueError(f"port must be from 0 to 65535, got {self.port}")
+        for name in ("max_concurrent", "certificate_timeout"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be more than 0, got {getattr(self, name)}")
+
+
+class MetricsServer:
+    """Serves the metrics of a manager, and the routes that were added to it; adds itself to the manager.
+
+    Nothing waits for it: a manager works before anybody can see how.
+
+        MetricsServer(manager, MetricsServerOptions(port=8443))
+
+    Args:
+        manager: runs it; its clock, metrics, routes and `api_reader` are used.
+        options: see there.
+        certificates: where the certificate comes from; may be that of a webhook server, too. Default: self-signed
+            ones, made in memory.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        options: MetricsServerOptions | None = None,
+        *,
+        certificates: CertificateSource | None = None,
+    ) -> None:
+        self._options = options or MetricsServerOptions()
+        self._clock = manager.clock
+        self._routes = manager.routes
+        self._exposition = Exposition(manager.metrics)
+        self._gate = self._make_gate(manager) if self._options.authorize else None
+        self._turns = anyio.CapacityLimiter(self._options.max_concurrent)
+        expires = manager.metrics.series(ExpirySeries).of("metrics")
+        self._tls = ServingTls(options=self._options.tls, expires=expires) if self._options.secure else None
+        self._certificates = certificates or SelfSignedCertificates(clock=manager.clock)
+        context = self._tls.context if self._tls is not None else None
+        http = HttpServerOptions(self._options.host, self._options.port, self._options.limits, context)
+        self._server = HttpServer("metrics", self._answer, http, clock=manager.clock, metrics=manager.metrics)
+        manager.add(self.run, name="metrics server", group=Group.HTTP_SERVERS)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens; known when it has started."""
+        return self._server.address
+
+    async def wait_for_start(self) -> None:
+        """Wait until it listens."""
+        await self._server.started.wait()
+
+    async def run(self) -> None:
+        """Serve until cancelled.
+
+        Raises:
+            ConfigurationError: there was no certificate in time, or the address is in use or not ours.
+        """
+        async with anyio.create_task_group() as tasks:
+            if self._tls is not None:
+                tasks.start_soon(self._certificates.run, self._tls.install)
+                await self._wait_for_certificate(self._tls)
+            await self._server.run(anyio.sleep_forever, grace=_FINISH)
+
+    def _make_gate(self, manager: Manager) -> BearerGate:
+        client, clock = manager.api_reader, manager.clock
+        options = AuthenticatorOptions(audiences=self._options.audiences)
+        return BearerGate(Authenticator(client, clock=clock, options=options), Authorizer(client, clock=clock))
+
+    async def _wait_for_certificate(self, tls: ServingTls) -> None:
+        async with move_on_after(self._clock, self._options.certificate_timeout) as limit:
+            await tls.wait_for_certificate()
+        if limit.cancelled_caught:
+            waited = f"{self._options.certificate_timeout:g} s"
+            raise ConfigurationError(f"no certificate for metrics within {waited}: {self._certificates.problem}")
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        if self._gate is not None:
+            authorization = request.headers.get("Authorization", "")
+            refusal = await self._gate.refusal(authorization, request.method, request.path)
+            if refusal is not None:
+                headers = {"WWW-Authenticate": refusal.challenge} if refusal.challenge else {}
+                return _text(refusal.status, refusal.text, **headers)
+        if request.method not in _READS:
+            return _text(405, f"there is only something to get here, not to {request.method}", Allow="GET, HEAD")
+        async with self._turns:
+            if request.path == "/metrics":
+                return await self._metrics(request.headers.get("Accept", ""))
+            return await self._route(request)
+
+    async def _metrics(self, accept: str) -> web.Response:
+        body, content_type = await anyio.to_thread.run_sync(self._exposition.render, accept)
+        return web.Response(body=body, headers={"Content-Type": content_type})
+
+    async def _route(self, request: web.BaseRequest) -> web.Response:
+        query = {name: tuple(request.query.getall(name)) for name in request.query}
+        response = await self._routes.answer(request.rel_url.raw_path, query)
+        headers = {"Content-Type": response.content_type, "X-Content-Type-Options": "nosniff"}
+        return web.Response(status=response.status, body=response.body, headers=headers)
+
+
+def _text(status: int, text: str, **headers: str) -> web.Response:
+    return web.Response(status=status, text=f"{text}\n", headers={"X-Content-Type-Options": "nosniff", **headers})

@@ -1,0 +1,285 @@
+"""HTTP server: listens on one address, with limits that keep it answering whoever else connects.
+
+Sockets are accepted here and not by asyncio, which gives a connection to nobody before its TLS handshake is done: who
+never finishes one would take memory and file descriptors that nobody counts. Each connection has a task of its own,
+that of `run`'s task group, which ends when the connection does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+import anyio.lowlevel
+import structlog
+from aiohttp import web
+
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.metrics.http_servers import HttpServerSeries
+from trainer.kube.serving.connection import LINGER, Connection, ConnectionLimits
+from trainer.kube.serving.listening import listen
+from trainer.kube.serving.peer_log import PeerLog
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+    from anyio.abc import TaskGroup
+
+    from trainer.kube.clock import Clock
+    from trainer.kube.metrics import Metrics
+
+log = structlog.get_logger(__name__)
+
+Answer: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
+"""Answers a request; what it raises is logged, and answered with 500 and no details."""
+
+_ANSWERS = 1.0
+"""Seconds that written answers have to leave when the server stops."""
+_AT_ONCE = 0.01
+"""Seconds that requests have to end when the server is cancelled; aiohttp takes 0 for ever."""
+_BATCH = 100
+"""Connections accepted in one turn of the event loop."""
+_BREATH = 1.0
+"""Seconds until it is tried again to accept, when the system has no more file descriptors or memory."""
+_CLOSED = -1
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_FAREWELL = 2.0
+"""Seconds that a peer has to agree to the end of a TLS connection."""
+_FOR_EVER = 86_400.0
+"""Seconds, for limits of asyncio and aiohttp that connections keep by their own clock."""
+_MAX_HEADERS = 64
+
+# asyncio gives every TLS connection of the process a buffer of 256 KiB to read into, which is most of what it weighs.
+SSLProtocol.max_size = 32 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServerOptions:
+    """Where an HTTP server listens, and what it puts up with."""
+
+    host: str
+    """Address or name to listen on; "" is all addresses of IPv4 and IPv6."""
+    port: int
+    """0 takes a free one, see `HttpServer.address`."""
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    """Of time and size. Default: see there."""
+    tls: ssl.SSLContext | None = None
+    """For HTTPS. Default: None, plain HTTP."""
+
+
+class HttpServer:
+    """Serves HTTP/1.1 while `run` does.
+
+    Args:
+        name: what is served, such as `webhooks`: label `server` of the metrics, and part of messages.
+        answer: see `Answer`.
+        options: see there.
+        clock: for limits of time.
+        metrics: where the series of `HttpServerSeries` go.
+    """
+
+    def __init__(
+        self, name: str, answer: Answer, options: HttpServerOptions, *, clock: Clock, metrics: Metrics
+    ) -> None:
+        self.name = name
+        self.address: tuple[str, int] = options.host, options.port
+        """Where it listens; known when it has started."""
+        self.started = anyio.Event()
+        """It listens."""
+        self._answer = answer
+        self._options = options
+        self._limits = options.limits
+        self._clock = clock
+        self._metrics = metrics.series(HttpServerSeries).for_server(name)
+        self._connections: dict[object, Connection] = {}
+        self._metrics.observe(self._connections.__len__)
+        self._listeners: list[socket.socket] = []
+        self._active = 0
+        self._changed = anyio.Event()
+        self._peers = PeerLog(name, clock=clock, malformed=self._metrics.dropped["malformed"].inc)
+
+    async def run(self, until: Callable[[], Awaitable[object]], *, grace: float = 0.0) -> None:
+        """Serve until `until` returns, and answer then what has been asked; or until cancelled.
+
+        Args:
+            until: such as `Event.wait`.
+            grace: seconds that requests under way have to be answered when it is cancelled. Default: none.
+
+        Raises:
+            ConfigurationError: the address is in use or not ours; says so, with the remedy.
+        """
+        http = web.Server(
+            self._serve,
+            # When the peer has gone, or was dropped, nobody waits for what a handler does.
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=_FOR_EVER,
+            lingering_time=LINGER,
+            max_headers=_MAX_HEADERS,
+            # A compressed body could grow without bounds.
+            auto_decompress=False,
+            logger=self._peers,
+        )
+        self._listeners = await self._listen()
+        try:
+            async with anyio.create_task_group() as tasks:
+                try:
+                    tasks.start_soon(self._keep_deadlines)
+                    for listener in self._listeners:
+                        tasks.start_soon(self._accept, listener, http, tasks)
+                    self.address = self._listeners[0].getsockname()[:2]
+                    log.info("serving", server=self.name, address=f"{self.address[0]}:{self.address[1]}")
+                    self.started.set()
+                    await until()
+                    self._close_listeners()
+                    # Connections that have just been accepted begin with their first request.
+                    await anyio.lowlevel.checkpoint()
+                    await self._finish(http)
+                finally:
+                    self._close_listeners()
+                    with anyio.CancelScope(shield=True):
+                        http.pre_shutdown()
+                        await http.shutdown(grace or _AT_ONCE)
+                    for connection in self._connections.values():
+                        connection.scope.cancel()
+                    tasks.cancel_scope.cancel()
+        finally:
+            self._close_listeners()
+
+    async def _listen(self) -> list[socket.socket]:
+        host, port = self._options.host, self._options.port
+        try:
+            return await listen(host, port)
+        except OSError as error:
+            where = f"{host or 'all addresses'}, port {port}"
+            reason = os.strerror(error.errno) if error.errno is not None and error.errno > 0 else str(error)
+            raise ConfigurationError(
+                f"{self.name} cannot be served on {where}: {reason}; choose another address"
+            ) from error
+
+    def _close_listeners(self) -> None:
+        for listener in self._listeners:
+            anyio.notify_closing(listener)
+            listener.close()
+        self._listeners.clear()
+
+    async def _finish(self, http: web.Server) -> None:
+        http.pre_shutdown()
+        while self._active:
+            await self._change()
+        await http.shutdown(_ANSWERS)
+        with anyio.move_on_after(_ANSWERS):
+            while self._connections:
+                await self._change()
+
+    async def _accept(self, listener: socket.socket, http: web.Server, tasks: TaskGroup) -> None:
+        listener.setblocking(False)
+        while listener.fileno() != _CLOSED:
+            try:
+                await anyio.wait_readable(listener)
+            except anyio.ClosedResourceError:
+                return
+            try:
+                # No pause between accepting and starting: nobody would close what was cancelled there.
+                for _ in range(_BATCH):
+                    if not self._has_room():
+                        break
+                    connection, _ = listener.accept()
+                    self._start(connection, http, tasks)
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._peers.complain(f"cannot accept connections: {error.strerror}")
+                    self._make_room()
+                    await self._clock.sleep(_BREATH)
+            while not self._has_room():
+                await self._change()
+
+    def _has_room(self) -> bool:
+        return len(self._connections) < self._limits.max_connections or any(
+            connection.can_give_way for connection in self._connections.values()
+        )
+
+    def _make_room(self) -> None:
+        """Drop the connection that has been without a complete request for longest."""
+        candidates = [pair for pair in self._connections.items() if pair[1].can_give_way]
+        if candidates:
+            key, connection = min(candidates, key=lambda pair: pair[1].since)
+            del self._connections[key]
+            connection.drop("crowded")
+
+    def _start(self, accepted: socket.socket, http: web.Server, tasks: TaskGroup) -> None:
+        if len(self._connections) >= self._limits.max_connections:
+            self._make_room()
+        protocol = http()
+        connection = Connection(protocol, clock=self._clock, limits=self._limits, changed=self._note_change)
+        self._connections[protocol] = connection
+        self._note_change()
+        tasks.start_soon(self._hold, accepted, protocol, connection)
+
+    async def _hold(self, accepted: socket.socket, protocol: web.RequestHandler, connection: Connection) -> None:
+        """A connection from beginning to end."""
+        tls: dict[str, float] = {}
+        if self._options.tls is not None:
+            tls = {"ssl_handshake_timeout": _FOR_EVER, "ssl_shutdown_timeout": _FAREWELL}
+        try:
+            with connection.scope:
+                loop = asyncio.get_running_loop()
+                await loop.connect_accepted_socket(lambda: connection, accepted, ssl=self._options.tls, **tls)
+                await connection.lost.wait()
+        except OSError:  # no TLS, or the peer does not like ours
+            connection.reason = connection.reason or "handshake"
+        finally:
+            connection.abort()
+            if self._connections.get(protocol) is connection:
+                del self._connections[protocol]
+            if connection.reason is not None:
+                self._metrics.dropped[connection.reason].inc()
+            self._note_change()
+
+    async def _keep_deadlines(self) -> None:
+        limits = self._limits
+        soonest = min(limits.handshake_timeout, limits.head_timeout, limits.request_timeout, limits.idle_timeout)
+        while True:
+            while not self._connections:
+                await self._change()
+            now = self._clock.monotonic()
+            for connection in tuple(self._connections.values()):
+                if connection.deadline <= now and connection.reason is None:
+                    connection.drop()
+            # A deadline that is set from now on is not sooner than that.
+            pending = [each.deadline - now for each in self._connections.values() if each.reason is None]
+            await self._clock.sleep(min(soonest, 2 * LINGER, *pending))
+
+    async def _serve(self, request: web.BaseRequest) -> web.Response:
+        connection = self._connections.get(request.protocol)
+        self._active += 1
+        try:
+            if connection is not None:
+                connection.begin(request)
+            response = await self._answer(request)
+        except Exception:
+            log.exception("could not answer request", server=self.name)
+            response = web.Response(status=500, text="the log of this process says why\n")
+        finally:
+            self._active -= 1
+            if connection is not None:
+                connection.end()
+            self._note_change()
+        self._metrics.answered(response.status)
+        # aiohttp would tell its version and that of Python.
+        response.headers.setdefault("Server", "trainer.kube")
+        return response
+
+    def _note_change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def _change(self) -> None:
+        await self._changed.wait()

@@ -1,0 +1,144 @@
+"""TLS of a server whose certificate is replaced while it listens.
+
+Changing the SSL context of a listening socket would race with handshakes. So the socket has a context without a
+certificate, and each handshake is given the context of the moment, by the callback that is meant for choosing one by
+the name that the client asks for (and that is also called when it asks for none).
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.rest.tls import expiry_of, load_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from pathlib import Path
+
+    from trainer.kube.serving.certificates import ServingCertificate
+
+
+_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+CIPHER_SUITES = {
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+}
+"""Cipher suites of TLS 1.2 by the names of Go and Kubernetes, as OpenSSL calls them; those that Go calls insecure are
+left out. Which of them can be used depends on the key of the certificate: ECDSA for those made here."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """What is spoken with clients."""
+
+    min_version: str = "1.2"
+    """The oldest version: 1.2 or 1.3. Default: 1.2, which all clients of the last years speak."""
+    cipher_suites: tuple[str, ...] = ()
+    """Those of TLS 1.2 that are offered, by the names in `CIPHER_SUITES`; all of TLS 1.3 are always offered. Default:
+    none, which means those that Python chooses."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be spoken.
+
+        Raises:
+            ValueError: names the field and what can be.
+        """
+        if self.min_version not in _VERSIONS:
+            raise ValueError(f"min_version must be one of {', '.join(_VERSIONS)}, got {self.min_version!r}")
+        if unknown := [name for name in self.cipher_suites if name not in CIPHER_SUITES]:
+            known = ", ".join(CIPHER_SUITES)
+            raise ValueError(f"cipher_suites must be some of {known}; got {', '.join(map(repr, unknown))}")
+
+    def apply(self, context: ssl.SSLContext) -> None:
+        """Have a context speak this."""
+        context.minimum_version = _VERSIONS[self.min_version]
+        if self.cipher_suites:
+            context.set_ciphers(":".join(CIPHER_SUITES[name] for name in self.cipher_suites))
+
+
+class ServingTls:
+    """The context for the listening socket, and the certificate that it shows.
+
+    Args:
+        client_ca: file with the authorities of clients, which must show a certificate then; None: they need none.
+        options: see there.
+        expires: is told when the certificate in use expires, in seconds since 1970. Default: nobody is.
+    """
+
+    def __init__(
+        self,
+        client_ca: Path | None = None,
+        options: TlsOptions | None = None,
+        expires: Callable[[float], None] | None = None,
+    ) -> None:
+        self._client_ca = client_ca
+        self._options = options or TlsOptions()
+        self._expires = expires
+        self.context = self._server_context()
+        self.context.sni_callback = self._choose
+        self.expiry: datetime | None = None
+        """When the certificate in use expires; None as long as there is none."""
+        self._present: ssl.SSLContext | None = None
+        self._installed = anyio.Event()
+
+    async def install(self, certificate: ServingCertificate) -> None:
+        """Show this certificate to new connections; those that are open keep theirs.
+
+        Raises:
+            ConfigurationError: it cannot be used; the text is about "tls.crt and tls.key". The old one stays.
+        """
+        self._present, self.expiry = await anyio.to_thread.run_sync(self._load, certificate)
+        if self._expires is not None and self.expiry is not None:
+            self._expires(self.expiry.timestamp())
+        self._installed.set()
+
+    async def wait_for_certificate(self) -> None:
+        """Wait until there is one."""
+        await self._installed.wait()
+
+    def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> int | None:
+        if self._present is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._present
+        return None
+
+    def _server_context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._options.apply(context)
+        # It costs the server more than the client, and nobody needs it.
+        context.options |= ssl.OP_NO_RENEGOTIATION
+        context.set_alpn_protocols(["http/1.1"])
+        if self._client_ca is not None:
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def _load(self, certificate: ServingCertificate) -> tuple[ssl.SSLContext, datetime | None]:
+        context = self._server_context()
+        try:
+            load_pair(context, certificate.chain, certificate.key)
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
+        if self._client_ca is not None:
+            try:
+                context.load_verify_locations(self._client_ca)
+            except OSError as error:  # that of OpenSSL is one of these
+                reason = "it holds no PEM certificate" if isinstance(error, ssl.SSLError) else error.strerror
+                raise ConfigurationError(f"cannot be used with the client CA {self._client_ca}: {reason}") from error
+        return context, expiry_of(certificate.chain)
