@@ -10,8 +10,8 @@ import pytest
 
 from trainer.cli.admission import LocalAdmission, wait_for_admission
 from trainer.cli.errors import CommandError
+from trainer.configuration.file import load_configuration
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer.manager import ManagerConfiguration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,11 +42,12 @@ def test_configuration(tmp_path: Path) -> None:
 
     admission.write_configuration(tmp_path / "manager.yaml")
 
-    webhook = ManagerConfiguration.load(tmp_path / "manager.yaml").webhook
+    configuration = load_configuration(tmp_path / "manager.yaml")
+    webhook = configuration.webhook
     assert webhook.enabled
-    assert webhook.bind_address == f"127.0.0.1:{admission.port}"
+    assert (webhook.host, webhook.port) == ("127.0.0.1", admission.port)
     assert webhook.hosts == ["127.0.0.1"]
-    assert webhook.namespace is None
+    assert configuration.metrics.bind_address == configuration.health.health_probe_bind_address == "0"
 
 
 async def test_switched_on(client: FakeClient) -> None:

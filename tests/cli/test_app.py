@@ -121,6 +121,7 @@ def test_help_lists_the_commands(arguments: str) -> None:
         "manager",
         "plugins",
         "crds",
+        "install-runtimes",
     ):
         assert command in result.stdout
 

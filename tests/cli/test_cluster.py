@@ -65,7 +65,18 @@ def test_feature_gates_that_do_not_exist(text: str) -> None:
 
 def test_feature_gates_are_those_of_the_cluster() -> None:
     """Every name that the command line knows is one that the dev cluster understands."""
-    FeatureGates.parse(",".join(f"{gate}=true" for gate in FeatureGate))
+    every = {gate: FeatureGates.parse(f"{gate}=true") != FeatureGates.parse(f"{gate}=false") for gate in FeatureGate}
+    assert all(every.values())
+
+
+def test_audit_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file is made by the cluster, in a directory that is there."""
+    monkeypatch.chdir(tmp_path)
+    assert cluster_command(audit_log_path=Path("log"))[-2:] == ["--audit-log-path", str(tmp_path / "log")]
+    with pytest.raises(BadInputError, match=r"--audit-log-path: .* is a directory: name the file"):
+        cluster_command(audit_log_path=tmp_path)
+    with pytest.raises(BadInputError, match="--audit-log-path: there is no directory missing"):
+        cluster_command(audit_log_path=Path("missing/log"))
 
 
 def test_options_of_the_node() -> None:

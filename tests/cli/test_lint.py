@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.configurations import write
 from trainer.cli.app import app
 
 JOB = """\
@@ -151,7 +152,7 @@ def test_bad_input(tmp_path: Path, arguments: str, complaint: str) -> None:
     """What keeps the command from checking anything is one line on standard error, with exit code 2."""
     (tmp_path / "empty.yaml").write_text("---\n")
     (tmp_path / "job.yaml").write_text(JOB)
-    (tmp_path / "bad.yaml").write_text("plugins: {disabled: [x]}\n")
+    write(tmp_path / "bad.yaml", "plugins: {disabled: [x]}")
     (tmp_path / "placed.yaml").write_text(JOB.replace("name: demo", "name: demo, namespace: team"))
     result = CliRunner().invoke(app, f"lint {arguments}")
 

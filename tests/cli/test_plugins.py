@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from tests.configurations import write
 from tests.framework.plugin_package import GREETING, installed
 from trainer.cli.app import app
 
@@ -36,7 +37,7 @@ def test_table(tmp_path: Path) -> None:
 
 def test_disabled(tmp_path: Path) -> None:
     """The hooks of a disabled plugin are not known, because its code is not imported; it may even be broken."""
-    (tmp_path / "manager.yaml").write_text("plugins: {disabled: [greeting, jax]}\n")
+    write(tmp_path / "manager.yaml", "plugins: {disabled: [greeting, jax]}")
     with installed(tmp_path, greeting=("import no_such_library", "Greeting")):
         result = CliRunner().invoke(app, f"plugins --config {tmp_path / 'manager.yaml'}")
 
@@ -82,7 +83,7 @@ def test_json(tmp_path: Path) -> None:
 )
 def test_the_manager_would_not_start(tmp_path: Path, source: str, configuration: str, complaint: str) -> None:
     """The table shows what there is, and standard error why the manager would not start, with exit code 2."""
-    (tmp_path / "manager.yaml").write_text(configuration)
+    write(tmp_path / "manager.yaml", configuration)
     with installed(tmp_path, greeting=(source, "Greeting")):
         result = CliRunner().invoke(app, f"plugins --config {tmp_path / 'manager.yaml'}")
 

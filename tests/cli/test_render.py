@@ -9,6 +9,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 import trainer
+from tests.configurations import write
 from tests.framework.plugin_package import GREETING, installed
 from trainer.cli.app import app
 
@@ -73,7 +74,8 @@ def test_what_is_generated_is_not_printed(tmp_path: Path, options: str) -> None:
     """A Secret is told of, and shown without what it is for."""
     result = render(tmp_path, JOB.replace("torch-distributed", "mpi-openmpi"), options=options)
 
-    told = "note: the manager generates the content of Secret demo-mpi-ssh-auth when it creates it; it is not printed\n"
+    name = "demo-mpi-ssh-auth-0000000000"
+    told = f"note: the manager generates the content of Secret {name} when it creates it, and the end of its name\n"
     assert result.exit_code == 0
     assert told in result.stderr
     (secret,) = [obj for obj in yaml.safe_load_all(result.stdout) if obj["kind"] == "Secret"]
@@ -134,7 +136,7 @@ def test_output_is_stable(tmp_path: Path) -> None:
 
 def test_third_party_plugins_take_part(tmp_path: Path) -> None:
     """What is installed and configured for the manager is rendered, and named as the origin."""
-    (tmp_path / "manager.yaml").write_text("plugins: {configuration: {greeting: {text: hi}}}\n")
+    write(tmp_path / "manager.yaml", "plugins: {configuration: {greeting: {text: hi}}}")
     with installed(tmp_path / "site", greeting=(GREETING, "Greeting")):
         result = render(tmp_path, JOB, options=f"--explain --config {tmp_path / 'manager.yaml'}")
 

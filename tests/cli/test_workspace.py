@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.configurations import write
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
@@ -108,10 +109,10 @@ def test_review(resource: Any, obj: Object, errors: list[str]) -> None:
 
 def test_plugins_are_those_of_the_configuration(tmp_path: Path) -> None:
     """The manager's configuration file says which plugins take part."""
-    (tmp_path / "manager.yaml").write_text("plugins: {disabled: [jax]}\n")
+    write(tmp_path / "manager.yaml", "plugins: {disabled: [jax]}")
     assert [plugin.name for plugin in Workspace([], tmp_path / "manager.yaml").pipeline.plugins] == sorted(
         BUILT_IN.keys() - {"jax"}
     )
-    (tmp_path / "manager.yaml").write_text("plugins: {disabled: [jaxx]}\n")
+    write(tmp_path / "manager.yaml", "plugins: {disabled: [jaxx]}")
     with pytest.raises(ConfigurationError, match=r"plugins.disabled\[0\]: Unsupported value"):
         Workspace([], tmp_path / "manager.yaml")

@@ -15,8 +15,8 @@ from trainer.kube.objects import ObjectKey, resource_version_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock, settle
-from trainer.progress.configuration import ProgressConfiguration
 from trainer.progress.controller import ProgressController
+from trainer.progress.options import ProgressOptions
 from trainer.progress.protocol import TAG
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ class Training:
         self.controller: ProgressController
 
     @asynccontextmanager
-    async def managed(self, **configuration: Any) -> AsyncIterator[None]:
+    async def managed(self, **options: Any) -> AsyncIterator[None]:
         """Run a manager; it has done all it can when the body starts."""
         manager = self.manager = Manager(self.client, clock=self.clock)
-        self.controller = ProgressController(manager, ProgressConfiguration(**configuration))
+        self.controller = ProgressController(manager, ProgressOptions(**options))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()

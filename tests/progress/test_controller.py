@@ -73,7 +73,7 @@ async def test_last_message(training: Training) -> None:
 
 async def test_last_message_at_once(training: Training) -> None:
     """The end of the container is not waited for by the pace at which its log is read."""
-    async with training.managed(read_interval_seconds=30.0):
+    async with training.managed(read_interval=30.0):
         await training.start()
         training.log().write(f'{TAG} {{"progressPercentage": 10}}\n'.encode())
         await settle()
@@ -433,7 +433,7 @@ async def test_stall(training: Training) -> None:
 
 async def test_stall_by_configuration(training: Training) -> None:
     """A timeout for all trainings is for those that report something."""
-    async with training.managed(stall_timeout_seconds=60.0):
+    async with training.managed(stall_timeout=60.0):
         await training.start()
         await training.clock.advance(600)
         assert training.warnings == []

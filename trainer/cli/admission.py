@@ -15,6 +15,9 @@ from anyio.to_thread import run_sync
 
 from trainer.cli.errors import CommandError
 from trainer.cli.manifests import FIELD_MANAGER, configuration_directory
+from trainer.configuration.configuration import Configuration
+from trainer.configuration.file import render_configuration
+from trainer.configuration.webhook import WebhookConfiguration
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
@@ -46,10 +49,10 @@ class LocalAdmission:
             return cls(free.getsockname()[1])
 
     def write_configuration(self, file: Path) -> None:
-        """Write the configuration file of a manager that serves the webhooks."""
-        address = f"{_HOST}:{self.port}"
-        webhook = {"enabled": True, "bindAddress": address, "hosts": [_HOST]}
-        file.write_text(yaml.safe_dump({"webhook": webhook}), encoding="utf-8")
+        """Write the configuration file of a manager that serves the webhooks, and nothing else."""
+        webhook = WebhookConfiguration(host=_HOST, port=self.port, hosts=[_HOST])
+        configuration = Configuration().without_servers().model_copy(update={"webhook": webhook})
+        file.write_text(render_configuration(configuration), encoding="utf-8")
 
     async def switch_on(self, client: Client) -> None:
         """Have the API server ask the webhooks; until the manager serves them, TrainJobs and runtimes are refused."""

@@ -17,6 +17,7 @@ from trainer.cli.crds import crds
 from trainer.cli.demo import demo
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.get import get
+from trainer.cli.install_runtimes import install_runtimes
 from trainer.cli.lifecycle import down, status, up
 from trainer.cli.lint import lint
 from trainer.cli.logs import logs
@@ -84,6 +85,7 @@ for command, panel in (
     (get, _LOOK), (logs, _LOOK), (metrics, _LOOK),
     (up, _LAPTOP), (down, _LAPTOP), (status, _LAPTOP),
     (cluster, _SERVERS), (manager, _SERVERS), (plugins, _SERVERS), (crds, _SERVERS),
+    (install_runtimes, _SERVERS),
 ):  # fmt: skip
     app.command(rich_help_panel=panel)(command)
 

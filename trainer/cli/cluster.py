@@ -6,7 +6,7 @@ import importlib.util
 import os
 import sys
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - typer reads annotations
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -38,9 +38,11 @@ class GangScheduler(StrEnum):
 
 
 class FeatureGate(StrEnum):
-    """What the dev cluster can do but leaves off, by the name of its gate."""
+    """What the dev cluster does or leaves as it is told, by the name of its gate."""
 
     ELASTIC_JOB_SET = "ElasticJobSet"
+    RESTART_JOB = "RestartJob"
+    WATCH_LIST = "WatchList"
 
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the API server on 127.0.0.1; 0 picks a free one.")]
@@ -67,7 +69,17 @@ FeatureGates = Annotated[
     str,
     typer.Option(
         metavar="NAME=true|false,...",
-        help="Features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized.",
+        help="Features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized; "
+        "RestartJob (false) lets failure policies make single Jobs again; WatchList (true) serves streaming lists.",
+    ),
+]
+AuditLogPath = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Append every request with its user, its outcome and why it was allowed to this file when it ends; "
+        "watches when they do. JSON lines of audit.k8s.io/v1 Event, as kube-apiserver writes them with policy level "
+        "Metadata and stage ResponseComplete. Default: $TRAINER_AUDIT_LOG_PATH, or none.",
     ),
 ]
 
@@ -83,6 +95,7 @@ def cluster_command(
     fake_pods: bool = False,
     node_resources: str = "",
     gang_schedulers: str = "",
+    audit_log_path: Path | None = None,
 ) -> list[str]:
     """The command line of the dev cluster, a program of its own.
 
@@ -95,12 +108,8 @@ def cluster_command(
         if data_dir.exists() and not data_dir.is_dir():
             raise BadInputError(f"--data-dir: {data_dir} is not a directory")
         command += ["--data-dir", str(data_dir.absolute())]
-    if kubeconfig is not None:
-        if kubeconfig.is_dir():
-            raise BadInputError(f"--kubeconfig: {kubeconfig} is a directory: name the file to write")
-        if not kubeconfig.absolute().parent.is_dir():
-            raise BadInputError(f"--kubeconfig: there is no directory {kubeconfig.parent}")
-        command += ["--kubeconfig", str(kubeconfig.absolute())]
+    command += _file_option("--kubeconfig", kubeconfig, "write")
+    command += _file_option("--audit-log-path", audit_log_path, "append to")
     if fake_pods and not kubelet:
         raise BadInputError("--fake-pods: the kubelet walks them through their phases, so leave out --no-kubelet")
     if not kubelet:
@@ -117,6 +126,16 @@ def cluster_command(
         _check_feature_gates(feature_gates)
         command += ["--feature-gates", feature_gates]
     return command
+
+
+def _file_option(name: str, path: Path | None, use: str) -> list[str]:
+    if path is None:
+        return []
+    if path.is_dir():
+        raise BadInputError(f"{name}: {path} is a directory: name the file to {use}")
+    if not path.absolute().parent.is_dir():
+        raise BadInputError(f"{name}: there is no directory {path.parent}")
+    return [name, str(path.absolute())]
 
 
 def _check_node_resources(text: str) -> None:
@@ -166,6 +185,7 @@ def cluster(
     gang_schedulers: GangSchedulers = "",
     pod_network: Network = PodNetwork.AUTO,
     feature_gates: FeatureGates = "",
+    audit_log_path: AuditLogPath = None,
 ) -> NoReturn:
     """Run the dev cluster in the foreground; SIGTERM or Ctrl-C stops it and every pod it runs.
 
@@ -181,5 +201,6 @@ def cluster(
         fake_pods=fake_pods,
         node_resources=node_resources,
         gang_schedulers=gang_schedulers,
+        audit_log_path=audit_log_path,
     )
     os.execv(command[0], command)  # noqa: S606 - signals go straight to the cluster

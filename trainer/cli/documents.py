@@ -18,10 +18,10 @@ from trainer.api.trainingruntime import (
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.errors import BadInputError
-from trainer.cli.kubernetes_yaml import YamlError, parse
 from trainer.kube.field_errors import FieldError, invalid, required, too_long, type_invalid
 from trainer.kube.objects import metadata_of, name_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, SECRETS, SERVICE_ACCOUNTS
+from trainer.kubernetes_yaml import YamlError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import yaml
 
-from trainer.cli.kubernetes_yaml import dump
 from trainer.framework.errors import BuildError
 from trainer.framework.upsert import by_mount_path, by_name, by_port, by_source, by_taint
 from trainer.kube.objects import ObjectKey, key_of
+from trainer.kubernetes_yaml import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

@@ -17,7 +17,6 @@ from trainer.cli.job_details import details
 from trainer.cli.job_state import JobState
 from trainer.cli.job_table import JobTable
 from trainer.cli.job_watch import JobWatch
-from trainer.cli.kubernetes_yaml import dump
 from trainer.cli.train_jobs import find_train_job, list_train_jobs
 from trainer.kube.clock import SystemClock
 from trainer.kube.logs.logs import configure_logging
@@ -25,6 +24,7 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import key_of, metadata_of, name_of
 from trainer.kube.rest.connection import connect
 from trainer.kube.selection import Selection
+from trainer.kubernetes_yaml import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import typer
 
-from trainer.cli.console import say
+from trainer.cli.console import printable, say
 from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.output_format import Format, OutputFormat, say_json
@@ -133,6 +133,6 @@ def lint(
         say_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            say(str(finding))
+            say(printable(str(finding)))
     if any(finding.severity is Severity.ERROR for finding in findings):
         raise typer.Exit(ExitCode.FAILED)

@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 
+from trainer.cli.console import say
 from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.errors import BadInputError, ExitCode
+from trainer.configuration.feature_gates import described, parse_feature_gates
+from trainer.configuration.file import load_configuration, render_configuration
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.metrics import Metrics
 from trainer.kube.rest.connection import ConnectionOptions, connect
-from trainer.manager import ManagerConfiguration, run_manager
+from trainer.manager import run_manager
 
 READY = "started manager"
 """What the manager logs once its controllers run."""
@@ -26,26 +29,38 @@ def manager_command(kubeconfig: Path, configuration: Path) -> list[str]:
     return [sys.executable, "-m", "trainer.cli", "manager", *files]
 
 
+_GATES = f"Switches for features, such as A=true,B=false; they go before those of the file: {', '.join(described())}."
+
+
 def manager(
     *,
     kubeconfig: Kubeconfig = None,
     config: Annotated[Path | None, typer.Option(help="Configuration file (YAML).")] = None,
+    feature_gates: Annotated[str, typer.Option(help=_GATES, metavar="GATES")] = "",
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the configuration with all defaults, and exit.")
+    ] = False,
     context: Context = None,
 ) -> None:
     """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it in order, a second one at once.
 
     Without --kubeconfig and $KUBECONFIG it uses the service account of the pod that it runs in.
     """
-    if kubeconfig is not None and not kubeconfig.is_file():
-        raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
     if config is not None and not config.is_file():
         raise BadInputError(f"--config: there is no file {config}")
-    configuration = ManagerConfiguration() if config is None else ManagerConfiguration.load(config)
-    configure_logging()
+    configuration = load_configuration(config, parse_feature_gates(feature_gates))
+    if print_config:
+        say(render_configuration(configuration).rstrip("\n"))
+        return
+    if kubeconfig is not None and not kubeconfig.is_file():
+        raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
+    configure_logging(json=configuration.logging.as_json, level=configuration.logging.level)
+    qps, burst = configuration.client_connection.limit or (None, None)
+    connection = ConnectionOptions(kubeconfig=kubeconfig, context=context, qps=qps, burst=burst)
 
     async def run() -> int:
         metrics = Metrics()
-        async with connect(ConnectionOptions(kubeconfig=kubeconfig, context=context), metrics=metrics) as client:
+        async with connect(connection, metrics=metrics) as client:
             await run_manager(client, configuration, namespace=client.namespace, metrics=metrics)
         return ExitCode.OK
 

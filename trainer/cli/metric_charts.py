@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trainer.cli.chart import Canvas
-from trainer.cli.console import duration
+from trainer.cli.console import duration, printable
 from trainer.cli.metric_order import by_interest, short_value
 from trainer.cli.metric_samples import Series
 from trainer.cli.training_progress import Metric
@@ -61,7 +61,7 @@ def _chart(samples: Sequence[Sample], width: int, *, ascii_only: bool) -> Iterat
     labels = [short_value(high), *[""] * (_HEIGHT - 2), short_value(low)]
     margin = max(map(len, labels)) + 1
     last = f"last {short_value(samples[-1].value)}"
-    name = Text(samples[-1].name, style="cyan")
+    name = Text(printable(samples[-1].name), style="cyan")
     name.truncate(width - len(last) - 1, overflow="ellipsis" if not ascii_only else "crop")
     yield name.append(" " * max(width - name.cell_len - len(last), 1)).append(last, style="default")
     xs, left, right = _axis(samples)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from trainer.cli.console import say
 from trainer.cli.output_format import Format, OutputFormat, say_json
 from trainer.cli.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
+from trainer.configuration.file import load_configuration
 from trainer.framework.discovery import available_plugins, load_plugin, make_registry
 from trainer.framework.hooks import hooks_of
 from trainer.framework.reader import CacheReader
 from trainer.kube.errors import ConfigurationError
-from trainer.manager import ManagerConfiguration, enabled_plugins
+from trainer.manager import enabled_plugins
 from trainer.plugins import BUILT_IN
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def plugins(*, config: PluginsConfig = None, output: Format = OutputFormat.TEXT)
 
     Exit code: 0 when the manager would start with them, 2 when it would not; standard error then says why.
     """
-    configuration = ManagerConfiguration() if config is None else ManagerConfiguration.load(config)
+    configuration = load_configuration(config)
     listed = list_plugins(configuration.plugins)
     if output is OutputFormat.JSON:
         say_json([_to_object(plugin) for plugin in listed])

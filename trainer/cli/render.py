@@ -14,7 +14,6 @@ from trainer.cli.console import note, output
 from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
 from trainer.cli.errors import BadInputError
 from trainer.cli.explain import Origins
-from trainer.cli.kubernetes_yaml import dump, join
 from trainer.cli.workspace import (
     DEFAULT_NAMESPACE,
     Files,
@@ -24,6 +23,7 @@ from trainer.cli.workspace import (
 )
 from trainer.framework.errors import BuildError
 from trainer.kube.objects import key_of, name_of
+from trainer.kubernetes_yaml import dump, join
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,7 +136,7 @@ def render(
         for component in result.components:
             if component.generated is not None:
                 kind, name = component.resource.kind, name_of(component.object)
-                note(f"the manager generates the content of {kind} {name} when it creates it; it is not printed")
+                note(f"the manager generates the content of {kind} {name} when it creates it, and the end of its name")
     output().file.write(join(result.to_yaml(explain=explain) for result in results))
 
 

@@ -11,13 +11,14 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.documents import Document
 from trainer.cli.manifests import runtimes
+from trainer.configuration.file import load_configuration
 from trainer.framework.discovery import make_registry
 from trainer.framework.errors import RuntimeNotFoundError
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.review import Review
 from trainer.framework.runtimes import read_runtime, runtime_place
 from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, metadata_of, name_of
-from trainer.manager import ManagerConfiguration, enabled_plugins
+from trainer.manager import enabled_plugins
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
@@ -65,10 +66,9 @@ class Workspace:
         self._objects = {_identity(document): document.obj for document in self.documents}
         shipped = [_admitted(Document(CLUSTER_TRAINING_RUNTIMES, obj)) for obj in runtimes()]
         self._shipped = {_identity(document): document.obj for document in shipped}
-        configuration = ManagerConfiguration() if config is None else ManagerConfiguration.load(config)
-        self.pipeline = Pipeline(
-            make_registry(enabled_plugins(configuration.plugins), self), cluster_domain=configuration.cluster_domain
-        )
+        configuration = load_configuration(config)
+        registry = make_registry(enabled_plugins(configuration.plugins), self)
+        self.pipeline = Pipeline(registry, cluster_domain=configuration.controller.cluster_domain or None)
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """See `Reader.get`."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import structlog
 
+from trainer.api.event_reasons import EventReason
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, stall_seconds
@@ -32,7 +33,7 @@ from trainer.progress.history import History
 from trainer.progress.history_server import HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
-from trainer.progress.stalls import STALLED, StallWatch
+from trainer.progress.stalls import StallWatch
 from trainer.progress.writer import FIELD_MANAGER, SUMMARY, ProgressWriter
 
 if TYPE_CHECKING:
@@ -45,17 +46,11 @@ if TYPE_CHECKING:
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
     from trainer.kube.podlogs.instant import Instant
-    from trainer.progress.configuration import ProgressConfiguration
+    from trainer.progress.options import ProgressOptions
     from trainer.progress.primary_pod import ContainerState
     from trainer.progress.protocol import Message, RejectedMessageError
 
 log = structlog.get_logger(__name__)
-
-REJECTED = "TrainerStatusRejected"
-"""Reason of the event about the first bad message of a TrainJob."""
-
-INVALID_ANNOTATION = "InvalidAnnotation"
-"""Reason of events about annotations that were not checked when they were written."""
 
 SETTLED_AFTER = timedelta(minutes=10)
 """How long after the end of a TrainJob a manager that has just started still reads its log."""
@@ -68,14 +63,14 @@ class ProgressController:
 
     Args:
         manager: provides the client, informers and the clock.
-        configuration: how logs are followed.
+        options: how logs are followed.
         namespace: where TrainJobs are looked after; default: everywhere.
 
     Attributes:
         history: samples of the metrics of running trainings.
     """
 
-    def __init__(self, manager: Manager, configuration: ProgressConfiguration, *, namespace: str | None = None) -> None:
+    def __init__(self, manager: Manager, options: ProgressOptions, *, namespace: str | None = None) -> None:
         selection = Selection(namespace=namespace)
         train_jobs = manager.informer(TRAIN_JOBS, selection)
         jobsets = manager.informer(JOBSETS, selection)
@@ -83,16 +78,16 @@ class ProgressController:
         pods = manager.informer(PODS, Selection(namespace=namespace, label_selector=JOBSET_NAME))
         pods.add_index(CANDIDATES, candidates)
         self._train_jobs, self._jobsets, self._pods = train_jobs.lister, jobsets.lister, pods.lister
-        self.history = History(samples=configuration.history_samples)
+        self.history = History(samples=options.history_samples)
         series = manager.metrics.series(ProgressSeries)
         self._clock = manager.clock
-        self._context = FollowerContext(manager.client, manager.clock, series, configuration.read_interval_seconds)
+        self._context = FollowerContext(manager.client, manager.clock, series, options.read_interval)
         self._events = EventRecorder(manager.events, FIELD_MANAGER)
-        self._writer = ProgressWriter(manager, self._train_jobs, configuration.status_interval_seconds, series)
+        self._writer = ProgressWriter(manager, self._train_jobs, options.status_interval, series)
         self._stalls = StallWatch(manager.clock, series)
-        self._stall_timeout_seconds = configuration.stall_timeout_seconds
+        self._default_stall_timeout = options.stall_timeout
         self._trainings: dict[ObjectKey, _Training] = {}
-        if configuration.serve_history:
+        if options.serve_history:
             HistoryServer(self.history).register(manager)
         self._tasks: TaskGroup | None = None
         self._started = anyio.Event()
@@ -157,7 +152,7 @@ class ProgressController:
             if state.missing:
                 detail = f"the pod has no container of this name; the log of {state.container} is read"
                 error = invalid(f"metadata.annotations[{CONTAINER}]", state.missing, detail)
-                training.tell_once(self._events, INVALID_ANNOTATION, str(error), subject=CONTAINER)
+                training.tell_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
 
     def _start(self, training: _Training, follower: Follower) -> None:
         assert self._tasks is not None, "reconciles wait for the task group"
@@ -188,7 +183,9 @@ class ProgressController:
         complaint = self._stalls.check(key)
         if complaint is not None:
             log.warning("training makes no progress", complaint=complaint)
-            self._events.record(training.reference, type="Warning", reason=STALLED, message=complaint)
+            self._events.record(
+                training.reference, type="Warning", reason=EventReason.TRAINING_STALLED, message=complaint
+            )
         pause = self._stalls.next_check(key)
         training.is_checked = pause is not None
         return None if pause is None else Result(requeue_after=pause)
@@ -199,11 +196,11 @@ class ProgressController:
             try:
                 seconds = stall_seconds(annotations_of(obj))
             except ValueError as error:
-                training.tell_once(self._events, INVALID_ANNOTATION, str(error), subject=STALL_SECONDS)
+                training.tell_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=STALL_SECONDS)
                 continue
             if seconds is not None:
                 return seconds, True
-        return self._stall_timeout_seconds, False
+        return self._default_stall_timeout, False
 
     def _close(self, key: ObjectKey) -> None:
         """The TrainJob has ended: once all is read, nothing remains but what it shows."""
@@ -242,7 +239,7 @@ class ProgressController:
     def refused(self, training: _Training, error: RejectedMessageError) -> None:
         """A training has reported something that cannot be taken; people are told once."""
         text = f"ignored a message about the progress of the training: {error}; further ones are ignored without a word"
-        training.tell_once(self._events, REJECTED, text)
+        training.tell_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text)
 
     def ended(self, training: _Training) -> None:
         """What a training has reported may have been all."""

@@ -1,7 +1,7 @@
 """Serves the history of metrics as JSON, for dashboards.
 
-Whoever reaches the port of the manager may read it: it shows names, namespaces and metrics of TrainJobs, so it is for
-the composition root to say whether it is served at all.
+Whoever the metrics server lets get its paths may read it: it shows names, namespaces and metrics of all TrainJobs, so
+it is for the composition root to say whether it is served at all.
 """
 
 from __future__ import annotations

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-STALLED = "TrainingStalled"
-"""Reason of the event about a stall."""
-
 
 class StallWatch:
     """Tells once for each stall of each training; it does no work by itself, and is asked when `next_check` says.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
 
 SUPPORT_LABEL = "trainer.kubeflow.org/support"
+"""Label of a runtime: `deprecated` has TrainJobs that refer to it warned."""
 DEPRECATED = "deprecated"
 """Value of `SUPPORT_LABEL` on a runtime that is going to be removed."""
 

@@ -12,8 +12,10 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.kube.metrics import Metrics
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.webhooks.defaults import default_runtime, default_train_job
+from trainer.webhooks.metrics import AdmissionSeries
 from trainer.webhooks.nodes import default_nodes
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
@@ -39,11 +41,13 @@ class Admission:
     Args:
         pipeline: the plugins.
         runtimes: where TrainJobs' runtimes are looked up.
+        metrics: where the series of `AdmissionSeries` go. Defaults to nowhere.
     """
 
-    def __init__(self, pipeline: Pipeline, runtimes: RuntimeSource) -> None:
+    def __init__(self, pipeline: Pipeline, runtimes: RuntimeSource, *, metrics: Metrics | None = None) -> None:
         self._pipeline = pipeline
         self._runtimes = runtimes
+        self._series = (metrics or Metrics()).series(AdmissionSeries)
 
     def register(self, server: WebhookServer) -> None:
         """Serve a mutating and a validating webhook for each kind, at the paths of config/webhook."""
@@ -53,8 +57,9 @@ class Admission:
             validate: AdmissionHandler = self.validate_train_job if is_train_job else self.validate_runtime
             kind = resource.kind.lower()
             path = f"{resource.group.replace('.', '-')}-{resource.version}-{kind}"
-            server.register(f"/mutate-{path}", f"defaulter.{kind}.{resource.group}", default)
-            server.register(f"/validate-{path}", f"validator.{kind}.{resource.group}", validate)
+            for verb, name, handler in (("mutate", "defaulter", default), ("validate", "validator", validate)):
+                measured = self._series.measured(resource.kind, handler)
+                server.register(f"/{verb}-{path}", f"{name}.{kind}.{resource.group}", measured)
 
     @staticmethod
     def prepare() -> None:

@@ -1,7 +1,8 @@
-"""The webhooks in a manager: served over TLS, trusted by the API server, with the rights that the manifests give."""
+"""The servers of a manager: over TLS, trusted by the API server, with the rights that the manifests give."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import ssl
 import subprocess
@@ -14,6 +15,7 @@ import aiohttp
 import anyio
 import pytest
 import yaml
+from anyio.to_thread import run_sync
 
 from tests.kube.certificates import Authority
 from tests.kube.webhook.serving import review_of
@@ -21,13 +23,15 @@ from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.errors import ConfigurationError
+from trainer.configuration.configuration import Configuration
+from trainer.configuration.metrics import MetricsAuthConfiguration, MetricsConfiguration
+from trainer.configuration.tls import TlsConfiguration
+from trainer.kube.errors import ConfigurationError, ForbiddenError, KubeError, NotFoundError
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
-from trainer.kube.testing import FakeClient, settle
-from trainer.manager import ManagerConfiguration
-from trainer.webhooks.configuration import WebhookConfiguration
+from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer.servers import Servers, add_servers
 from trainer.webhooks.handlers import Admission
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.webhook.server import WebhookServer
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 RESOURCES = (
     TRAIN_JOBS,
     TRAINING_RUNTIMES,
@@ -59,12 +63,31 @@ def of_kind(objects: list[Object], kind: str) -> Object:
     return found
 
 
+def servers_of(manager: Manager, configuration: Configuration) -> Servers:
+    """What a manager listens with."""
+    admission = Admission(pipeline(), StaticRuntimes(RUNTIMES.values()))
+    return add_servers(manager, configuration, admission, "trainer-system")
+
+
+def webhooks_only(*hosts: str, **sections: Object) -> Configuration:
+    """Webhooks on any free port, which no file can ask for."""
+    configuration = Configuration.from_object(sections | {"webhook": {"host": "127.0.0.1", "hosts": list(hosts)}})
+    webhook = configuration.webhook.model_copy(update={"port": 0})
+    return configuration.without_servers().model_copy(update={"webhook": webhook})
+
+
+def with_metrics(configuration: Configuration, **settings: Any) -> Configuration:
+    """The same with a metrics server on any free port."""
+    metrics = MetricsConfiguration(bind_address="127.0.0.1:0", **settings)
+    return configuration.model_copy(update={"metrics": metrics})
+
+
 @asynccontextmanager
-async def serving(client: FakeClient, **settings: Any) -> AsyncIterator[WebhookServer]:
+async def serving(client: FakeClient, *hosts: str, **sections: Object) -> AsyncIterator[WebhookServer]:
     """A manager that serves the webhooks on a free port."""
     manager = Manager(client)
-    configuration = WebhookConfiguration(enabled=True, bind_address="127.0.0.1:0", **settings)
-    server = configuration.serve(manager, Admission(pipeline(), StaticRuntimes(RUNTIMES.values())), "trainer-system")
+    server = servers_of(manager, webhooks_only(*hosts, **sections)).webhooks
+    assert server is not None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
         await server.wait_for_start()
@@ -74,11 +97,12 @@ async def serving(client: FakeClient, **settings: Any) -> AsyncIterator[WebhookS
 
 async def test_defaults_are_those_of_the_manifests(manifests: list[Object]) -> None:
     """Names in the configuration's defaults and in the manifests are the same."""
-    configuration = WebhookConfiguration()
+    configuration = Configuration()
+    management, webhook = configuration.cert_management, configuration.webhook
 
-    assert configuration.secret_name == name_of(of_kind(manifests, "Secret"))
-    assert configuration.service_name == name_of(of_kind(manifests, "Service"))
-    names = (configuration.validating_webhook_configuration_name, configuration.mutating_webhook_configuration_name)
+    assert management.webhook_secret_name == name_of(of_kind(manifests, "Secret"))
+    assert management.webhook_service_name == name_of(of_kind(manifests, "Service"))
+    names = (webhook.validating_webhook_configuration_name, webhook.mutating_webhook_configuration_name)
     kinds = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
     assert names == tuple(name_of(of_kind(manifests, kind)) for kind in kinds)
 
@@ -106,7 +130,7 @@ async def test_every_path_of_the_manifests_is_served(manifests: list[Object]) ->
     """The API server finds a webhook behind every path that the manifests name, and trusts its certificate."""
     configurations = [obj for obj in manifests if obj["kind"].endswith("WebhookConfiguration")]
     client = FakeClient(*configurations, resources=RESOURCES)
-    async with serving(client, hosts=["127.0.0.1"]) as server:
+    async with serving(client, "127.0.0.1") as server:
         with anyio.fail_after(5):
             while not all("caBundle" in w["clientConfig"] for obj in injected(client) for w in obj["webhooks"]):
                 await settle()
@@ -181,44 +205,123 @@ async def test_files_of_cert_manager(tmp_path: Path) -> None:
     (tmp_path / "tls.key").write_bytes(pair.key)
     client = FakeClient(resources=RESOURCES)
 
-    async with serving(client, certificate_directory=str(tmp_path)) as server:
+    async with serving(client, certManagement={"enable": False, "certificateDirectory": str(tmp_path)}) as server:
         assert server.address[1] != 0
 
     assert client.requests == []
 
 
+async def shown_certificate(address: tuple[str, int]) -> str:
+    """The certificate that a server shows."""
+    return await run_sync(ssl.get_server_certificate, address)
+
+
+async def test_webhooks_and_metrics_show_one_certificate() -> None:
+    """Who trusts the authority of the webhooks can scrape the metrics, too."""
+    manager = Manager(FakeClient(resources=RESOURCES))
+    servers = servers_of(manager, with_metrics(webhooks_only()))
+    assert servers.webhooks is not None
+    assert servers.metrics is not None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await servers.webhooks.wait_for_start()
+        await servers.metrics.wait_for_start()
+        certificates = [await shown_certificate(server.address) for server in (servers.webhooks, servers.metrics)]
+        tasks.cancel_scope.cancel()
+
+    assert certificates[0] == certificates[1]
+
+
+async def test_metrics_without_webhooks_need_no_secret() -> None:
+    """They have a certificate of their own, and the API server is asked nothing."""
+    client = FakeClient(resources=RESOURCES)
+    manager = Manager(client)
+    servers = servers_of(manager, with_metrics(Configuration().without_servers()))
+    assert servers.metrics is not None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await servers.metrics.wait_for_start()
+        assert await shown_certificate(servers.metrics.address)
+        tasks.cancel_scope.cancel()
+
+    assert servers.webhooks is None
+    assert client.requests == []
+
+
+async def test_tls_is_as_configured() -> None:
+    """A client that speaks only what the configuration rules out is refused."""
+    manager = Manager(FakeClient(resources=RESOURCES))
+    tls = TlsConfiguration(min_version="1.3")
+    settings = with_metrics(Configuration().without_servers().model_copy(update={"tls": tls}))
+    servers = servers_of(manager, settings)
+    assert servers.metrics is not None
+    old = ssl.create_default_context()
+    old.check_hostname, old.verify_mode, old.maximum_version = False, ssl.CERT_NONE, ssl.TLSVersion.TLSv1_2
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await servers.metrics.wait_for_start()
+        with pytest.raises(anyio.BrokenResourceError):
+            await anyio.connect_tcp(*servers.metrics.address, tls=True, ssl_context=old)
+        assert await shown_certificate(servers.metrics.address)
+        tasks.cancel_scope.cancel()
+
+
+async def test_metrics_for_everybody() -> None:
+    """Whoever switches TLS and authorisation off has metrics in the clear, and the API server is asked nothing."""
+    client = FakeClient(resources=RESOURCES)
+    manager = Manager(client)
+    auth = MetricsAuthConfiguration(enabled=False)
+    settings = with_metrics(Configuration().without_servers(), secure_serving=False, auth=auth)
+    server = servers_of(manager, settings).metrics
+    assert server is not None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await server.wait_for_start()
+        url = f"http://127.0.0.1:{server.address[1]}/metrics"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            assert answer.status == 200
+        tasks.cancel_scope.cancel()
+
+    assert client.requests == []
+
+
+def test_no_servers() -> None:
+    """Nothing listens when everything is switched off."""
+    assert servers_of(Manager(FakeClient()), Configuration().without_servers()) == Servers(None, None)
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("error", "message"),
     [
         pytest.param(
-            "webhook: {bindAddress: 9443}",
-            "webhook.bindAddress: Invalid value: 9443: must be a string; put it in quotes",
-            id="number",
+            ForbiddenError(403, "no"),
+            "no serving certificate within 120 s: no; apply config/webhook, which grants get and update on it, "
+            "or set webhook.enabled: false in the configuration",
+            id="no right",
         ),
         pytest.param(
-            "webhook: {bindAddress: localhost}",
-            'webhook.bindAddress: Invalid value: "localhost": must be host:port',
-            id="address",
-        ),
-        pytest.param(
-            "webhook: {secretname: a}", "webhook.secretname: Unknown field: did you mean secretName?", id="typo"
-        ),
-        pytest.param(
-            "webhook: {secretName: ''}", 'webhook.secretName: Invalid value: "": must not be empty', id="empty"
+            NotFoundError(404, 'namespaces "trainer-system" not found'),
+            'no serving certificate within 120 s: namespaces "trainer-system" not found',
+            id="no namespace",
         ),
     ],
 )
-def test_wrong_configuration(tmp_path: Path, text: str, message: str) -> None:
-    """One line names the setting and the remedy."""
-    path = tmp_path / "manager.yaml"
-    path.write_text(text)
+async def test_a_secret_that_cannot_be_kept(error: KubeError, message: str) -> None:
+    """A manager without its certificate ends after two minutes, and names what is missing and the remedy."""
+    clock = ManualClock()
+    client = FakeClient(resources=RESOURCES, clock=clock)
+    client.faults.fail(error, times=None, resource=SECRETS)
+    manager = Manager(client, clock=clock)
+    servers_of(manager, webhooks_only())
 
-    with pytest.raises(ConfigurationError) as caught:
-        ManagerConfiguration.load(path)
+    async def end() -> str:
+        with pytest.raises(ConfigurationError) as caught:
+            await manager.run()
+        return str(caught.value)
 
-    assert str(caught.value) == f"{path}: {message}"
+    running = asyncio.create_task(end())
+    while not running.done():
+        await settle()
+        await clock.advance(30)
 
-
-def test_off_unless_switched_on() -> None:
-    """A manager without a configuration serves no webhooks."""
-    assert not ManagerConfiguration().webhook.enabled
+    assert await running == message

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from trainer.cli.kubernetes_yaml import YamlError, dump, join, parse
+from trainer.kubernetes_yaml import YamlError, dump, join, parse
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,141 @@
+"""`trainer install-runtimes`: the runtimes we ship, applied to a cluster that may not be ready for them yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from anyio.to_thread import run_sync
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.cli.console import note, say
+from trainer.cli.current_cluster import Context, Kubeconfig, current_cluster
+from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.manifests import FIELD_MANAGER, runtimes
+from trainer.kube.backoff import Backoff
+from trainer.kube.clock import SystemClock, move_on_after
+from trainer.kube.errors import (
+    ConflictError,
+    InternalError,
+    NotFoundError,
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+    TransportError,
+    UntrustedServerError,
+)
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.objects import name_of
+from trainer.kube.rest.connection import connect
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.errors import KubeError
+    from trainer.kube.objects import Object
+
+_PASSING: Final = (
+    NotFoundError,  # the kind is not served yet
+    InternalError,  # a webhook of the kind does not answer yet, or is not trusted yet
+    ServerTimeoutError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+    TransportError,
+)
+"""What a cluster says while it is being set up."""
+_PAUSES: Final = Backoff(1, 10, factor=1.5)
+
+
+class Outcome(StrEnum):
+    """What became of a runtime."""
+
+    APPLIED = "applied"
+    KEPT = "kept"
+    """Somebody else has changed a field of it, so it stays as it is."""
+
+
+@dataclass(slots=True)
+class Installation:
+    """Applies runtimes one after the other, each as often as it takes."""
+
+    client: Client
+    clock: Clock = field(default_factory=SystemClock)
+    force: bool = False
+    """Whether fields that others have changed are taken back. Default: no, for they have their reasons."""
+    _reason: str = field(default="", init=False)
+
+    async def run(self, objects: list[Object], timeout: float) -> dict[str, Outcome]:
+        """Apply them all; returns what became of each, by name.
+
+        Raises:
+            CommandError: the cluster was not ready for them after `timeout` seconds; the message has its reason.
+            KubeError: the cluster refuses one of them, or an untrusted one answers.
+        """
+        outcomes: dict[str, Outcome] = {}
+        async with move_on_after(self.clock, timeout) as scope:
+            for obj in objects:
+                outcomes[name_of(obj)] = await self._apply(obj)
+        if scope.cancelled_caught:
+            raise CommandError(
+                f"{len(outcomes)} of {len(objects)} runtimes are applied after {timeout:g} s: {self._reason}",
+                ExitCode.TIMEOUT,
+            )
+        return outcomes
+
+    async def _apply(self, obj: Object) -> Outcome:
+        failures = 0
+        while True:
+            try:
+                await self.client.apply(CLUSTER_TRAINING_RUNTIMES, obj, field_manager=FIELD_MANAGER, force=self.force)
+            except UntrustedServerError:
+                raise
+            except _PASSING as error:
+                self._wait_for(error)
+            except ConflictError as error:
+                note(f"{name_of(obj)} stays as it is: {error}; --force takes the fields back")
+                return Outcome.KEPT
+            else:
+                return Outcome.APPLIED
+            await self.clock.sleep(_PAUSES.pause(failures))
+            failures += 1
+
+    def _wait_for(self, error: KubeError) -> None:
+        """Say what is waited for, once."""
+        reason = str(error)
+        if reason != self._reason:
+            note(f"not ready yet: {reason}")
+        self._reason = reason
+
+
+def install_runtimes(
+    *,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="SECONDS", help="How long to wait until their kind is served and admission answers."
+        ),
+    ] = 600,
+    force: Annotated[bool, typer.Option("--force", help="Take back fields that others have changed.")] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Apply the runtimes we ship to the current cluster, once it is ready for them.
+
+    A runtime with fields that somebody else has changed stays as it is. Exit code: 0 when all the others are applied,
+    124 for a timeout.
+    """
+    options = current_cluster(kubeconfig, context)
+    configure_logging(json=False, level="error")
+
+    async def install() -> int:
+        shipped = await run_sync(runtimes)
+        async with connect(options) as client:
+            outcomes = await Installation(client, force=force).run(shipped, timeout)
+        for name, outcome in outcomes.items():
+            say(f"{name} {outcome}")
+        return ExitCode.OK
+
+    raise typer.Exit(run_until_signal(install))

@@ -1,0 +1,30 @@
+"""How the manager serves its webhooks."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from trainer.api.model import ApiModel
+from trainer.configuration.bind_address import Port
+from trainer.configuration.names import Name
+
+
+class WebhookConfiguration(ApiModel):
+    """Admission webhooks for TrainJobs and runtimes; every replica serves them, whether it leads or not."""
+
+    enabled: bool = True
+    """Whether webhooks are served. Defaults to true: mistakes are refused where they are made. Without them a TrainJob
+    with mistakes is stored, and its conditions tell."""
+    port: Port = 9443
+    """Port to listen on. Defaults to 9443, as for all webhooks made with controller-runtime."""
+    host: str = ""
+    """Address to listen on. Defaults to "", all addresses, since the API server comes from elsewhere."""
+    hosts: list[Name] = Field(default_factory=list)
+    """Further DNS names and IP addresses in the certificate that the manager makes: those in the URLs of webhook
+    configurations that name no Service, and those by which metrics are scraped. Defaults to none."""
+    validating_webhook_configuration_name: Name = "validator.trainer.kubeflow.org"
+    """ValidatingWebhookConfiguration whose caBundle the manager writes. Defaults to validator.trainer.kubeflow.org, as
+    in the manifests."""
+    mutating_webhook_configuration_name: Name = "defaulter.trainer.kubeflow.org"
+    """MutatingWebhookConfiguration whose caBundle the manager writes. Defaults to defaulter.trainer.kubeflow.org, as in
+    the manifests."""
