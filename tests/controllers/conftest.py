@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.configurations import bare
 from tests.framework.samples import runtime_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, find_condition, resource_version_of
 from trainer.kube.resource import EVENTS, JOBSETS
 from trainer.kube.testing import FakeClient, ManualClock, RecordedRequest, settle
-from trainer.manager import ManagerConfiguration, build_manager
+from trainer.manager import build_manager
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -30,14 +32,16 @@ class Cluster:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.client = FakeClient(runtime_object(), resources=RESOURCES, clock=self.clock)
+        self.metrics = Metrics()
 
     @asynccontextmanager
     async def managed(
-        self, plugins: Iterable[EnabledPlugin] | None = None, **configuration: Any
+        self, plugins: Iterable[EnabledPlugin] | None = None, *, namespace: str = ""
     ) -> AsyncIterator[None]:
         """Run the manager; it has done all it can when the body starts."""
-        settings = ManagerConfiguration(**configuration)
+        settings = bare(controller={"namespace": namespace})
         manager = build_manager(self.client, settings, plugins=plugins, clock=self.clock)
+        self.metrics = manager.metrics
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
             await manager.wait_for_start()

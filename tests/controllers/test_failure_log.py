@@ -72,8 +72,10 @@ def client(clock: ManualClock) -> FakeClient:
 
 
 def stored(obj: Object, api_version: str, kind: str) -> Object:
-    """An object of the namespace, with the label of the Jobs."""
-    metadata = obj["metadata"] | {"namespace": "default", "labels": {"set": "demo"}}
+    """An object of the namespace, with the label of the Jobs, of which one has made the pods."""
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "demo-node-0", "uid": "u", "controller": True}
+    owners = {"ownerReferences": [owner]} if kind == "Pod" else {}
+    metadata = obj["metadata"] | {"namespace": "default", "labels": {"set": "demo"}} | owners
     return obj | {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 

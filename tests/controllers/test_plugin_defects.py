@@ -67,6 +67,12 @@ def say_nothing(*_: object) -> None:
     raise BuildError
 
 
+def errors(cluster: Cluster, phase: str) -> float:
+    """How many errors of the plugin in this hook were counted."""
+    labels = {"plugin": "acme", "phase": phase}
+    return cluster.metrics.registry.get_sample_value("trainer_plugin_errors_total", labels) or 0
+
+
 @pytest.mark.parametrize(
     ("objects", "problem"),
     [
@@ -97,6 +103,12 @@ def say_nothing(*_: object) -> None:
             "TypeError: Object of type object is not JSON serializable",
             id="not-json",
         ),
+        pytest.param(
+            [Component(SECRETS, config_map("demo-keys", kind="Secret"), generated=dict)],
+            "ValueError: Secret demo-keys is generated; its name must be one that unique_name gives, for nobody can "
+            "tell whose it is once it exists",
+            id="generated-under-a-name-of-anybody",
+        ),
     ],
 )
 async def test_what_cannot_be_deployed(cluster: Cluster, objects: list[object], problem: str) -> None:
@@ -107,6 +119,7 @@ async def test_what_cannot_be_deployed(cluster: Cluster, objects: list[object], 
         assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
         assert cluster.events == [("Warning", "JobsBuildFailed", message)]
         assert cluster.jobsets == []
+        assert errors(cluster, "build") == 1
 
 
 @pytest.mark.parametrize(
@@ -124,6 +137,7 @@ async def test_what_is_no_finding(cluster: Cluster, hook: Callable[..., Any], pr
         await cluster.put(train_job_object())
         message = f"Failed to build Jobs: Internal error: plugin acme failed in validate: {problem}"
         assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
+        assert errors(cluster, "validate") == 1
 
 
 @pytest.mark.parametrize(
@@ -182,6 +196,7 @@ async def test_what_cannot_be_told(cluster: Cluster, hook: str, answer: object, 
         assert created[:2] == ("True", "JobsCreationSucceeded")
         assert f"Internal error: plugin acme failed in {hook}: " in created[2]
         assert problem in created[2]
+        assert errors(cluster, hook) == 1
         await cluster.run_jobset("Failed", FAILED, failed=1)
         await cluster.clock.advance(60)
         assert cluster.train_job["status"]["state"] == "Failed"
@@ -200,6 +215,7 @@ async def test_details_that_raise(cluster: Cluster) -> None:
                 "ZeroDivisionError: division by zero"
             ),
         )
+        assert errors(cluster, "impediments") >= 1
 
 
 async def test_a_watch_that_is_none(cluster: Cluster) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from tests.framework.samples import pod_metadata, replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.trainjob import TrainJobController
@@ -74,11 +74,7 @@ async def test_a_failure_names_the_pod(cluster: Cluster) -> None:
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {
-                    "name": "demo-node-0-1-xyz",
-                    "namespace": "default",
-                    "labels": {"jobset.sigs.k8s.io/jobset-name": "demo"},
-                },
+                "metadata": pod_metadata("demo-node-0-1-xyz"),
                 "status": {
                     "phase": "Failed",
                     "containerStatuses": [{"name": "trainer", "state": {"terminated": terminated}}],
@@ -498,6 +494,49 @@ async def test_one_status_write_per_change(cluster: Cluster) -> None:
     ]
     assert cluster.writes[2].body["metadata"]["uid"] == "uid-of-demo"
     assert cluster.writes[2].field_manager == "trainer"
+
+
+async def test_pods_start_before_people_are_told(cluster: Cluster) -> None:
+    """Of many TrainJobs that come at once, the JobSets of all are created before the status of any is written."""
+    names = [f"demo-{index}" for index in range(30)]
+    async with cluster.managed():
+        for name in names:
+            cluster.client.add(train_job_object() | {"metadata": {"name": name, "namespace": "ns", "uid": f"u-{name}"}})
+        await settle()
+    verbs = [(request.verb, request.resource) for request in cluster.writes if request.verb == "apply"]
+    # Those that were being worked on when nobody waited any more.
+    last = verbs.index(("apply", TRAIN_JOBS))
+    assert verbs[:last].count(("apply", JOBSETS)) >= len(names) - 10
+    assert verbs.count(("apply", JOBSETS)) == len(names)
+    assert verbs.count(("apply", TRAIN_JOBS)) == len(names)
+
+
+async def test_a_jobset_without_status_leads_to_no_reconcile(cluster: Cluster) -> None:
+    """Whoever has created a JobSet knows of it: submission takes one reconcile, and what the JobSet says another."""
+
+    def reconciles() -> float:
+        name = "controller_runtime_reconcile_time_seconds_count"
+        return cluster.metrics.registry.get_sample_value(name, {"controller": "trainjob"}) or 0
+
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert reconciles() == 1
+        await cluster.run_jobset(active=1, ready=1)
+        assert reconciles() == 2
+
+
+async def test_what_has_ended_is_not_built_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JobSet that has ended is told of, and what could be built by now does not matter any more."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("built again")
+
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        monkeypatch.setattr(Pipeline, "build", fail)
+        await cluster.run_jobset("Completed", COMPLETED, succeeded=1)
+        assert cluster.condition("Complete") == ("True", "AllJobsCompleted", "jobset completed")
+        assert cluster.condition("Created") == CREATED
 
 
 def controller_with_cache(cluster: Cluster, *objects: Object) -> TrainJobController:

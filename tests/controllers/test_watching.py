@@ -8,6 +8,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
+from tests.configurations import bare
 from tests.framework.samples import train_job_object
 from trainer.framework.component import Component
 from trainer.framework.discovery import bundled_plugins, load_plugins
@@ -19,7 +20,7 @@ from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import Resource
 from trainer.kube.testing import settle
-from trainer.manager import ManagerConfiguration, build_manager
+from trainer.manager import build_manager
 from trainer.plugins import BUILT_IN
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ async def test_finished_train_jobs_are_not_looked_at_again(cluster: Cluster) -> 
 async def test_one_plugin_may_need_what_another_does_without(cluster: Cluster) -> None:
     """Then the manager does not start without it."""
     both = watching(Watch(GANGS), Watch(GANGS, optional=True))
-    manager = build_manager(cluster.client, ManagerConfiguration(), plugins=both, clock=cluster.clock)
+    manager = build_manager(cluster.client, bare(), plugins=both, clock=cluster.clock)
     failure: list[Exception] = []
 
     async def run() -> None:
@@ -192,7 +193,7 @@ async def test_kinds_of_the_cluster_are_watched_whole(cluster: Cluster, namespac
         seen.append(obj.key.name)
         return []
 
-    async with cluster.managed(watching(Watch(ZONES, train_jobs=train_jobs)), namespace=namespace):
+    async with cluster.managed(watching(Watch(ZONES, train_jobs=train_jobs)), namespace=namespace or ""):
         assert seen == ["a"]
         await cluster.put(zone | {"metadata": {"name": "b"}})
         assert seen == ["a", "b"]

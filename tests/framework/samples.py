@@ -53,6 +53,31 @@ def runtime(
     return ClusterTrainingRuntime.from_object(runtime_object(*jobs, policy=policy, jobset=jobset, **spec))
 
 
+def pod_metadata(name: str, *, job: str = "node", **labels: str) -> Object:
+    """Metadata of a pod as the first Job of a replicated Job of the JobSet demo makes it.
+
+    Args:
+        name: of the pod.
+        job: the replicated Job.
+        labels: others than those of the Job; `_` stands for `-`, and the domain is jobset.sigs.k8s.io.
+    """
+    parts = {"jobset-name": "demo", "replicatedjob-name": job, "job-index": "0"}
+    own = {name.replace("_", "-"): value for name, value in labels.items()}
+    owner = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": f"demo-{job}-0",
+        "uid": f"uid-of-{job}",
+        "controller": True,
+    }
+    return {
+        "name": name,
+        "namespace": "default",
+        "labels": {f"jobset.sigs.k8s.io/{part}": value for part, value in (parts | own).items()},
+        "ownerReferences": [owner | {"controller": True}],
+    }
+
+
 def env_of(container: Object) -> dict[str, Any]:
     """Environment variables by name."""
     return {variable["name"]: variable.get("value", variable.get("valueFrom")) for variable in container["env"]}

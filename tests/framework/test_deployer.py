@@ -15,7 +15,7 @@ from trainer.framework.deployer import APPLIED_HASH, Deployer, Shortfall
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.reader import CacheReader
 from trainer.kube.errors import AlreadyExistsError, ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
-from trainer.kube.objects import Object, annotations_of, controller_of, controller_reference, uid_of
+from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS, SECRETS
 from trainer.kube.testing import FakeClient, ManualClock
 
@@ -35,7 +35,7 @@ class Cluster:
     async def deploy(self, *components: Component) -> Shortfall:
         """Deploy, then let the cache see it."""
         refused = await self.deployer.deploy(OWNER, components)
-        for obj in self.client.objects(CONFIG_MAPS):
+        for obj in [*self.client.objects(CONFIG_MAPS), *self.client.objects(JOBSETS)]:
             self.reader.add(obj)
         return refused
 
@@ -50,6 +50,12 @@ def component(*, revise: Any = None, labels: Object | None = None, **data: str) 
     """A ConfigMap."""
     metadata = {"name": "demo", "namespace": "default"} | ({"labels": labels} if labels else {})
     return Component(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}, revise)
+
+
+def jobset() -> Component:
+    """What runs the pods."""
+    obj = {"apiVersion": JOBSETS.api_version, "kind": "JobSet", "metadata": {"name": "demo", "namespace": "default"}}
+    return Component(JOBSETS, obj, runs_pods=True)
 
 
 @pytest.fixture
@@ -74,11 +80,7 @@ async def test_creates_what_is_missing(cluster: Cluster) -> None:
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_what_pods_need_is_there_before_them(cluster: Cluster, is_first: bool) -> None:
     """A JobSet is applied after everything else, whatever the order of the plugins."""
-    metadata = {"name": "demo", "namespace": "default"}
-    jobset = Component(
-        JOBSETS, {"apiVersion": JOBSETS.api_version, "kind": "JobSet", "metadata": metadata}, runs_pods=True
-    )
-    await cluster.deploy(*([jobset, component()] if is_first else [component(), jobset]))
+    await cluster.deploy(*([jobset(), component()] if is_first else [component(), jobset()]))
     assert [request.resource for request in cluster.client.requests] == [CONFIG_MAPS, JOBSETS]
 
 
@@ -332,12 +334,13 @@ def keys(cluster: Cluster, made: list[int]) -> Component:
 async def test_what_is_generated_is_made_once(cluster: Cluster) -> None:
     """It is made before all else, although its kind is not watched, and never touched again."""
     made: list[int] = []
-    components = [component(a="1"), keys(cluster, made)]
-    assert cluster.deployer.missing(components), "because of the ConfigMap"
+    components = [component(a="1"), keys(cluster, made), jobset()]
+    assert cluster.deployer.missing(components), "because of the others"
     await cluster.deploy(*components)
     assert [(request.verb, request.resource) for request in cluster.client.requests] == [
         ("create", SECRETS),
         ("apply", CONFIG_MAPS),
+        ("apply", JOBSETS),
     ]
     (secret,) = cluster.client.objects(SECRETS)
     assert (secret["data"], secret["type"]) == ({"number": "0"}, "example.com/key")
@@ -345,7 +348,7 @@ async def test_what_is_generated_is_made_once(cluster: Cluster) -> None:
 
     assert not cluster.deployer.missing(components)
     cluster.client.requests.clear()
-    await cluster.deploy(component(a="2"), keys(cluster, made))
+    await cluster.deploy(component(a="2"), keys(cluster, made), jobset())
     assert [request.resource for request in cluster.client.requests] == [CONFIG_MAPS]
     assert made == [0]
 
@@ -361,31 +364,21 @@ async def test_a_generated_object_outlives_what_fails_after_it(cluster: Cluster)
     assert secret["data"] == {"number": "0"}
 
 
-async def test_a_generated_object_of_somebody_else(cluster: Cluster) -> None:
-    """It is not adopted, and nothing else is made."""
-    cluster.client.add(keys(cluster, []).object | {"data": {"number": "theirs"}})
-    with pytest.raises(ForeignObjectError, match="Secret default/demo-keys"):
-        await cluster.deploy(component(a="1"), keys(cluster, []))
-    assert cluster.client.objects(CONFIG_MAPS) == []
-
-
-async def test_a_generated_object_that_is_just_going_away(cluster: Cluster) -> None:
-    """It is no proof that there is one: nothing else is made before this TrainJob has its own."""
+async def test_a_generated_object_is_never_read(cluster: Cluster) -> None:
+    """The manager needs no right to read Secrets: what is there under the name is from an earlier attempt."""
+    made: list[int] = []
     cluster.client.fail_next(AlreadyExistsError(409, "keys exist"), verb="create")
-    with pytest.raises(ConflictError, match="Secret default/demo-keys is being deleted"):
-        await cluster.deploy(component(a="1"), keys(cluster, []))
-    assert cluster.client.objects(CONFIG_MAPS) == []
+    await cluster.deploy(component(a="1"), keys(cluster, made))
+    assert [(request.verb, request.resource) for request in cluster.client.requests] == [
+        ("create", SECRETS),
+        ("apply", CONFIG_MAPS),
+    ]
 
-    await cluster.deploy(component(a="1"), keys(cluster, []))
-    assert len(cluster.client.objects(SECRETS)) == len(cluster.client.objects(CONFIG_MAPS)) == 1
 
-
-async def test_a_generated_object_that_is_being_deleted(cluster: Cluster) -> None:
-    """What will be gone in a moment is of no use to the pods."""
-    ours = keys(cluster, []).object
-    metadata = ours["metadata"] | {"finalizers": ["a/b"], "ownerReferences": [controller_reference(OWNER)]}
-    cluster.client.add(ours | {"metadata": metadata | {"deletionTimestamp": "2030-01-01T00:00:00Z"}})
-    with pytest.raises(ConflictError, match="is being deleted"):
+async def test_a_generated_object_that_is_refused(cluster: Cluster) -> None:
+    """Nothing that needs it is made without it."""
+    cluster.client.fail_next(ForbiddenError(403, "exceeded quota"), verb="create")
+    with pytest.raises(ForbiddenError, match="exceeded quota"):
         await cluster.deploy(component(a="1"), keys(cluster, []))
     assert cluster.client.objects(CONFIG_MAPS) == []
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainer.cli.documents import DocumentError, place, read_documents
-from trainer.cli.kubernetes_yaml import join
 from trainer.cli.render import render_documents
+from trainer.kubernetes_yaml import join
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXPECTED = Path(__file__).parent / "expected"

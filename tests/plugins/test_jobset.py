@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.framework.samples import replicated_job, runtime, train_job, train_job_object
+from tests.framework.samples import pod_metadata, replicated_job, runtime, train_job, train_job_object
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
@@ -293,7 +293,7 @@ def failed_pod(name: str, code: int, finished_at: str, *, container: str = "trai
     state = {"exitCode": code, "finishedAt": finished_at} | terminated
     return {
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": {"jobset.sigs.k8s.io/jobset-name": "demo"}},
+        "metadata": pod_metadata(name),
         "status": {
             "phase": "Failed",
             "containerStatuses": [{"name": container, "state": {"terminated": state}}],
@@ -359,11 +359,7 @@ FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message":
                 owned_jobset({"terminalState": "Failed", "conditions": [FAILED]}),
                 {
                     "kind": "Pod",
-                    "metadata": {
-                        "name": "demo-node-0-0-y",
-                        "namespace": "default",
-                        "labels": {"jobset.sigs.k8s.io/jobset-name": "demo"},
-                    },
+                    "metadata": pod_metadata("demo-node-0-0-y"),
                     "status": {"phase": "Failed", "reason": "Evicted", "message": "node is full"},
                 },
             ],

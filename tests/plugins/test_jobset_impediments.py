@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.framework.samples import train_job
+from tests.framework.samples import pod_metadata, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.test_jobset import failed_pod, owned_jobset, static_reader
 from trainer.kube.cache.cached_object import CachedObject
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from trainer.framework.extension_points import Watch
     from trainer.kube.objects import Object
 
-LABELS = {"jobset.sigs.k8s.io/jobset-name": "demo", "jobset.sigs.k8s.io/replicatedjob-name": "node"}
 
-
-def pod(name: str = "demo-node-0-0-a", *, deleted: bool = False, labels: Object | None = None, **status: Any) -> Object:
-    """A pod of the JobSet."""
-    metadata: Object = {"name": name, "namespace": "default", "labels": LABELS | (labels or {})}
+def pod(name: str = "demo-node-0-0-a", *, deleted: bool = False, uid: str = "", **status: Any) -> Object:
+    """A pod of the JobSet, perhaps with the uid of the JobSet in a label."""
+    metadata = pod_metadata(name, **({"jobset_uid": uid} if uid else {}))
     if deleted:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Pending"} | status}
@@ -76,7 +74,7 @@ HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
 def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
     """A pod is in trouble when something has to happen that does not come by itself."""
     cached = CachedObject.of(obj)
-    assert troubles_of(cached) == tuple(f"default/demo {trouble}" for trouble in troubles)
+    assert troubles_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in troubles)
     is_news = troubles not in {(), STARTING}
     assert trouble_changed(None, cached) is is_news
     assert trouble_changed(CachedObject.of(pod()), cached) is is_news
@@ -86,8 +84,8 @@ def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
 
 def test_the_uid_tells_jobsets_of_one_name_apart() -> None:
     """Pods of an earlier JobSet of the same name, which are not gone yet, are not counted."""
-    old = waiting("ErrImagePull", labels={"jobset.sigs.k8s.io/jobset-uid": "old"})
-    own = waiting("InvalidImageName", name="b", labels={"jobset.sigs.k8s.io/jobset-uid": "new"})
+    old = waiting("ErrImagePull", uid="old")
+    own = waiting("InvalidImageName", name="b", uid="new")
     jobset = owned_jobset()
     jobset["metadata"]["uid"] = "new"
     assert told(jobset, old, own) == [
@@ -267,7 +265,6 @@ RESTARTING = {
 READY = RESTARTING | {"status": "False"}
 CULPRIT = failed_pod("demo-node-0-0-y", 3, "2026-01-01T00:00:01Z")
 CULPRIT["apiVersion"] = "v1"
-CULPRIT["metadata"]["labels"] |= LABELS
 CRASHING = waiting("CrashLoopBackOff", "back-off 10s")
 CRASHING["status"]["containerStatuses"][0]["lastState"] = {"terminated": {"exitCode": 9, "reason": "Error"}}
 SAID = "pod demo-node-0-0-y: container trainer exited with code 3"

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_ssh_private_key
 
 from tests.framework.samples import train_job
+from trainer.framework.component import unique_name
 from trainer.plugins.mpi.ssh_keys import key_mount, key_secret, key_volume, ssh_options
 
 
@@ -19,12 +20,15 @@ def generated() -> dict[str, bytes]:
     return {name: base64.b64decode(value) for name, value in component.generated()["data"].items()}
 
 
+NAME = unique_name(train_job(), "mpi-ssh-auth")
+
+
 def test_secret() -> None:
     """The Secret is immutable and of the type for SSH keys; what it holds is generated when it is created."""
     assert key_secret(train_job()).object == {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "demo-mpi-ssh-auth", "namespace": "default"},
+        "metadata": {"name": NAME, "namespace": "default"},
         "type": "kubernetes.io/ssh-auth",
         "immutable": True,
     }
@@ -40,6 +44,13 @@ def test_key_pair() -> None:
     assert pair["ssh-publickey"] == key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n"
 
 
+def test_every_train_job_has_a_secret_of_its_own() -> None:
+    """One that is created again under the same name does not get the key of the one before."""
+    first, second = train_job(), train_job()
+    second.metadata.uid = "another"
+    assert key_secret(first).object["metadata"]["name"] != key_secret(second).object["metadata"]["name"]
+
+
 def test_every_pair_is_another() -> None:
     """No two TrainJobs share a key."""
     assert generated() != generated()
@@ -47,8 +58,8 @@ def test_every_pair_is_another() -> None:
 
 def test_files() -> None:
     """Only its owner can read the private key; the public key is the only one that may log in."""
-    volume = key_volume("demo")
-    assert volume["secret"]["secretName"] == "demo-mpi-ssh-auth"
+    volume = key_volume(train_job())
+    assert volume["secret"]["secretName"] == NAME
     files = {item["path"]: (item["key"], oct(item["mode"])) for item in volume["secret"]["items"]}
     assert files == {
         "id_rsa": ("ssh-privatekey", "0o600"),

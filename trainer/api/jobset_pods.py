@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, REPLICATED_JOB, RESTART_ATTEMPT
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOB_INDEX, JOBSET_NAME, REPLICATED_JOB, RESTART_ATTEMPT
 from trainer.kube.objects import annotations_of, is_being_deleted, labels_of, metadata_of, name_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,18 @@ def place_of(pod: Mapping[str, Any]) -> Place:
     # Before Kubernetes 1.28 the index is an annotation only.
     index = labels.get(COMPLETION_INDEX) or annotations_of(pod).get(COMPLETION_INDEX)
     return Place(labels.get(REPLICATED_JOB, ""), _number(labels.get(JOB_INDEX)), _number(index))
+
+
+def is_made_by(owner_kind: str | None, owner_name: str | None, labels: Mapping[str, str]) -> bool:
+    """Whether the controller of a pod is the Job that its labels tell of; labels alone may be given to any pod.
+
+    Args:
+        owner_kind: of the controller; None when it has none.
+        owner_name: name of the controller.
+        labels: of the pod.
+    """
+    job = "-".join(labels.get(name, "") for name in (JOBSET_NAME, REPLICATED_JOB, JOB_INDEX))
+    return owner_kind == "Job" and owner_name == job
 
 
 def age_of(pod: Mapping[str, Any]) -> Age:

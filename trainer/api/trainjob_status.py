@@ -19,24 +19,49 @@ class ConditionType(StrEnum):
     """
 
     CREATED = "Created"
+    """Whether the Jobs of the TrainJob could be built, and the cluster has taken them."""
     SUSPENDED = "Suspended"
+    """Whether it is suspended, by spec.suspend. Absent from a TrainJob that never was."""
     PENDING = "Pending"
+    """Whether pods cannot start. The reason is the first of those of the pods (Unschedulable, SchedulingGated,
+    ImagePullBackOff, CreateContainerConfigError, FailedMount ...); the message has a line for each of them, with the
+    field of the TrainJob or runtime that asks for what is missing. Absent if pods never had to wait."""
     RESTARTING = "Restarting"
+    """Whether pods are made again after a failure. Absent if none has failed."""
     COMPLETE = "Complete"
+    """True when the training has ended well; final. Reason and message are those of the JobSet, such as
+    AllJobsCompleted."""
     FAILED = "Failed"
+    """True when the training has ended badly; final. Reason and message are those of the JobSet, such as FailedJobs or
+    ReachedMaxRestarts, with the container that failed first, its exit code and the last lines of its log."""
 
 
 class ConditionReason(StrEnum):
     """Reasons that we set ourselves; Complete and Failed otherwise carry the reason of the child Jobs."""
 
     SUSPENDED = "Suspended"
+    """Condition Suspended is True: the field spec.suspend says so."""
     RESUMED = "Resumed"
+    """Condition Suspended is False: the TrainJob goes on."""
     JOBS_CREATION_SUCCEEDED = "JobsCreationSucceeded"
+    """Condition Created is True. Where the message goes on, the cluster has not taken a later change."""
     JOBS_BUILD_FAILED = "JobsBuildFailed"
+    """Condition Created is False: the objects could not be made from TrainJob and runtime. The runtime is missing, a
+    field is wrong, or a plugin has failed; the message says which."""
     JOBS_CREATION_FAILED = "JobsCreationFailed"
+    """Condition Created is False: the API server has refused an object (quota, policy, a name that is taken, a missing
+    right or kind). The message is its answer; it is tried again."""
     DEADLINE_EXCEEDED = "DeadlineExceeded"
+    """Condition Failed is True: the training has taken longer than spec.activeDeadlineSeconds."""
     NO_POD_WAITS = "NoPodWaits"
+    """Condition Pending is False: nothing keeps a pod from starting any more. The message still tells what did."""
+    RESTARTING_JOB_SET = "RestartingJobSet"
+    """Condition Restarting is True: the failure policy of the runtime starts all Jobs again."""
+    RESTARTING_PODS = "RestartingPods"
+    """Condition Restarting is True: pods have failed and are made again, or their containers are started again."""
     RESTART_ENDED = "RestartEnded"
+    """Condition Restarting is False: pods are ready again, or the training has ended. The message tells of the last
+    restart."""
 
 
 class State(StrEnum):

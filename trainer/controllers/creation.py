@@ -51,6 +51,8 @@ class Attempt:
     """A failure that a retry may mend."""
     look_again_after: float | None = None
     """Seconds until the cluster may accept what it has declined. Defaults to waiting for a change."""
+    is_first: bool = False
+    """Whether everything has come about just now. Defaults to no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Creator:
             look_again = ASK_AGAIN if shortfall.declined else None
         message = f"Succeeded to create Jobs{note}"
         creation = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, message, is_whole=not note)
-        return Attempt(creation, failure, look_again)
+        return Attempt(creation, failure, look_again, is_first=plan.is_missing and creation.is_whole)
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
         """Store what the TrainJob is built on, before anything else exists of it.
@@ -158,7 +160,7 @@ class Creator:
             if not is_controlled_by(existing, owner):
                 raise ForeignObjectError(CONFIG_MAPS, existing) from error
             raise ConflictError(409, f"the cache does not show ConfigMap {key_of(snapshot)} yet") from error
-        log.info("took runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
+        log.debug("took runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
 
     async def _is_outdated(self, obj: Object) -> bool:
         """Whether a TrainJob whose objects are gone has ended or gone as well, unknown to the cache.

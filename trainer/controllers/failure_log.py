@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.jobset_pods import is_made_by
 from trainer.framework.failure import failed_jobs, first_failure
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError
-from trainer.kube.objects import metadata_of
+from trainer.kube.objects import controller_of, labels_of, metadata_of
 from trainer.kube.resource import JOBS, PODS
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from trainer.framework.failure import FailedContainer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
     from trainer.kube.selection import Selection
 
 log = structlog.get_logger(__name__)
@@ -86,7 +89,7 @@ class FailureLog:
 
     async def _search(self, outcome: Outcome, selection: Selection, since: str, earlier: str) -> Outcome:
         pods = await self._client.list(PODS, selection)
-        culprit = first_failure(pod for pod in pods.items if metadata_of(pod).get("creationTimestamp", since) >= since)
+        culprit = first_failure(pod for pod in pods.items if _is_of_job(pod, since))
         if culprit is not None:
             return replace(outcome, culprit=culprit)
         jobs = await self._client.list(JOBS, selection)
@@ -103,6 +106,15 @@ class FailureLog:
                 if size > _READ_LIMIT:
                     break
         return end
+
+
+def _is_of_job(pod: Object, since: str) -> bool:
+    if metadata_of(pod).get("creationTimestamp", since) < since:
+        return False
+    owner, labels = controller_of(pod) or {}, labels_of(pod)
+    if JOBSET_NAME not in labels:  # of the Jobs of another plugin
+        return owner.get("kind") == "Job"
+    return is_made_by(owner.get("kind"), owner.get("name"), labels)
 
 
 def last_lines(data: bytes) -> tuple[str, ...]:

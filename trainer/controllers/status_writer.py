@@ -16,6 +16,7 @@ from trainer.kube.objects import name_of, namespace_of, uid_of
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import TrainJobStatus
+    from trainer.controllers.metrics.trainjobs import TrainJobMetrics
     from trainer.framework.status import Observation
     from trainer.kube.client import Client
     from trainer.kube.events.recorder import EventRecorder
@@ -27,9 +28,10 @@ log = structlog.get_logger(__name__)
 class StatusWriter:
     """Applies the part of the status that is ours."""
 
-    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, metrics: TrainJobMetrics) -> None:
         self._client = client
         self._recorder = recorder
+        self._metrics = metrics
 
     async def write(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
         """Apply the status if it differs from that of the TrainJob, and record what that is worth telling.
@@ -50,11 +52,14 @@ class StatusWriter:
             "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)},
             "status": fields,
         }
+        steps = self._metrics.steps(train_job, status)
         try:
             await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
         except NotFoundError:
             log.info("dropped status, the TrainJob is gone")
             return
+        for count, number in steps:
+            count(number)
         changed = changed_conditions(before, status)
         log.info("wrote status", state=status.state, changed=[condition.type for condition in changed])
         for kind, reason, message in announcements(before, status, seen):

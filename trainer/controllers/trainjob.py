@@ -9,8 +9,10 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob, is_managed_here
+from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.creation import Attempt, Creator
 from trainer.controllers.lifetime import deadline_exceeded, deadline_of, ended_at_deadline, expiry_of
+from trainer.controllers.metrics.trainjobs import TrainJobMetrics
 from trainer.controllers.observer import Observer
 from trainer.controllers.status_writer import StatusWriter
 from trainer.controllers.watching import watch_for_plugins
@@ -24,7 +26,8 @@ from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
-from trainer.kube.objects import is_being_deleted, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of, uid_of
+from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 
@@ -68,10 +71,11 @@ class TrainJobController:
         self._pipeline = pipeline
         self._train_jobs = train_jobs.lister
         self.runtimes = runtimes = Runtimes(manager, train_jobs, namespace)
-        self._deployer = Deployer(manager.client, reader, manager.clock)
+        self._deployer = Deployer(manager.client, reader, manager.clock, metrics=manager.metrics)
         self._creator = Creator(manager.client, pipeline, runtimes, self._deployer)
         self._observer = Observer(pipeline, manager.client, manager.clock)
-        self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER))
+        self._metrics = TrainJobMetrics(manager, namespace)
+        self._status = StatusWriter(manager.client, EventRecorder(manager.events, FIELD_MANAGER), self._metrics)
         self._controller = controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
@@ -96,9 +100,15 @@ class TrainJobController:
         now = self._clock.now()
         deadline = deadline_of(train_job, now)
         decided = deadline_exceeded(train_job) if deadline is not None and now >= deadline else None
-        # Nothing is started only to be ended at once.
-        attempt = Attempt() if decided else await self._creator.create(train_job, obj)
+        # Nothing is started only to be ended at once, and nothing is changed that has ended.
+        is_over = decided is not None or self._has_ended(train_job, obj)
+        attempt = Attempt() if is_over else await self._creator.create(train_job, obj)
         if attempt is None:
+            return None
+        if attempt.is_first and self._controller.is_busy():
+            # The pods of others start before people are told of these.
+            self._metrics.made(train_job)
+            self._controller.enqueue(key, priority=LOW_PRIORITY)
             return None
         seen = await self._observer.observe(train_job, obj, attempt.creation, decided)
         status = next_status(train_job, seen, timestamp(now))
@@ -120,6 +130,10 @@ class TrainJobController:
         if is_finished(ended):
             return await self._clean_up(ended, obj)
         return Result(requeue_after=min(pauses)) if pauses else None
+
+    def _has_ended(self, train_job: TrainJob, obj: Object) -> bool:
+        """Whether the Jobs have ended, of which the status does not tell yet."""
+        return is_condition_true(obj, ConditionType.CREATED) and self._pipeline.outcome(train_job)[0] is not None
 
     async def _look_after_finished(self, train_job: TrainJob, obj: Object) -> Result | None:
         """Nothing is built any more; the counts of the child Jobs may still settle."""

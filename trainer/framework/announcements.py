@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionType, State
 from trainer.framework.impediments import news_of
 from trainer.framework.status import CORE_CONDITIONS
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
     from trainer.api.trainjob_status import TrainJobStatus
     from trainer.framework.status import Observation
     from trainer.kube.events.recorder import EventKind
-
-LAST_LOG_LINES = "LastLogLines"
-"""Reason of the event with the end of the log of the container that failed."""
-
-CHANGES_NOT_APPLIED = "ChangesNotApplied"
-"""Reason of the event when the cluster has not accepted, or no longer accepts, what a TrainJob asks for."""
 
 _LOG_LIMIT = 700
 """Bytes; an event may have 1024, with names in it, and is cut at the end, where a log says most."""
@@ -53,7 +48,7 @@ def announcements(before: TrainJobStatus | None, after: TrainJobStatus, seen: Ob
     if seen.log and after.state is State.FAILED:
         culprit = seen.outcome and seen.outcome.culprit
         where = [f"pod {culprit.pod}, container {culprit.container}:"] if culprit else []
-        yield Announcement("Warning", LAST_LOG_LINES, "\n".join([*where, *_tail(seen.log)]))
+        yield Announcement("Warning", EventReason.LAST_LOG_LINES, "\n".join([*where, *_tail(seen.log)]))
 
 
 def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation) -> Iterator[Announcement]:
@@ -63,7 +58,7 @@ def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: O
         # Only the first line: the log has an event of its own.
         facts, *_ = new.message.splitlines() or [""]
         if _is_partly_applied(new, seen):
-            yield Announcement("Warning", CHANGES_NOT_APPLIED, facts)
+            yield Announcement("Warning", EventReason.CHANGES_NOT_APPLIED, facts)
         else:
             yield Announcement("Warning" if _is_bad(new) else "Normal", new.reason, facts)
     elif old is None or (old.status, old.reason) != (new.status, new.reason):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trainer.api.trainjob import TrainJob
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
+
+_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,31 @@ class Component:
     Without this function the object is applied as it is."""
     generated: Callable[[], Object] | None = None
     """For what must not be the same each time, such as keys: the rest of the object, members like `data` by name. It is
-    asked for once, when the object is created; the object is never changed or made again, nor need its kind be watched.
-    The manager must be allowed to create and get the kind."""
+    asked for once, when the object is created; the object is never read, changed or made again, nor need its kind be
+    watched. The manager must be allowed to create the kind, and no more: the name is one of `unique_name`, so that an
+    object that is there already is one of an earlier attempt."""
     runs_pods: bool = False
     """Whether pods come of it: it is applied after everything that they may need. Defaults to false."""
     lives_on: bool = True
     """Whether it stays when the TrainJob has ended, as what tells how it went does; otherwise it is deleted then."""
     plugin: str = ""
     """Name of the plugin that builds it, for what goes wrong with it later; the pipeline fills it in."""
+
+
+def unique_name(train_job: TrainJob, suffix: str) -> str:
+    """`<name of the TrainJob>-<suffix>-<hash of its uid>`: a name that no other object of the namespace has.
+
+    Another TrainJob of the same name, before or after it, has another uid. A TrainJob that is not created yet has none;
+    zeros stand for the hash then.
+    """
+    return f"{train_job.metadata.name}-{suffix}{_mark(train_job)}"
+
+
+def is_unique_name(name: str, train_job: TrainJob) -> bool:
+    """Whether `unique_name` has given this name to an object of the TrainJob."""
+    return name.startswith(f"{train_job.metadata.name}-") and name.endswith(_mark(train_job))
+
+
+def _mark(train_job: TrainJob) -> str:
+    uid = train_job.metadata.uid
+    return f"-{hashlib.sha256(uid.encode()).hexdigest()[:_DIGITS] if uid else '0' * _DIGITS}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
-from trainer.framework.component import Component, Revision
+from trainer.framework.component import Component, Revision, is_unique_name
 from trainer.framework.errors import BuildError, PluginError
 from trainer.framework.extension_points import Impediment, Outcome, StatusCondition, Watch
 from trainer.framework.review import AdmissionWarning
@@ -21,6 +21,7 @@ from trainer.kube.objects import key_of, name_of, namespace_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+    from contextlib import AbstractContextManager
 
     from trainer.api.trainjob import TrainJob
     from trainer.kube.objects import Object
@@ -113,6 +114,11 @@ def checked_components(
         if namespace_of(obj) != namespace:
             found = namespace_of(obj) or "none"
             raise ValueError(f"{resource.kind} {name_of(obj)} must be in namespace {namespace}, not {found}")
+        if component.generated is not None and name_of(obj) and not is_unique_name(name_of(obj), train_job):
+            raise ValueError(
+                f"{resource.kind} {name_of(obj)} is generated; its name must be one that unique_name gives, "
+                "for nobody can tell whose it is once it exists"
+            )
         place = (resource, key_of(obj))
         if place in builders:
             raise ValueError(f"{resource.kind} {key_of(obj)} is built by plugin {builders[place]} already")
@@ -200,8 +206,12 @@ def checked_scale(scale: object) -> NodeScale | None:
     return None if scale is None else _instance(scale, NodeScale)
 
 
-def checked_impediments(impediments: Iterable[object], plugin: str) -> list[Impediment]:
+def checked_impediments(impediments: Iterable[object], call: AbstractContextManager[None]) -> list[Impediment]:
     """What `impediments` returns, with details that do not raise.
+
+    Args:
+        impediments: what it returns.
+        call: contains what the details raise when they are asked for, see `contained`.
 
     Raises:
         TypeError, ValueError: it is something else, or the API server would refuse it.
@@ -210,7 +220,7 @@ def checked_impediments(impediments: Iterable[object], plugin: str) -> list[Impe
     for impediment in (_instance(each, Impediment) for each in impediments):
         _check_type(impediment.type, ConditionType.PENDING, ConditionType.RESTARTING)
         _check_words(impediment.type, impediment.reason, impediment.headline)
-        checked.append(replace(impediment, details=_Details(plugin, impediment)))
+        checked.append(replace(impediment, details=_Details(call, impediment)))
     return checked
 
 
@@ -241,13 +251,13 @@ def _identity(obj: Object) -> str:
 class _Details:
     """Asked for while the status is written, which nothing may keep from being written."""
 
-    def __init__(self, plugin: str, impediment: Impediment) -> None:
-        self._plugin = plugin
+    def __init__(self, call: AbstractContextManager[None], impediment: Impediment) -> None:
+        self._call = call
         self._impediment = impediment
 
     def __call__(self) -> str:
         try:
-            with contained(self._plugin, "impediments"):
+            with self._call:
                 return _instance(self._impediment.details(), str)
         except BuildError as error:
             return str(error)

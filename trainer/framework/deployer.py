@@ -11,12 +11,14 @@ import structlog
 
 from trainer.framework.comparison import differences
 from trainer.framework.component import Revision
-from trainer.framework.containment import checked_generated, checked_revision, contained
+from trainer.framework.containment import checked_generated, checked_revision
 from trainer.framework.declined import DeclinedChanges
 from trainer.framework.errors import BuildError, ForeignObjectError
+from trainer.framework.metrics import PluginSeries
 from trainer.kube.client import DeleteOptions
-from trainer.kube.errors import AlreadyExistsError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.field_errors import forbidden
+from trainer.kube.metrics import Metrics
 from trainer.kube.objects import (
     annotations_of,
     controller_reference,
@@ -27,9 +29,10 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
+from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from trainer.framework.component import Component
     from trainer.framework.reader import Reader
@@ -62,12 +65,13 @@ class Shortfall:
 
 
 class Deployer:
-    """Applies components as children of their TrainJob."""
+    """Applies components as children of their TrainJob; what plugins raise meanwhile is counted in `metrics`."""
 
-    def __init__(self, client: Client, reader: Reader, clock: Clock) -> None:
+    def __init__(self, client: Client, reader: Reader, clock: Clock, *, metrics: Metrics | None = None) -> None:
         self._client = client
         self._reader = reader
         self._declined = DeclinedChanges(clock)
+        self._series = (metrics or Metrics()).series(PluginSeries)
 
     def missing(self, components: Iterable[Component]) -> list[Component]:
         """Those that are not in the cache: they were never created, have been deleted, or are too new.
@@ -89,8 +93,17 @@ class Deployer:
         return missing
 
     def has_deployed(self, owner: Object) -> bool:
-        """Whether the cache shows anything that was deployed for the TrainJob, by whatever build."""
-        return any(APPLIED_HASH in annotations_of(child) for _, child in self._reader.children(uid_of(owner)))
+        """Whether the cache shows anything that was deployed for the TrainJob, by whatever build.
+
+        A ConfigMap proves nothing: people who may not run pods may write one, and mark it as they like.
+        """
+        return any(resource != CONFIG_MAPS for resource, _ in self._deployed(owner))
+
+    def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
+        """In its namespace only: people may name an owner of another one."""
+        for resource, child in self._reader.children(uid_of(owner)):
+            if APPLIED_HASH in annotations_of(child) and namespace_of(child) == namespace_of(owner):
+                yield resource, child
 
     async def deploy(self, owner: Object, components: Iterable[Component]) -> Shortfall:
         """Create what is missing and change what differs.
@@ -133,8 +146,8 @@ class Deployer:
             KubeError: the API server did not delete an object.
         """
         kept = {(component.resource, key_of(component.object)) for component in components}
-        for resource, child in self._reader.children(uid_of(owner)):
-            if APPLIED_HASH in annotations_of(child) and (resource, key_of(child)) not in kept:
+        for resource, child in self._deployed(owner):
+            if (resource, key_of(child)) not in kept:
                 await self._delete(resource, child)
 
     async def delete(self, owner: Object, components: Iterable[Component]) -> None:
@@ -163,31 +176,23 @@ class Deployer:
         Raises:
             KubeError: the API server did not delete an object.
         """
-        for resource, child in self._reader.children(uid_of(owner)):
+        for resource, child in self._deployed(owner):
             if LIVES_ON in annotations_of(child):
                 await self._delete(resource, child)
 
     async def _generate(self, owner: Object, component: Component) -> None:
-        """Create an object that is never made again: an earlier attempt may have created it, and failed later.
-
-        Raises:
-            ConflictError: one of that name is just going away, perhaps with an earlier TrainJob of the same name.
-            ForeignObjectError: one of that name belongs to somebody else.
-        """
+        """Create an object that is never made again, nor read: one of its name is from an earlier attempt."""
         assert component.generated is not None
-        with contained(component.plugin, "build"):
+        with self._series.counted(component.plugin, "build"):
             obj = component.object | checked_generated(component.generated(), component.object)
         try:
             await self._client.create(component.resource, _owned(obj, component, owner))
-        except AlreadyExistsError as error:
-            existing = await self._check_owner(owner, component)
-            if existing is None or is_being_deleted(existing):
-                raise ConflictError(409, f"{component.resource.kind} {key_of(obj)} is being deleted") from error
+        except AlreadyExistsError:
             return
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
 
-    async def _check_owner(self, owner: Object, component: Component) -> Object | None:
-        """Refuse to take over an object of somebody else that the cache does not show; None if there is none at all.
+    async def _check_owner(self, owner: Object, component: Component) -> None:
+        """Refuse to take over an object of somebody else that the cache does not show.
 
         Raises:
             ForeignObjectError: there is one of that name.
@@ -196,10 +201,9 @@ class Deployer:
         try:
             existing = await self._client.get(component.resource, name, namespace)
         except NotFoundError:
-            return None
+            return
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
-        return existing
 
     async def _deploy(self, owner: Object, component: Component) -> Shortfall:
         wanted = component.object
@@ -214,7 +218,7 @@ class Deployer:
             raise ForeignObjectError(component.resource, existing)
         revision: Revision | None = Revision(wanted)
         if component.revise is not None:
-            with contained(component.plugin, "revise"):
+            with self._series.counted(component.plugin, "revise"):
                 revision = checked_revision(component.revise(existing), existing)
         return Shortfall() if revision is None else await self._revise(owner, component, existing, revision)
 
@@ -250,13 +254,13 @@ class Deployer:
             PluginError: it is such an object.
         """
         resource, obj = component.resource, component.object
-        with contained(component.plugin, "build"):
+        with self._series.counted(component.plugin, "build"):
             if not (self._reader.holds_all(resource) or self._reader.selects(resource, obj)):
                 kind, name = resource.kind, key_of(obj)
                 raise LookupError(f"{kind} {name} lacks the labels or fields that the watches of its kind select")
 
     def _existing(self, component: Component) -> Object | None:
-        with contained(component.plugin, "build"):
+        with self._series.counted(component.plugin, "build"):
             return self._reader.get(component.resource, key_of(component.object))
 
     async def _apply(self, component: Component, obj: Object, *, force: bool) -> None:
@@ -267,7 +271,7 @@ class Deployer:
                 raise
             # The cache learns that a kind is served no more when its watch ends.
             raise NotFoundError(error.code, str(_unserved(component.resource))) from error
-        log.info("applied object", kind=component.resource.kind, object=str(key_of(obj)))
+        log.debug("applied object", kind=component.resource.kind, object=str(key_of(obj)))
 
 
 def _unserved(resource: Resource) -> FieldError:
@@ -278,10 +282,10 @@ def _unserved(resource: Resource) -> FieldError:
 def _owned(obj: Object, component: Component, owner: Object) -> Object:
     """The object as a child of the owner, with the hash of what the TrainJob asks for."""
     digest = hashlib.sha256(json.dumps(component.object, sort_keys=True).encode()).hexdigest()[:16]
+    # Users choose annotations, too: what they say about the life of an object does not count.
+    annotations = {name: value for name, value in annotations_of(obj).items() if name != LIVES_ON}
     metadata = obj["metadata"] | {
-        "annotations": annotations_of(obj)
-        | {APPLIED_HASH: digest}
-        | ({} if component.lives_on else {LIVES_ON: "false"}),
+        "annotations": annotations | {APPLIED_HASH: digest} | ({} if component.lives_on else {LIVES_ON: "false"}),
         "ownerReferences": [controller_reference(owner)],
     }
     return obj | {"metadata": metadata}

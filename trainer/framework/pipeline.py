@@ -16,7 +16,6 @@ from trainer.framework.containment import (
     checked_outcome,
     checked_scale,
     checked_watches,
-    contained,
 )
 from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import (
@@ -34,10 +33,12 @@ from trainer.framework.extension_points import (
     WatchExtension,
 )
 from trainer.framework.extraction import extract
+from trainer.framework.metrics import PluginSeries
 from trainer.framework.review import Review
 from trainer.framework.trainer_step import apply_trainer_env
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden
+from trainer.kube.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -69,11 +70,16 @@ class Pipeline:
     Args:
         registry: the plugins.
         cluster_domain: for DNS names of pods in full, such as `cluster.local`. Defaults to short names.
+        metrics: where the series of `PluginSeries` go. Defaults to nowhere.
     """
 
-    def __init__(self, registry: Registry, *, cluster_domain: str | None = None) -> None:
+    def __init__(
+        self, registry: Registry, *, cluster_domain: str | None = None, metrics: Metrics | None = None
+    ) -> None:
         self.plugins = registry
         self._cluster_domain = cluster_domain
+        self._series = series = (metrics or Metrics()).series(PluginSeries)
+        series.prepare(registry)
         self._watch_extensions = [plugin for plugin in registry if isinstance(plugin, WatchExtension)]
         self._validations = [plugin for plugin in registry if isinstance(plugin, CustomValidation)]
         self._ml_policies = [plugin for plugin in registry if isinstance(plugin, EnforceMLPolicy)]
@@ -149,17 +155,17 @@ class Pipeline:
         if errors:
             raise BuildError(*errors)
         for ml_policy in self._ml_policies:
-            with contained(ml_policy.name, "enforce_ml_policy"):
+            with self._series.timed(ml_policy.name, "enforce_ml_policy"):
                 ml_policy.enforce_ml_policy(info, train_job)
             step(f"plugin {ml_policy.name}", info)
         apply_trainer_env(info, train_job)
         step("TrainJob spec.trainer.env", info)
         for pod_group_policy in self._pod_group_policies:
-            with contained(pod_group_policy.name, "enforce_pod_group_policy"):
+            with self._series.timed(pod_group_policy.name, "enforce_pod_group_policy"):
                 pod_group_policy.enforce_pod_group_policy(info, train_job)
             step(f"plugin {pod_group_policy.name}", info)
         for pod_network in self._pod_networks:
-            with contained(pod_network.name, "identify_pod_network"):
+            with self._series.timed(pod_network.name, "identify_pod_network"):
                 pod_network.identify_pod_network(info, train_job)
             step(f"plugin {pod_network.name}", info)
         return self._built(info, train_job)
@@ -172,13 +178,13 @@ class Pipeline:
         """
         components: list[Component] = []
         for plugin in self._suspensions:
-            with contained(plugin.name, "suspension"):
+            with self._series.counted(plugin.name, "suspension"):
                 components += [replace(component, plugin=plugin.name) for component in plugin.suspension(train_job)]
         return components
 
     def outcome(self, train_job: TrainJob) -> tuple[Outcome | None, list[BuildError]]:
         """PostExecution: how the TrainJob ended, a failure seen by any plugin before a completion; and who raised."""
-        answers, errors = _ask(
+        answers, errors = self._ask(
             self._terminal_conditions,
             "terminal_condition",
             lambda plugin: [checked_outcome(plugin.terminal_condition(train_job))],
@@ -189,7 +195,7 @@ class Pipeline:
     def jobs_status(self, train_job: TrainJob) -> tuple[list[JobStatus] | None, list[BuildError]]:
         """PostExecution: how the child Jobs are doing, None when there are none to count; and who raised."""
         counting = [] if self._jobs_status is None else [self._jobs_status]
-        answers, errors = _ask(
+        answers, errors = self._ask(
             counting, "jobs_status", lambda plugin: [checked_jobs_status(plugin.jobs_status(train_job))]
         )
         return next(iter(answers), None), errors
@@ -197,15 +203,17 @@ class Pipeline:
     def node_scale(self, train_job: TrainJob) -> tuple[NodeScale | None, list[BuildError]]:
         """PostExecution: how many nodes an elastic training has and may have, None for any other; and who raised."""
         asked = [] if self._node_scaling is None else [self._node_scaling]
-        answers, errors = _ask(asked, "node_scale", lambda plugin: [checked_scale(plugin.node_scale(train_job))])
+        answers, errors = self._ask(asked, "node_scale", lambda plugin: [checked_scale(plugin.node_scale(train_job))])
         return next(iter(answers), None), errors
 
     def impediments(self, train_job: TrainJob) -> tuple[list[Impediment], list[BuildError]]:
         """PostExecution: what keeps the pods from running, and who raised."""
-        return _ask(
+        return self._ask(
             self._impediments,
             "impediments",
-            lambda plugin: checked_impediments(plugin.impediments(train_job), plugin.name),
+            lambda plugin: checked_impediments(
+                plugin.impediments(train_job), self._series.counted(plugin.name, "impediments")
+            ),
         )
 
     @property
@@ -215,7 +223,7 @@ class Pipeline:
 
     def status_conditions(self, train_job: TrainJob) -> tuple[list[StatusCondition], list[BuildError]]:
         """PostExecution: what plugins report, and who raised."""
-        return _ask(
+        return self._ask(
             self._status_conditions,
             "status_conditions",
             lambda plugin: checked_conditions(plugin.status_conditions(train_job), plugin.condition_types),
@@ -230,7 +238,7 @@ class Pipeline:
     def _built(self, info: RuntimeInfo, train_job: TrainJob) -> list[Component]:
         components: list[Component] = []
         for builder in self._builders:
-            with contained(builder.name, "build"):
+            with self._series.timed(builder.name, "build"):
                 built = builder.build(info, train_job)
                 components += checked_components(built, builder.name, train_job, components)
         return components
@@ -250,22 +258,23 @@ class Pipeline:
             (plugin.pod_group_policy_sources for plugin in self._pod_group_policies),
         )
         for plugin in self._validations:
-            with contained(plugin.name, "validate"):
+            with self._series.timed(plugin.name, "validate"):
                 findings = checked_findings(plugin.validate(info, old, new))
             yield from findings
 
-
-def _ask(plugins: Iterable[_P], hook: str, question: Callable[[_P], Iterable[_T]]) -> tuple[list[_T], list[BuildError]]:
-    """What plugins answer, and the errors of those that raise: they are in the way of no other."""
-    answers: list[_T] = []
-    errors: list[BuildError] = []
-    for plugin in plugins:
-        try:
-            with contained(plugin.name, hook):
-                answers += question(plugin)
-        except BuildError as error:
-            errors.append(error)
-    return answers, errors
+    def _ask(
+        self, plugins: Iterable[_P], hook: str, question: Callable[[_P], Iterable[_T]]
+    ) -> tuple[list[_T], list[BuildError]]:
+        """What plugins answer, and the errors of those that raise: they are in the way of no other."""
+        answers: list[_T] = []
+        errors: list[BuildError] = []
+        for plugin in plugins:
+            try:
+                with self._series.counted(plugin.name, hook):
+                    answers += question(plugin)
+            except BuildError as error:
+                errors.append(error)
+        return answers, errors
 
 
 def _unserved(path: str, source: str | None, served: Iterable[frozenset[str]]) -> Iterator[FieldError]:

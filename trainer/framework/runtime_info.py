@@ -38,6 +38,8 @@ class Ancestor(StrEnum):
 
 
 ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
+"""Label of the Jobs of a replicated Job, in the template of a runtime: the step of a training that they are, one of
+`trainer`, `dataset-initializer` and `model-initializer`."""
 
 
 @dataclass(slots=True)

@@ -106,8 +106,9 @@ class Runtimes:
 
         Args:
             train_job: see there.
-            is_built: whether anything exists of it. Otherwise the cluster has refused what the snapshot gives, and a
-                runtime that has changed since comes first.
+            is_built: whether anything exists of it. Otherwise the snapshot must agree with the runtime of today: the
+                cluster may have refused what an older runtime gives, and people who may write ConfigMaps but no
+                runtimes may have written it.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
@@ -119,7 +120,7 @@ class Runtimes:
         if not snapshot or not owner or owner.get("uid") != train_job.metadata.uid:
             snapshot = None
         live = None if snapshot and is_built else self._listers[resource].get(key)
-        if snapshot:
+        if snapshot and (is_built or live is not None):
             resource, found = open_snapshot(snapshot, train_job)
             if live is None or live.get("spec") == found["spec"]:
                 return FoundRuntime(read_runtime(resource, found), resource, found, is_snapshot=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.extension_points import Impediment
 from trainer.framework.failure import first_failure, last_crash
 from trainer.kube.objects import find_condition
@@ -74,7 +74,7 @@ def restarts(troubles: Troubles) -> Iterator[Impediment]:
     if _is_restarting(troubles.jobset):
         yield Impediment(
             ConditionType.RESTARTING,
-            "RestartingJobSet",
+            ConditionReason.RESTARTING_JOB_SET,
             _restart(troubles.jobset),
             partial(_cause, troubles),
         )
@@ -84,7 +84,7 @@ def restarts(troubles: Troubles) -> Iterator[Impediment]:
     if remade or crashing:
         headline = f"{_about(len(remade | crashing))} failed and started again"
         details = partial(_example, troubles.reader, remade, crashing)
-        yield Impediment(ConditionType.RESTARTING, "RestartingPods", headline, details)
+        yield Impediment(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, details)
 
 
 def _is_restarting(jobset: Object) -> bool:

@@ -12,9 +12,8 @@ from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
-    from typing import Any
 
     from trainer.framework.reader import Reader
     from trainer.kube.cache.cached_object import CachedObject
@@ -55,6 +54,7 @@ def complaint_about(reader: Reader, pod: ObjectKey) -> str:
     return (event or {}).get("message") or "a volume cannot be mounted"
 
 
-def _pod_of(event: Mapping[str, Any]) -> ObjectKey:
+def _pod_of(event: CachedObject) -> ObjectKey:
+    """In the namespace of the event, whatever it says: who writes events in one namespace knows nothing of others."""
     about = event.get("involvedObject") or {}
-    return ObjectKey(about.get("namespace") or "", about.get("name") or "")
+    return ObjectKey(event.key.namespace, about.get("name") or "")

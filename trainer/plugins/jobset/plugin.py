@@ -14,6 +14,7 @@ from trainer.framework.failure import first_failure
 from trainer.framework.runtime_info import Ancestor
 from trainer.framework.trainer_step import nodes_field
 from trainer.kube.controller.handlers import owner_key
+from trainer.kube.controller.predicates import on
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import (
     ObjectKey,
@@ -80,7 +81,7 @@ class JobSetPlugin:
 
     def watches(self) -> Iterator[Watch]:
         """JobSets, those of their pods that come into trouble or out of it, and events about volumes."""
-        yield Watch(JOBSETS, train_jobs=_train_jobs_of)
+        yield Watch(JOBSETS, train_jobs=_train_jobs_of, predicate=on(added=_says_something))
         yield Watch(
             PODS,
             Selection(label_selector=JOBSET_NAME),
@@ -178,6 +179,11 @@ class JobSetPlugin:
 def _train_jobs_of(jobset: CachedObject) -> Iterable[ObjectKey]:
     """The TrainJob that controls a JobSet; or that of the same name, which waits for a JobSet of others to go."""
     return _owners(jobset) or (jobset.key,)
+
+
+def _says_something(jobset: CachedObject) -> bool:
+    """Whoever has created a JobSet knows of it, and nothing has become of it before it has a status."""
+    return bool(jobset.get("status"))
 
 
 def _selection(jobset: Object) -> Selection:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
+from trainer.api.jobset_pods import is_made_by
 from trainer.kube.objects import ObjectKey, name_of, namespace_of, uid_of
 from trainer.kube.resource import PODS
 
@@ -91,10 +92,19 @@ def trouble_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
 
 
 def troubles_of(pod: CachedObject) -> tuple[str, ...]:
-    """Index function of `TROUBLES`; `Troubles` knows how to ask."""
+    """Index function of `TROUBLES`; `Troubles` knows how to ask.
+
+    What nobody but its labels calls a pod of a JobSet is in no trouble that would be told.
+    """
+    found = _troubles(pod)
+    job = pod.controller if found else None
+    return found if job is not None and is_made_by(job.kind, job.name, pod.labels) else ()
+
+
+def _troubles(pod: CachedObject) -> tuple[str, ...]:
     status = _pod.decode(pod.raw).status or _Status()
     labels, is_going = pod.labels, pod.meta.deletion_timestamp is not None
-    owner = labels.get(JOBSET_UID) or _name(pod.key.namespace, labels.get(JOBSET_NAME, ""))
+    owner = _owner(pod.key.namespace, labels.get(JOBSET_NAME, ""), labels.get(JOBSET_UID, ""))
     if status.phase == "Failed":
         going = () if is_going else (f"{owner} failed in {labels.get(REPLICATED_JOB, '')}",)
         return (f"{owner} failed", *going)
@@ -140,7 +150,8 @@ class Troubles:
         return self._keys(f"failed in {replicated_job}")
 
     def _keys(self, trouble: str) -> set[ObjectKey]:
-        owners = (uid_of(self.jobset), _name(namespace_of(self.jobset), name_of(self.jobset)))
+        namespace, name = namespace_of(self.jobset), name_of(self.jobset)
+        owners = (_owner(namespace, name, uid) for uid in (uid_of(self.jobset), ""))
         return {key for owner in owners for key in self.reader.keys(PODS, TROUBLES, f"{owner} {trouble}")}
 
 
@@ -156,8 +167,9 @@ def _has_sandbox(status: _Status) -> bool:
     return any(each.type == "PodReadyToStartContainers" and each.status == "True" for each in status.conditions or ())
 
 
-def _name(namespace: str, name: str) -> str:
-    return f"{namespace}/{name}"
+def _owner(namespace: str, name: str, uid: str) -> str:
+    """With the namespace of the pod: a uid is a label, which pods of any namespace may have."""
+    return f"{namespace}/{name}/{uid}"
 
 
 def _wait(status: _Status) -> Wait | None:

@@ -15,7 +15,7 @@ from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
@@ -29,9 +29,10 @@ _OTHERS_DOMAINS = ("batch.kubernetes.io/", "jobset.sigs.k8s.io/")
 
 def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     """Labels of others, containers without an image, mounts without a volume, requests above limits."""
-    for key in train_job.spec.labels or {}:
-        if key in _OTHERS_LABELS or key.startswith(_OTHERS_DOMAINS):
-            yield forbidden(f"spec.labels[{key}]", "is for JobSet and Kubernetes to set on Jobs and pods; remove it")
+    for path, labels in _labels(train_job):
+        for key in labels:
+            if key in _OTHERS_LABELS or key.startswith(_OTHERS_DOMAINS):
+                yield forbidden(f"{path}[{key}]", "is for JobSet and Kubernetes to set on Jobs and pods; remove it")
     for pod_set in info.pod_sets:
         volumes = {volume.get("name") for volume in pod_set.volumes} | _claims(info)
         for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
@@ -49,6 +50,14 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
                         yield invalid(f"{field}.name", mount.get("name"), detail)
                 yield from _requests(train_job if is_main else None, container, f"{path}.resources")
         yield from _unknown_claims(info, pod_set)
+
+
+def _labels(train_job: TrainJob) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """What a TrainJob wants its pods to be labelled with, and where it says so."""
+    yield "spec.labels", train_job.spec.labels or {}
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        labels = override.metadata and override.metadata.labels
+        yield f"spec.podSpecOverrides[{index}].metadata.labels", labels or {}
 
 
 def _path(info: RuntimeInfo, pod_set: PodSet, kind: str, container: Container) -> str:

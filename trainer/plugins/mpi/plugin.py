@@ -79,7 +79,7 @@ class MPI:
         end_with_launcher(info)
         speak_for_nodes(info, launcher)
         for pod_set in (launcher, info.trainer):
-            upsert(pod_set.volumes, [key_volume(info.job_name)], by_name)
+            upsert(pod_set.volumes, [key_volume(train_job)], by_name)
             pod_set.main_container.mount([key_mount(policy.ssh_auth_mount_path)])
         upsert(launcher.volumes, [hostfile_volume(info)], by_name)
         container = launcher.main_container

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from trainer.framework.component import Component
+from trainer.framework.component import Component, unique_name
 from trainer.kube.resource import SECRETS
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 
 
 def key_secret(train_job: TrainJob) -> Component:
-    """The Secret `<job>-mpi-ssh-auth`; its key pair is generated when it is created, and never again."""
-    metadata = {"name": _secret_name(train_job.metadata.name), "namespace": train_job.metadata.namespace}
+    """The Secret of this TrainJob alone; its key pair is generated when it is created, and never again."""
+    metadata = {"name": _secret_name(train_job), "namespace": train_job.metadata.namespace}
     secret: Object = {
         "apiVersion": SECRETS.api_version,
         "kind": SECRETS.kind,
@@ -50,12 +50,12 @@ def key_secret(train_job: TrainJob) -> Component:
     return Component(SECRETS, secret, generated=_key_pair)
 
 
-def key_volume(job_name: str) -> Object:
+def key_volume(train_job: TrainJob) -> Object:
     """The volume with both keys, and with the public one as the only key that may log in."""
     return {
         "name": VOLUME,
         "secret": {
-            "secretName": _secret_name(job_name),
+            "secretName": _secret_name(train_job),
             "defaultMode": _PRIVATE_MODE,
             "items": [
                 {"key": _PRIVATE_KEY, "path": _FILE, "mode": _PRIVATE_MODE},
@@ -89,8 +89,8 @@ def ssh_options(directory: str, port: int | None) -> str:
     return " ".join(options if port is None else [*options, f"-p {port}"])
 
 
-def _secret_name(job_name: str) -> str:
-    return f"{job_name}-mpi-ssh-auth"
+def _secret_name(train_job: TrainJob) -> str:
+    return unique_name(train_job, VOLUME)
 
 
 def _key_pair() -> Object:

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.framework.samples import train_job_object
+from trainer.controllers.metrics.glimpse import Glimpse
+from trainer.kube.cache.cached_object import CachedObject
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+@pytest.mark.parametrize(
+    ("obj", "runtime", "state"),
+    [
+        pytest.param(train_job_object(), "blueprint", "Unknown", id="new"),
+        pytest.param(train_job_object(status={"state": "Running"}), "blueprint", "Running", id="running"),
+        pytest.param(train_job_object(status={}), "blueprint", "Unknown", id="empty-status"),
+        pytest.param(
+            train_job_object(runtimeRef={"name": "mine", "kind": "TrainingRuntime"}),
+            "default/mine",
+            "Unknown",
+            id="runtime-of-the-namespace",
+        ),
+        pytest.param(
+            train_job_object(runtimeRef={"name": "all", "kind": "ClusterTrainingRuntime"}), "all", "Unknown", id="kind"
+        ),
+        pytest.param(train_job_object(runtimeRef=None), "", "Unknown", id="no-runtime"),
+        pytest.param(train_job_object(runtimeRef="torch"), "", "Unknown", id="odd-runtime"),
+        pytest.param(train_job_object() | {"spec": None}, "", "Unknown", id="no-spec"),
+    ],
+)
+def test_what_is_read_of_a_trainjob(obj: Object, runtime: str, state: str) -> None:
+    """Runtime and state, whatever an older definition has let pass."""
+    glimpse = Glimpse.of(CachedObject.of(obj))
+    assert (glimpse.runtime, glimpse.state) == (runtime, state)

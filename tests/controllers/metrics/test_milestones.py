@@ -1,0 +1,157 @@
+"""What a replica knows of the lives of TrainJobs, whoever leads meanwhile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import train_job_object
+from trainer.controllers.metrics.glimpse import Glimpse
+from trainer.controllers.metrics.milestones import Milestones
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.testing import ManualClock
+
+if TYPE_CHECKING:
+    from trainer.controllers.metrics.milestones import Life
+    from trainer.kube.objects import Object
+
+
+def at(seconds: int) -> str:
+    """A timestamp of the manual clock."""
+    return f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}Z"
+
+
+def conditions(**since: tuple[str, int]) -> list[Object]:
+    """Conditions by type, with their status and since when."""
+    return [
+        {"type": name, "status": status, "lastTransitionTime": at(seconds)} for name, (status, seconds) in since.items()
+    ]
+
+
+class Replica:
+    """Milestones, told as an informer does."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.milestones = Milestones(self.clock)
+
+    def see(self, *, created: int = 0, initial: bool | None = None, status: Object | None = None, **spec: Any) -> None:
+        """A TrainJob comes if `initial` is given, or else has changed."""
+        obj = train_job_object(status=status, **spec)
+        cached = CachedObject.of(obj | {"metadata": obj["metadata"] | {"creationTimestamp": at(created)}})
+        if initial is None:
+            self.milestones.changed(cached.uid, Glimpse.of(cached))
+        else:
+            self.milestones.appeared(cached, Glimpse.of(cached), initial=initial)
+
+    @property
+    def life(self) -> Life | None:
+        return self.milestones.of("uid-of-demo")
+
+
+@pytest.fixture
+def replica() -> Replica:
+    return Replica()
+
+
+@pytest.mark.parametrize(
+    ("initial", "now", "waits_since"),
+    [
+        pytest.param(False, 100.9, 100.9, id="seen-at-once"),
+        pytest.param(False, 160, 100, id="missed-by-the-watch"),
+        pytest.param(True, 101, 100, id="there-before"),
+        pytest.param(True, 90, 90, id="clocks-that-differ"),
+    ],
+)
+async def test_since_when_it_waits(replica: Replica, initial: bool, now: float, waits_since: float) -> None:
+    """A TrainJob whose creation is seen waits since that moment, and any other since the time that it bears."""
+    await replica.clock.advance(now)
+    replica.see(created=100, initial=initial)
+    assert replica.life is not None
+    assert (replica.life.created, replica.life.awaits_jobset_since) == (waits_since, waits_since)
+
+
+async def test_a_replica_that_waits_sees_it_run(replica: Replica) -> None:
+    """The first time that it is Running stays, however often it restarts."""
+    replica.see(initial=False)
+    await replica.clock.advance(10)
+    replica.see(status={"state": "Running"})
+    await replica.clock.advance(10)
+    replica.see(status={"state": "Restarting"})
+    await replica.clock.advance(10)
+    replica.see(status={"state": "Running"})
+    assert replica.life is not None
+    assert (replica.life.running_since, replica.life.awaits_jobset_since) == (10, None)
+
+
+async def test_a_resumption_is_waited_for_since_it_is_seen(replica: Replica) -> None:
+    """Whoever resumes it, the time begins when its spec says so."""
+    replica.see(initial=False, suspend=True, status={"state": "Suspended"})
+    await replica.clock.advance(30)
+    replica.see(suspend=False, status={"state": "Suspended"})
+    assert replica.life is not None
+    assert replica.life.awaits_jobset_since == 30
+    replica.see(suspend=False, status={"state": "Created"})
+    assert replica.life.awaits_jobset_since is None
+
+
+@pytest.mark.parametrize(
+    ("status", "running_since"),
+    [
+        pytest.param({"state": "Running", "conditions": conditions(Created=("True", 60))}, 60, id="runs"),
+        pytest.param({"state": "Pending", "conditions": conditions(Created=("True", 60))}, None, id="never-ran"),
+        pytest.param(
+            {"state": "Created", "conditions": conditions(Created=("True", 60)), "trainerStatus": {"currentStep": 1}},
+            60,
+            id="has-told-of-progress",
+        ),
+        pytest.param(
+            {"state": "Suspended", "conditions": conditions(Created=("True", 60), Suspended=("True", 60))},
+            None,
+            id="suspended-from-the-beginning",
+        ),
+        pytest.param(
+            {"state": "Suspended", "conditions": conditions(Suspended=("True", 60), Created=("True", 90))},
+            None,
+            id="suspended-while-blocked",
+        ),
+        pytest.param(
+            {"state": "Suspended", "conditions": conditions(Created=("True", 60), Suspended=("True", 90))},
+            90,
+            id="suspended-later",
+        ),
+        pytest.param(
+            {"state": "Running", "conditions": conditions(Created=("True", 60), Suspended=("False", 90))},
+            90,
+            id="runs-after-a-resumption",
+        ),
+        pytest.param({"state": "Blocked", "conditions": conditions(Created=("False", 60))}, None, id="blocked"),
+        pytest.param(None, None, id="new"),
+    ],
+)
+async def test_what_had_happened_before_is_estimated(
+    replica: Replica, status: Object | None, running_since: float | None
+) -> None:
+    """Since when a TrainJob runs that a process finds when it starts; None: its first run is still to come."""
+    await replica.clock.advance(600)
+    replica.see(initial=True, status=status)
+    assert replica.life is not None
+    assert replica.life.running_since == running_since
+
+
+@pytest.mark.parametrize("state", ["Complete", "Failed"])
+async def test_what_has_ended_is_forgotten(replica: Replica, state: str) -> None:
+    """A thousand finished TrainJobs cost nothing."""
+    replica.see(initial=True, status={"state": state})
+    assert replica.life is None
+    replica.see(initial=False)
+    replica.see(status={"state": state})
+    assert replica.life is None
+
+
+async def test_what_is_deleted_is_forgotten(replica: Replica) -> None:
+    """So is one that was deleted while it ran."""
+    replica.see(initial=False)
+    replica.milestones.gone("uid-of-demo")
+    assert replica.life is None

@@ -1,0 +1,247 @@
+"""What is counted in the life of TrainJobs, through a manager on a fake API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from tests.framework.samples import runtime_object, train_job_object
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.api.trainjob_status import ConditionReason
+from trainer.controllers.metrics.trainjobs import TrainJobMetrics
+from trainer.framework.status import Creation, Observation, next_status
+from trainer.kube.errors import ConflictError
+from trainer.kube.manager.manager import Manager
+from trainer.kube.testing import settle
+
+if TYPE_CHECKING:
+    from tests.controllers.conftest import Cluster
+    from trainer.kube.objects import Object
+
+_ENDS = {
+    "Complete": {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "completed"},
+    "Failed": {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"},
+}
+_GROUP = {"namespace": "default", "runtime": "blueprint", "framework": "torch"}
+
+
+def labelled(framework: str = "torch") -> Object:
+    """The runtime with the label of its framework."""
+    obj = runtime_object()
+    return obj | {"metadata": obj["metadata"] | {"labels": {"trainer.kubeflow.org/framework": framework}}}
+
+
+def value(cluster: Cluster, name: str, **labels: str) -> float:
+    """The value of one series, 0 if there is none."""
+    return cluster.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def counter(cluster: Cluster, name: str, **labels: str) -> float:
+    return value(cluster, f"trainer_trainjobs_{name}_total", **(_GROUP | labels))
+
+
+def times(cluster: Cluster, name: str, **labels: str) -> tuple[float, float]:
+    """How often a time was measured, and the sum of all."""
+    labels = {"framework": "torch"} | labels
+    series = f"trainer_trainjob_{name}_seconds"
+    return value(cluster, f"{series}_count", **labels), value(cluster, f"{series}_sum", **labels)
+
+
+def population(cluster: Cluster) -> dict[tuple[str, str, str, str], float]:
+    """The gauge as a whole."""
+    return {
+        (labels["namespace"], labels["runtime"], labels["framework"], labels["state"]): sample.value
+        for family in cluster.metrics.registry.collect()
+        if family.name == "trainer_trainjobs" and family.type == "gauge"
+        for sample in family.samples
+        for labels in (sample.labels,)
+    }
+
+
+async def submit(cluster: Cluster, obj: Object | None = None) -> None:
+    await cluster.client.create(TRAIN_JOBS, obj or train_job_object())
+    await settle()
+
+
+async def end(cluster: Cluster, state: str) -> None:
+    await cluster.run_jobset("Completed" if state == "Complete" else "Failed", _ENDS[state])
+
+
+@pytest.fixture(autouse=True)
+def _labelled(cluster: Cluster) -> None:
+    cluster.client.add(labelled())
+
+
+@pytest.mark.parametrize("state", ["Complete", "Failed"])
+async def test_a_life_is_counted_once(cluster: Cluster, state: str) -> None:
+    """Each change of state and each milestone of a TrainJob is counted when its status is written, and only then."""
+    async with cluster.managed():
+        await submit(cluster)
+        assert (counter(cluster, "created"), times(cluster, "time_to_jobset")) == (1, (1, 0))
+        assert population(cluster) == {("default", "blueprint", "torch", "Created"): 1}
+        await cluster.clock.advance(20)
+        await cluster.run_jobset(ready=1)
+        assert times(cluster, "queue") == (1, 20)
+        assert population(cluster) == {("default", "blueprint", "torch", "Running"): 1}
+        await cluster.clock.advance(100)
+        await end(cluster, state)
+        await cluster.look_again()
+        assert times(cluster, "run", result=state) == (1, 100)
+        assert population(cluster) == {("default", "blueprint", "torch", state): 1}
+        assert counter(cluster, "completed") == (state == "Complete")
+        assert counter(cluster, "failed", reason="FailedJobs") == (state == "Failed")
+        assert (counter(cluster, "created"), times(cluster, "time_to_jobset")) == (1, (1, 0))
+        await cluster.client.delete(TRAIN_JOBS, "demo", "default")
+        await settle()
+        assert population(cluster) == {}
+
+
+async def test_ends_begin_with_nothing(cluster: Cluster) -> None:
+    """Both ends are there with 0 as soon as a TrainJob is, so that the first one is an increase."""
+    async with cluster.managed():
+        await submit(cluster)
+    get = cluster.metrics.registry.get_sample_value
+    assert get("trainer_trainjobs_completed_total", _GROUP) == 0
+    assert get("trainer_trainjobs_failed_total", _GROUP | {"reason": "FailedJobs"}) == 0
+
+
+async def test_a_restart_counts_nothing_again(cluster: Cluster) -> None:
+    """What was finished before the manager came is in the gauge, and in no counter."""
+    async with cluster.managed():
+        await submit(cluster)
+        await end(cluster, "Complete")
+        assert counter(cluster, "completed") == 1
+    async with cluster.managed():
+        await cluster.look_again()
+        assert population(cluster) == {("default", "blueprint", "torch", "Complete"): 1}
+        assert (counter(cluster, "created"), counter(cluster, "completed")) == (0, 0)
+
+
+async def test_a_restart_estimates_since_when_a_training_runs(cluster: Cluster) -> None:
+    """A training that runs when the manager starts counts as running since its Jobs were made."""
+    async with cluster.managed():
+        await submit(cluster)
+        await cluster.clock.advance(20)
+        await cluster.run_jobset(ready=1)
+    async with cluster.managed():
+        await cluster.clock.advance(100)
+        await end(cluster, "Complete")
+        assert times(cluster, "run", result="Complete") == (1, 120)
+        assert times(cluster, "queue") == (0, 0)
+
+
+async def test_what_was_created_while_nobody_managed_waits_since_then(cluster: Cluster) -> None:
+    """The time to the JobSet begins with the creation, also if the manager came later."""
+    await submit(cluster)
+    await cluster.clock.advance(60)
+    async with cluster.managed():
+        assert (counter(cluster, "created"), times(cluster, "time_to_jobset")) == (1, (1, 60))
+
+
+async def test_a_blocked_trainjob_waits_until_it_is_mended(cluster: Cluster) -> None:
+    """A TrainJob is created once, without the framework of a runtime that is not there, and then waits for it."""
+    async with cluster.managed():
+        await submit(cluster, train_job_object(runtimeRef={"name": "later", "kind": "TrainingRuntime"}))
+        assert population(cluster) == {("default", "default/later", "none", "Blocked"): 1}
+        await cluster.clock.advance(30)
+        obj = labelled("jax")
+        metadata = obj["metadata"] | {"name": "later", "namespace": "default"}
+        await cluster.client.create(TRAINING_RUNTIMES, obj | {"kind": "TrainingRuntime", "metadata": metadata})
+        await settle()
+        assert population(cluster) == {("default", "default/later", "jax", "Created"): 1}
+        assert counter(cluster, "created", runtime="default/later", framework="none") == 1
+        assert times(cluster, "time_to_jobset", framework="jax") == (1, 30)
+
+
+async def test_suspension(cluster: Cluster) -> None:
+    """Creation and resumption each wait for the JobSet; the queue lasts until the first run, however that came."""
+    async with cluster.managed():
+        await submit(cluster, train_job_object(suspend=True))
+        assert times(cluster, "time_to_jobset") == (1, 0)
+        await cluster.clock.advance(600)
+        await cluster.change(cluster.train_job, suspend=False)
+        assert times(cluster, "time_to_jobset") == (2, 0)
+        await cluster.run_jobset(ready=1)
+        assert times(cluster, "queue") == (1, 600)
+        await cluster.change(cluster.train_job, suspend=True)
+        await cluster.run_jobset(suspended=1)
+        await cluster.change(cluster.train_job, suspend=False)
+        await cluster.run_jobset(ready=1)
+        assert times(cluster, "queue") == (1, 600)
+        assert times(cluster, "time_to_jobset") == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("has_run", "queued"),
+    [pytest.param(False, (1, 90), id="never-ran"), pytest.param(True, (0, 0), id="ran-before-it-was-suspended")],
+)
+async def test_a_restart_knows_what_has_run_before(
+    cluster: Cluster, has_run: bool, queued: tuple[float, float]
+) -> None:
+    """The first run of a TrainJob that was suspended from the beginning is one, whoever sees it."""
+    async with cluster.managed():
+        await submit(cluster, train_job_object(suspend=not has_run))
+        await cluster.clock.advance(30)
+        if has_run:
+            await cluster.run_jobset(ready=1)
+            await cluster.change(cluster.train_job, suspend=True)
+    async with cluster.managed():
+        await cluster.clock.advance(60)
+        await cluster.change(cluster.train_job, suspend=False)
+        await cluster.run_jobset(ready=1)
+        assert times(cluster, "queue") == queued
+
+
+async def test_a_status_that_is_written_later(cluster: Cluster) -> None:
+    """The time to the JobSet ends when that is made, however long people wait to be told."""
+    manager = Manager(cluster.client, clock=cluster.clock)
+    cluster.metrics, metrics = manager.metrics, TrainJobMetrics(manager)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await submit(cluster)
+        train_job = TrainJob.from_object(cluster.train_job)
+        await cluster.clock.advance(2)
+        metrics.made(train_job)
+        await cluster.clock.advance(5)
+        made = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "made")
+        for count, number in metrics.steps(train_job, next_status(train_job, Observation(made), "")):
+            count(number)
+        assert times(cluster, "time_to_jobset") == (1, 2)
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_training_that_never_ran_has_no_run_time(cluster: Cluster) -> None:
+    """A TrainJob that fails before it runs is a failure, but not a run of zero seconds."""
+    async with cluster.managed():
+        await submit(cluster)
+        await cluster.clock.advance(20)
+        await end(cluster, "Failed")
+        assert counter(cluster, "failed", reason="FailedJobs") == 1
+        assert times(cluster, "run", result="Failed") == (0, 0)
+
+
+async def test_a_status_that_is_not_stored_counts_nothing(cluster: Cluster) -> None:
+    """An end is counted with the write that succeeds, not with attempts."""
+    async with cluster.managed():
+        await submit(cluster)
+        cluster.client.fail_next(ConflictError(409, "no time"), verb="apply", resource=TRAIN_JOBS)
+        await end(cluster, "Complete")
+        assert counter(cluster, "completed") == 0
+        await cluster.clock.advance(1)
+        assert counter(cluster, "completed") == 1
+
+
+async def test_the_framework_follows_the_runtime(cluster: Cluster) -> None:
+    """The gauge shows the label that the runtime has now."""
+    async with cluster.managed():
+        await submit(cluster)
+        await cluster.put(labelled("jax"))
+        assert population(cluster) == {("default", "blueprint", "jax", "Created"): 1}
+        await cluster.put(runtime_object())
+        assert population(cluster) == {("default", "blueprint", "none", "Created"): 1}
+        await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+        await settle()
+        assert population(cluster) == {("default", "blueprint", "none", "Created"): 1}

@@ -1,0 +1,73 @@
+"""What metrics read of a cached TrainJob: decoding it whole for each event would take five times as long."""
+
+from __future__ import annotations
+
+from datetime import datetime  # noqa: TC003 - msgspec reads the annotation
+from sys import intern
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.kube.objects import ObjectKey
+
+if TYPE_CHECKING:
+    from trainer.kube.cache.cached_object import CachedObject
+
+UNKNOWN = "Unknown"
+"""State of a TrainJob that no controller has looked at."""
+
+
+class _RuntimeRef(msgspec.Struct, gc=False):
+    name: str = ""
+    kind: str | None = None
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    runtime_ref: _RuntimeRef | None = None
+    suspend: bool | None = None
+
+
+class _Status(msgspec.Struct, gc=False):
+    state: str | None = None
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class _TrainJob(msgspec.Struct, gc=False):
+    metadata: _Metadata
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+_decoder = msgspec.json.Decoder(_TrainJob)
+
+
+class Glimpse(msgspec.Struct, frozen=True, gc=False):
+    """A TrainJob as far as it is counted."""
+
+    runtime: str
+    """Key of the runtime as text; "" where there is none that can be read."""
+    state: str
+    is_suspended: bool
+    created: datetime | None
+    """None where that cannot be read."""
+
+    @classmethod
+    def of(cls, obj: CachedObject) -> Glimpse:
+        """Read a TrainJob; what an older definition may have let pass counts as absent."""
+        try:
+            seen = _decoder.decode(obj.raw)
+        except msgspec.ValidationError:
+            return cls("", UNKNOWN, is_suspended=False, created=None)
+        spec, status = seen.spec or _Spec(), seen.status or _Status()
+        runtime = "" if spec.runtime_ref is None else _key(spec.runtime_ref, obj.key.namespace)
+        state = intern(status.state or UNKNOWN)
+        return cls(intern(runtime), state, bool(spec.suspend), seen.metadata.creation_timestamp)
+
+
+def _key(ref: _RuntimeRef, namespace: str) -> str:
+    is_for_all = (ref.kind or CLUSTER_TRAINING_RUNTIMES.kind) == CLUSTER_TRAINING_RUNTIMES.kind
+    return str(ObjectKey("" if is_for_all else namespace, ref.name))

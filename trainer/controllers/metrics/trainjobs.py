@@ -1,0 +1,107 @@
+"""What the controller of TrainJobs counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
+from trainer.controllers.metrics.census import Census
+from trainer.controllers.metrics.frameworks import Frameworks
+from trainer.controllers.metrics.milestones import Milestones
+from trainer.controllers.metrics.series import Group, TrainJobSeries
+from trainer.framework.conditions import Conditions
+from trainer.framework.runtimes import runtime_place
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.controllers.metrics.milestones import Life
+    from trainer.kube.manager.manager import Manager
+
+Step: TypeAlias = tuple[Callable[[float], None], float]
+"""What to call, and with which number, once a status is stored."""
+
+
+class TrainJobMetrics:
+    """Follows the informers of TrainJobs and runtimes; make it before the manager runs.
+
+    Args:
+        manager: provides informers, clock and metrics.
+        namespace: where TrainJobs and TrainingRuntimes are looked after; default: everywhere.
+    """
+
+    def __init__(self, manager: Manager, namespace: str | None = None) -> None:
+        self._clock = manager.clock
+        self._series = manager.metrics.series(TrainJobSeries)
+        self._milestones = Milestones(manager.clock)
+        self._frameworks = Frameworks()
+        census = Census(self._frameworks, self._milestones)
+        self._series.population.observe(census.count)
+        manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(census)
+        manager.informer(TRAINING_RUNTIMES, Selection(namespace)).add_handler(self._frameworks)
+        manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
+
+    def made(self, train_job: TrainJob) -> None:
+        """Its JobSet has just been made, and its status will tell so later."""
+        life = self._milestones.of(train_job.metadata.uid or "")
+        if life is not None and life.made is None:
+            life.made = self._clock.monotonic()
+
+    def steps(self, train_job: TrainJob, status: TrainJobStatus) -> list[Step]:
+        """What is to be counted when this status is stored, as things are before that.
+
+        The event of the write may come before the answer to it, and by then the TrainJob is no longer what it was.
+
+        Args:
+            train_job: the TrainJob as it was.
+            status: as it is to be.
+        """
+        _, key = runtime_place(train_job)
+        runtime = str(key)
+        group = Group(train_job.metadata.namespace or "", runtime, self._frameworks.of(runtime))
+        life = self._milestones.of(train_job.metadata.uid or "")
+        before = train_job.status or TrainJobStatus()
+        steps = [*self._counts(group, before, status)]
+        if life is not None:
+            steps += self._times(group.framework, life, before, status)
+        return steps
+
+    def _counts(self, group: Group, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
+        if not before.conditions:
+            self._series.expect(group)
+            yield self._series.created.labels(*group).inc, 1
+        if status.state is before.state:
+            return
+        if status.state is State.COMPLETE:
+            yield self._series.completed.labels(*group).inc, 1
+        elif status.state is State.FAILED:
+            failed = Conditions(status.conditions or [], "").get(ConditionType.FAILED)
+            yield self._series.failed.labels(*group, failed.reason if failed else "").inc, 1
+
+    def _times(self, framework: str, life: Life, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
+        now = self._clock.monotonic()
+        if life.awaits_jobset_since is not None and _gets_jobset(before, status):
+            made = now if life.made is None else life.made
+            yield self._series.to_jobset.labels(framework).observe, made - life.awaits_jobset_since
+            yield life.got_jobset, now
+        if status.state is before.state:
+            return
+        if status.state is State.RUNNING and life.running_since is None:
+            yield self._series.in_queue.labels(framework).observe, now - life.created
+            yield life.ran, now
+        elif status.state in {State.COMPLETE, State.FAILED} and life.running_since is not None:
+            yield self._series.running.labels(framework, status.state.value).observe, now - life.running_since
+
+
+def _gets_jobset(before: TrainJobStatus, status: TrainJobStatus) -> bool:
+    """Whether the Jobs have just been made, or resumed."""
+    old, new = Conditions(before.conditions or [], ""), Conditions(status.conditions or [], "")
+    if not new.is_true(ConditionType.CREATED):
+        return False
+    is_resumed = old.is_true(ConditionType.SUSPENDED) and new.is_false(ConditionType.SUSPENDED)
+    return is_resumed or not old.is_true(ConditionType.CREATED)

@@ -1,0 +1,116 @@
+"""The catalogue: every metric of the manager with its help, type and labels, told without a cluster.
+
+For the reference in the documentation, and for checks that dashboards and alerts ask for what exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from trainer.controllers.metrics.series import TrainJobSeries
+from trainer.framework.metrics import PluginSeries
+from trainer.kube.metrics.caches import CacheSeries
+from trainer.kube.metrics.certificates import CertificateSeries, ExpirySeries
+from trainer.kube.metrics.controllers import ControllerSeries
+from trainer.kube.metrics.election import ElectionSeries
+from trainer.kube.metrics.event_loop import LoopSeries
+from trainer.kube.metrics.events import EventSeries
+from trainer.kube.metrics.exposition import ProcessSeries
+from trainer.kube.metrics.http_servers import HttpServerSeries
+from trainer.kube.metrics.queues import QueueSeries
+from trainer.kube.metrics.requests import RequestDetailSeries, RequestSeries
+from trainer.kube.metrics.webhooks import WebhookSeries
+from trainer.metrics.build_info import BuildInfoSeries
+from trainer.progress.metrics import ProgressSeries
+from trainer.webhooks.metrics import AdmissionSeries
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+GROUPS = (
+    TrainJobSeries,
+    PluginSeries,
+    AdmissionSeries,
+    BuildInfoSeries,
+    ProgressSeries,
+    ControllerSeries,
+    QueueSeries,
+    CacheSeries,
+    RequestSeries,
+    RequestDetailSeries,
+    WebhookSeries,
+    HttpServerSeries,
+    CertificateSeries,
+    ExpirySeries,
+    ElectionSeries,
+    EventSeries,
+    LoopSeries,
+    ProcessSeries,
+)
+"""All groups of series, ours first."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDescription:
+    """One metric as PromQL knows it."""
+
+    name: str
+    """With `_total` for counters; histograms have `<name>_bucket`, `<name>_sum` and `<name>_count`."""
+    type: str
+    """`counter`, `gauge` or `histogram`."""
+    help: str
+    """What it says, in a sentence."""
+    labels: tuple[str, ...]
+    """Without `le` of histograms, and without those that Prometheus adds."""
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Names that PromQL may ask for."""
+        if self.type == "histogram":
+            return tuple(f"{self.name}_{suffix}" for suffix in ("bucket", "sum", "count"))
+        return (self.name,)
+
+
+class _Inventory(CollectorRegistry):
+    """A registry that remembers what was registered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.collectors: list[Collector] = []
+
+    def register(self, collector: Collector) -> None:
+        super().register(collector)
+        self.collectors.append(collector)
+
+
+def catalogue() -> list[MetricDescription]:
+    """All metrics that a manager may expose, by group; it reads files of /proc.
+
+    `rest_client_*` besides requests are only there where the client was told to measure them.
+    """
+    inventory = _Inventory()
+    for group in GROUPS:
+        group(inventory)
+    return [description for collector in inventory.collectors for description in _descriptions(collector)]
+
+
+def _descriptions(collector: Collector) -> list[MetricDescription]:
+    # ProcessCollector, which has no labels, can only be asked for values.
+    families = getattr(collector, "describe", collector.collect)()
+    return [
+        MetricDescription(
+            f"{family.name}_total" if family.type == "counter" else family.name,
+            family.type,
+            family.documentation,
+            _label_names(collector) or _label_names(family),
+        )
+        for family in families
+    ]
+
+
+def _label_names(described: object) -> tuple[str, ...]:
+    """prometheus_client has no public way to ask."""
+    return tuple(getattr(described, "_labelnames", ()))
