@@ -16,7 +16,8 @@ PATIENCE = 60.0
 class Arrivals:
     """Counts what a subject sees; cheap, since it runs once for each event inside of what is measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self.count = 0
         self.newest = 0
         """Highest resource version seen."""
@@ -60,9 +61,9 @@ class Arrivals:
         if is_reached():
             return
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._patience):
                 await self._reached.wait()
         except TimeoutError as error:
             raise TimeoutError(
-                f"waited {PATIENCE:.0f} s for {what}, saw {self.count}, the newest version {self.newest}"
+                f"waited {self._patience:.0f} s for {what}, saw {self.count}, the newest version {self.newest}"
             ) from error

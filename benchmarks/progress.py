@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.following.load import Load, Mode
-from benchmarks.following.worker import Worker
 from benchmarks.machine import this_machine
 from benchmarks.results import Machine, TargetResult
-from trainer.kube.webhook.keyring import new_keyring
+from benchmarks.worker import Worker
+from trainer.kube.serving.keyring import new_keyring
 
 DEFAULT_OUTPUT = Path(__file__).parent / "progress.json"
 DEFAULT_LOAD = Load()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
 import anyio
@@ -11,6 +12,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
     from types import TracebackType
 
 
@@ -19,14 +21,22 @@ class WorkerError(RuntimeError):
 
 
 class Worker:
-    """A process that runs a module of this package; it ends with the block."""
+    """A process that runs a module of this package; it ends with the block.
 
-    def __init__(self, module: str) -> None:
+    Args:
+        module: the module.
+        log: file for its standard error. Default: that of this process.
+    """
+
+    def __init__(self, module: str, log: Path | None = None) -> None:
         self._module = module
+        self._log = log
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", self._module]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with ExitStack() as stack:
+            log = stack.enter_context(self._log.open("ab")) if self._log is not None else None
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         return self
 
     def __exit__(

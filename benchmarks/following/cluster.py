@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchmarks.following.load import Load
-from benchmarks.following.worker import obey
 from benchmarks.server.objects import pod
+from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.resource import JOBSETS
 from trainer.kube.testing import FakeClient, FakeServer

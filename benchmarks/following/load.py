@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
-from trainer.progress.configuration import ProgressConfiguration
+from trainer.progress.options import ProgressOptions
 
 MESSAGE_TOTAL = 2**31 - 1
 """`totalSteps` of every message; its `currentStep` is when the line was due, in milliseconds since the load's epoch."""
@@ -35,7 +35,7 @@ class Load(msgspec.Struct, frozen=True):
     mode: Mode = Mode.LINES
     throttle: float = 5.0
     """Seconds between two writes of one status."""
-    pace: float = ProgressConfiguration().read_interval_seconds
+    pace: float = ProgressOptions().read_interval
     """Seconds between two reads of one log."""
     epoch: float = 0.0
     """Unix time at which the load was made."""

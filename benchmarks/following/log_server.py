@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.following.load import MESSAGE_TOTAL, Load, Mode
-from benchmarks.following.worker import read_command, write_answer
+from benchmarks.worker import read_command, write_answer
 from trainer.progress.protocol import TAG
 
 TICK = 0.05

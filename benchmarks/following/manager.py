@@ -14,9 +14,9 @@ import msgspec
 
 from benchmarks.arrivals import Arrivals
 from benchmarks.following.load import Load
-from benchmarks.following.worker import obey
 from benchmarks.process import Effort, resident_bytes
 from benchmarks.stalls import LoopStalls
+from benchmarks.worker import obey
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube import Manager, configure_logging
 from trainer.kube.client import DEFAULT_LOG
@@ -27,8 +27,8 @@ from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.tls import TlsOptions
 from trainer.kube.rest.transport import Endpoint
 from trainer.kube.selection import Selection
-from trainer.progress.configuration import ProgressConfiguration
 from trainer.progress.controller import ProgressController
+from trainer.progress.options import ProgressOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -106,9 +106,7 @@ class Subject:
 
     async def _run(self, api: str, logs: Endpoint, started: anyio.Event) -> None:
         spare_the_collector()
-        configuration = ProgressConfiguration(
-            status_interval_seconds=self._load.throttle, read_interval_seconds=self._load.pace
-        )
+        options = ProgressOptions(status_interval=self._load.throttle, read_interval=self._load.pace)
         async with (
             HttpClient(logs, FixedCredentials(_TOKEN), user_agent="trainer/benchmark") as log_client,
             _LogsElsewhere(Endpoint(api), log_client, self._logs) as self._client,
@@ -116,7 +114,7 @@ class Subject:
             manager = Manager(self._client)
             # The informer of the progress room.
             manager.informer(PODS, Selection(label_selector=JOBSET_NAME)).add_handler(_Counting(self._pods))
-            ProgressController(manager, configuration)
+            ProgressController(manager, options)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(manager.run)
                 await manager.wait_for_start()

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from io import StringIO
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from benchmarks.converge import Result, print_result, run
+from benchmarks.converging.load import Load, job_set, train_job
+from trainer.api.trainjob import TrainJob
+
+TINY = Load(jobs=3, concurrency=2, rate=20, rate_seconds=0.1, quiet_seconds=0.1, settled_seconds=0.5)
+
+
+def test_converging_is_measured() -> None:
+    """A few TrainJobs on a dev cluster yield numbers that fit together, the targets, and tables."""
+    result = run(TINY, None)
+    assert result.usage.requests["apply jobsets"] == 1
+    assert result.usage.requests["create configmaps"] == 1
+    assert 1 <= result.usage.requests["apply trainjobs/status"] <= 2
+    assert result.usage.errors == 0
+    assert result.quiet_requests == {}
+    assert 0 < result.latency.p50 <= result.latency.p99
+    assert result.restart.requests == 0
+    assert min(result.ours.created, result.ours.completed, result.floor.created, result.floor.completed) > 0
+    assert len(result.targets) == 12
+    assert msgspec.json.decode(msgspec.json.encode(result), type=Result) == result
+    printed = StringIO()
+    print_result(Console(file=printed, width=120), result)
+    assert "3 TrainJobs, 2 at once" in printed.getvalue()
+
+
+@pytest.mark.parametrize("name", ["job-1", "job-2"])
+def test_the_floor_creates_what_the_manager_would(name: str) -> None:
+    """The JobSet has the nodes, the image and the environment of torchrun, and belongs to the benchmark."""
+    TrainJob.from_object(train_job("ns", name))
+    jobset = job_set("ns", name)
+    (job,) = jobset["spec"]["replicatedJobs"]
+    assert job["template"]["spec"]["parallelism"] == 2
+    (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
+    assert "PET_NNODES" in {variable["name"] for variable in container["env"]}
+    assert jobset["spec"]["managedBy"].startswith("trainer.kubeflow.org/")
