@@ -40,7 +40,8 @@ async def main() -> int:
     kube.configure_logging()
     metrics = kube.Metrics()
     async with kube.connect(metrics=metrics) as client:
-        manager = kube.Manager(client, metrics=metrics, options=kube.ManagerOptions(http_bind=("127.0.0.1", 8080)))
+        manager = kube.Manager(client, metrics=metrics)
+        kube.MetricsServer(manager, kube.MetricsServerOptions(host="127.0.0.1", port=8443))
         TeamInfo(manager)
         await manager.run()
     return 0

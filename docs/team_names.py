@@ -34,7 +34,7 @@ def add_webhook(manager: kube.Manager, options: kube.WebhookServerOptions | None
 async def main() -> int:
     kube.configure_logging()
     async with kube.connect() as client:
-        manager = kube.Manager(client, options=kube.ManagerOptions(http_bind=("", 8080)))
+        manager = kube.Manager(client, options=kube.ManagerOptions(health_bind=("", 8081)))
         add_webhook(manager)
         await manager.run()
     return 0

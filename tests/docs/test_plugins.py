@@ -12,6 +12,7 @@ import yaml
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.configuration.configuration import Configuration
 from trainer.framework.discovery import available_plugins, bundled_plugins, load_plugins
 from trainer.framework.extension_points import EXTENSION_POINTS
 from trainer.framework.hooks import HOOKS
@@ -20,11 +21,10 @@ from trainer.framework.runtime_info import RuntimeInfo
 from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBSETS, SECRETS
 from trainer.kube.testing import settle
-from trainer.manager import ManagerConfiguration
 from trainer.plugins import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "plugins.md").read_text()
+PAGE = (ROOT / "docs" / "write-a-plugin.md").read_text()
 SAMPLE = ROOT / "examples" / "plugin"
 
 
@@ -37,7 +37,7 @@ def shown() -> dict[str, Any]:
     """The names of the plugin that the page shows, and of its test."""
     names: dict[str, Any] = {}
     for source in blocks("python")[1:]:
-        exec(compile(source, "docs/plugins.md", "exec"), names)
+        exec(compile(source, "docs/write-a-plugin.md", "exec"), names)
     return names
 
 
@@ -76,20 +76,25 @@ def test_names_of_runtime_info() -> None:
 def test_configuration() -> None:
     """The manager accepts it, and so does the plugin."""
     document = yaml.safe_load(blocks("yaml")[0])
-    plugins = ManagerConfiguration.from_object(document, strict=True).plugins
+    plugins = Configuration.from_object(document, strict=True).plugins
     known = [plugin.name for plugin in available_plugins(BUILT_IN)]
     assert list(plugins.errors([*known, "shared-memory"])) == []
     assert plugins.configuration == {"shared-memory": {"size": "8Gi"}}
 
 
 def test_image() -> None:
-    """It builds on the image of the manager and installs the sample as it is called."""
+    """It builds on the images of the manager and of its Python, and installs the sample as it is called."""
     [dockerfile] = blocks("dockerfile")
-    [image] = yaml.safe_load((ROOT / "config" / "manager" / "kustomization.yaml").read_text())["images"]
+    [image] = yaml.safe_load((ROOT / "config" / "default" / "kustomization.yaml").read_text())["images"]
     project = tomllib.loads((SAMPLE / "pyproject.toml").read_text())["project"]
-    assert dockerfile.splitlines() == [
+    [base] = re.findall(r"^ARG BASE=.*/(\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert dockerfile.split("\n") == [
+        f"FROM {base} AS build",
+        f"RUN pip install --no-cache-dir --no-deps --target /plugins {project['name']}=={project['version']}",
+        "",
         f"FROM {image['newName']}:{image['newTag']}",
-        f"RUN pip install --no-cache-dir {project['name']}=={project['version']}",
+        "COPY --from=build /plugins /plugins",
+        "",
     ]
 
 

@@ -1,0 +1,1 @@
+"""Grafana dashboards, written as tables of panels."""

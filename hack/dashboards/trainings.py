@@ -1,0 +1,148 @@
+"""For those who train: what runs, what waits and why, how long it takes, what fails."""
+
+from __future__ import annotations
+
+from hack.dashboards.grafana import Dashboard, Panel, Row, Variable
+
+_UNFINISHED = ', state!~"Complete|Failed"'
+_CHOSEN = 'namespace=~"$namespace", runtime=~"$runtime"'
+
+
+def _now(matchers: str = "") -> str:
+    """Every replica shows all TrainJobs."""
+    return f"max by (namespace, runtime, framework, state) (trainer_trainjobs{{{_CHOSEN}{matchers}}})"
+
+
+def _in_state(state: str) -> str:
+    """How many there are; 0 where no series has the state."""
+    matcher = f', state="{state}"'
+    return f"sum({_now(matcher)}) or vector(0)"
+
+
+def _in_period(metric: str, by: str) -> str:
+    return f"sum by ({by}) (increase({metric}{{{_CHOSEN}}}[$__range]))"
+
+
+def _per_hour(metric: str) -> str:
+    return f"sum(increase({metric}{{{_CHOSEN}}}[1h]))"
+
+
+def _quantile(share: float, metric: str, by: str) -> str:
+    return f"histogram_quantile({share}, sum by (le, {by}) (increase({metric}_bucket[$__range])))"
+
+
+def _state(title: str, state: str, description: str, color: str = "") -> Panel:
+    thresholds = ((1.0, color),) if color else ()
+    return Panel(title, {"": _in_state(state)}, description, type="stat", width=3, thresholds=thresholds)
+
+
+_TODAY = Row(
+    "Now",
+    (
+        _state("Running", "Running", "All pods of at least one of their Jobs are ready, or have been."),
+        _state("Created", "Created", "Their Jobs exist; nothing is known to keep their pods from starting."),
+        _state("Pending", "Pending", "A pod cannot start: no node takes it, its image cannot be pulled ...", "orange"),
+        _state("Restarting", "Restarting", "Pods are made again after a failure.", "orange"),
+        _state("Suspended", "Suspended", "They have no pods until somebody resumes them."),
+        _state("Blocked", "Blocked", "Somebody has to mend something: `trainer get NAME` says what.", "red"),
+        Panel(
+            "No progress",
+            {"": "max(trainer_progress_stalled_jobs) or vector(0)"},
+            "Trainings of all namespaces that run and report nothing any more.",
+            type="stat",
+            width=3,
+            thresholds=((1, "orange"),),
+        ),
+        Panel(
+            "Completed of those that ended",
+            {
+                "": f"sum(increase(trainer_trainjobs_completed_total{{{_CHOSEN}}}[$__range])) / "
+                f"(sum(increase(trainer_trainjobs_completed_total{{{_CHOSEN}}}[$__range])) "
+                f"+ (sum(increase(trainer_trainjobs_failed_total{{{_CHOSEN}}}[$__range])) or vector(0)))"
+            },
+            "In the period that is shown.",
+            unit="percentunit",
+            type="stat",
+            width=3,
+        ),
+        Panel(
+            "TrainJobs by state",
+            {"{{state}}": f"sum by (state) ({_now()})"},
+            "Those that exist.",
+            width=12,
+            stacked=True,
+        ),
+        Panel(
+            "TrainJobs that have not ended",
+            {"": f"sum by (namespace, runtime, state) ({_now(_UNFINISHED)}) > 0"},
+            type="table",
+            width=12,
+        ),
+    ),
+)
+_THROUGHPUT = Row(
+    "What comes and goes",
+    (
+        Panel(
+            "Created, completed and failed in an hour",
+            {
+                "created": _per_hour("trainer_trainjobs_created_total"),
+                "completed": _per_hour("trainer_trainjobs_completed_total"),
+                "failed": _per_hour("trainer_trainjobs_failed_total"),
+            },
+        ),
+        Panel(
+            "Failures by reason",
+            {"": _in_period("trainer_trainjobs_failed_total", "namespace, runtime, reason")},
+            "In the period that is shown. Deadlines are DeadlineExceeded; the log of a pod tells the rest.",
+            type="table",
+        ),
+        Panel(
+            "Completed by runtime",
+            {"": _in_period("trainer_trainjobs_completed_total", "namespace, runtime")},
+            "In the period that is shown.",
+            type="table",
+        ),
+    ),
+)
+_DURATIONS = Row(
+    "How long it takes, by framework, in all namespaces",
+    (
+        Panel(
+            "Waiting until it runs",
+            {
+                "{{framework}} 50 %": _quantile(0.5, "trainer_trainjob_queue_seconds", "framework"),
+                "{{framework}} 90 %": _quantile(0.9, "trainer_trainjob_queue_seconds", "framework"),
+            },
+            "From the creation of a TrainJob until it is Running for the first time, suspensions included.",
+            unit="s",
+        ),
+        Panel(
+            "Run time",
+            {
+                "{{framework}} {{result}} 50 %": _quantile(0.5, "trainer_trainjob_run_seconds", "framework, result"),
+                "{{framework}} {{result}} 90 %": _quantile(0.9, "trainer_trainjob_run_seconds", "framework, result"),
+            },
+            "From the first Running to the end.",
+            unit="s",
+        ),
+        Panel(
+            "Until the JobSet is there",
+            {"{{framework}} 95 %": _quantile(0.95, "trainer_trainjob_time_to_jobset_seconds", "framework")},
+            "What the controller manager takes for itself.",
+            unit="s",
+        ),
+    ),
+)
+
+DASHBOARD = Dashboard(
+    uid="trainer-trainjobs",
+    title="Trainer / TrainJobs",
+    description="What runs, what waits and why, how long it takes, what fails.",
+    rows=(_TODAY, _THROUGHPUT, _DURATIONS),
+    variables=(
+        Variable("namespace", "Namespace", "label_values(trainer_trainjobs, namespace)"),
+        Variable("runtime", "Runtime", 'label_values(trainer_trainjobs{namespace=~"$namespace"}, runtime)'),
+    ),
+    period="now-24h",
+)

@@ -1,0 +1,73 @@
+"""Labels and annotations, from the constants that are their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trainer
+from hack.reference.docstrings import constants
+from hack.reference.markdown import code, page, prose, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hack.reference.docstrings import Constant
+
+_PACKAGE = Path(trainer.__file__).parent
+_OURS = "trainer.kubeflow.org/"
+_DEV_CLUSTER = "devcluster.trainer/"
+_OTHERS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/", "scheduling.k8s.io/", "scheduling.volcano.sh/")
+_VALIDATION = "trainer.kubeflow.org/webhook-validation"
+_NOT_CHECKED = (
+    "Label of a runtime: `disabled` keeps the webhooks of the manifests from looking at it, for tools that install "
+    "runtimes before the manager."
+)
+
+
+def labels_and_annotations() -> str:
+    """The page docs/reference/labels.md."""
+    return page(
+        "Labels and annotations",
+        "## Ours",
+        _keys(_OURS, extra=[(code(_VALIDATION), _NOT_CHECKED)]),
+        "The progress of trainings: [progress.md](../progress.md). On the Namespace and objects of a Deployment there "
+        "are the usual `app.kubernetes.io/*` labels.",
+        "## Of JobSet, Kubernetes and schedulers",
+        "By these Jobs and pods of a TrainJob are found, for example with "
+        "`kubectl get pods -l jobset.sigs.k8s.io/jobset-name=NAME`.",
+        _keys(*_OTHERS),
+        "## Of the dev cluster",
+        "Annotations of pods: `runs-for` and `exits-with` where `trainer cluster --fake-pods` runs no processes, "
+        "`metric-` also of HorizontalPodAutoscalers. See [devcluster.md](../devcluster.md).",
+        _keys(_DEV_CLUSTER, room="devcluster"),
+    )
+
+
+def keys(*prefixes: str, room: str = "") -> list[Constant]:
+    """The constants whose value begins with one of the prefixes, by value.
+
+    Args:
+        prefixes: of keys.
+        room: the package of `trainer` to look through. Default: all but the dev cluster, which has its own names.
+
+    Raises:
+        ValueError: one of them has no docstring.
+    """
+    paths = (_PACKAGE / room).rglob("*.py")
+    found = [
+        constant
+        for path in sorted(paths)
+        if (room or "devcluster" not in path.parts) and any(prefix in path.read_text("utf-8") for prefix in prefixes)
+        for constant in constants(path)
+        if constant.value.startswith(prefixes) and " " not in constant.value
+    ]
+    undocumented = [constant.name for constant in found if not constant.docstring]
+    if undocumented:
+        raise ValueError(f"constants without docstring: {', '.join(undocumented)}")
+    return sorted(found, key=lambda constant: constant.value)
+
+
+def _keys(*prefixes: str, room: str = "", extra: Iterable[tuple[str, str]] = ()) -> str:
+    rows = [(code(constant.value), prose(constant.docstring)) for constant in keys(*prefixes, room=room)]
+    return table(("key", "where, and what it means"), sorted([*rows, *extra]))

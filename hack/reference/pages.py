@@ -1,0 +1,113 @@
+"""All pages of the reference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hack.reference.command_line import command_line
+from hack.reference.keys import labels_and_annotations
+from hack.reference.markdown import code, link, page, prose, table
+from hack.reference.schemas import Fields, rules_of_change
+from hack.reference.series import metrics
+from hack.reference.statuses import conditions, events
+from trainer.api import rules
+from trainer.api.crds import crds
+from trainer.api.trainingruntime import TrainingRuntime
+from trainer.api.trainjob import TrainJob
+from trainer.configuration.configuration import Configuration
+from trainer.configuration.feature_gates import KNOWN_GATES, STAGE_GATES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trainer.configuration.feature_gates import FeatureGate
+    from trainer.kube.objects import Object
+
+
+def train_job() -> str:
+    """The page docs/reference/trainjob.md."""
+    fields = Fields(TrainJob)
+    return page(
+        "TrainJob",
+        _definition("TrainJob"),
+        "Types of Kubernetes, such as EnvVar, are as its documentation has them. A sentence behind a description is a "
+        "rule that the API server enforces. Who wins where runtime and TrainJob disagree: "
+        "[trainjob.md](../trainjob.md).",
+        fields.root(),
+        _contents(fields),
+        "## What may change",
+        "Besides what a field itself says; [when](../trainjob.md#what-may-still-change), in other words.",
+        rules_of_change(rules.train_job_rules()),
+        *fields.sections(),
+    )
+
+
+def training_runtime() -> str:
+    """The page docs/reference/trainingruntime.md."""
+    fields = Fields(TrainingRuntime)
+    return page(
+        "TrainingRuntime and ClusterTrainingRuntime",
+        _definition("TrainingRuntime"),
+        _definition("ClusterTrainingRuntime"),
+        "Both have the same fields. A TrainingRuntime is for the TrainJobs of its namespace, a ClusterTrainingRuntime "
+        "for those of all. How to write one: [write-a-runtime.md](../write-a-runtime.md).",
+        fields.root(),
+        _contents(fields),
+        *fields.sections(),
+    )
+
+
+def configuration() -> str:
+    """The page docs/reference/configuration.md."""
+    fields = Fields(Configuration, by_path=True, defaults=Configuration().to_object())
+    gates = [(code(gate.name), str(gate.stage), _gate_default(gate), prose(gate.description)) for gate in _GATES]
+    return page(
+        "Configuration of the manager",
+        "The file that `trainer manager --config FILE` reads; `trainer manager --config FILE --print-config` shows "
+        "what holds in the end, and starts nothing. Unknown fields, wrong values and another apiVersion or kind stop "
+        "the start, with the path of the field. In the manifests it is `config/manager/configuration.yaml`. "
+        "Durations are written as Go does: `500ms`, `15s`, `1m30s`.",
+        fields.root(),
+        "## Feature gates",
+        "In `featureGates`, or on the command line, which goes before: `trainer manager --feature-gates "
+        "ProgressHistory=true`.",
+        table(("gate", "stage", "default", "what it does"), gates),
+        *fields.sections(),
+    )
+
+
+_GATES = (*STAGE_GATES, *KNOWN_GATES)
+
+
+def _gate_default(gate: FeatureGate) -> str:
+    if gate.locked:
+        return f"always {code(str(gate.default).lower())}: {prose(gate.locked)}"
+    needs = f", needs {gate.needs}" if gate.needs else ""
+    return f"{code(str(gate.default).lower())}{needs}"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "trainjob.md": train_job,
+    "trainingruntime.md": training_runtime,
+    "conditions.md": conditions,
+    "events.md": events,
+    "labels.md": labels_and_annotations,
+    "configuration.md": configuration,
+    "metrics.md": metrics,
+    "cli.md": command_line,
+}
+"""What makes each file of docs/reference."""
+
+
+def _contents(fields: Fields) -> str:
+    return f"Parts: {', '.join(map(link, fields.names()))}."
+
+
+def _definition(kind: str) -> str:
+    spec: Object = next(crd["spec"] for crd in crds() if crd["spec"]["names"]["kind"] == kind)
+    [version] = spec["versions"]
+    where = "in a namespace" if spec["scope"] == "Namespaced" else "for the whole cluster"
+    names = [spec["names"]["plural"], *spec["names"]["shortNames"]]
+    said = f"{code(spec['group'] + '/' + version['name'])} {kind}, {where}. Names: {', '.join(map(code, names))}."
+    columns = [column["name"] for column in version.get("additionalPrinterColumns", [])]
+    return f"{said} Columns: {', '.join(columns)}." if columns else said

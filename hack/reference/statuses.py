@@ -1,0 +1,77 @@
+"""What TrainJobs say about themselves: states, conditions with their reasons, and events."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hack.reference.docstrings import constants, members
+from hack.reference.markdown import code, page, prose, table
+from trainer.api.event_reasons import EventReason
+from trainer.api.trainjob_status import ConditionReason, ConditionType, State
+from trainer.kube.election import leader_election
+from trainer.kube.events.correlator import CorrelationLimits
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+_CONDITION = re.compile(r"Condition (\w+) is (True|False)[:.] ?", re.ASCII)
+_LIMITS = CorrelationLimits()
+
+
+def conditions() -> str:
+    """The page docs/reference/conditions.md."""
+    return page(
+        "States and conditions",
+        "`status.state` says in one word how a TrainJob is doing, and is the column STATE of `kubectl get trainjob`. "
+        "The conditions say why: `kubectl describe trainjob NAME`, or `trainer get NAME`.",
+        "## States",
+        _members("state", State),
+        "## Conditions",
+        "Those of plugins of your own come on top. `observedGeneration` tells of which spec a condition is true.",
+        _members("condition", ConditionType),
+        "## Reasons",
+        "Besides these a reason is what Kubernetes says: of a pod in Pending, of the JobSet in Complete and Failed.",
+        _reasons(),
+    )
+
+
+def events() -> str:
+    """The page docs/reference/events.md."""
+    return page(
+        "Events",
+        "`kubectl describe trainjob NAME` and `kubectl events --for trainjob/NAME` show them; Kubernetes keeps them "
+        "for an hour, and conditions keep what matters longer. Equal events become one with a count. About one object "
+        f"{_LIMITS.burst} are written at once, and then one in {_LIMITS.refill / 60:g} minutes.",
+        "## When a condition changes",
+        "Each change of a [condition](conditions.md#conditions) is an event with the reason and the first line of the "
+        "message of the condition. It is a Warning for Created when that is False, Failed, Pending and Restarting, "
+        "else Normal. Pods that wait for the same reason are told once, and each restart is told.",
+        _reasons(),
+        "## Beside conditions",
+        _members("reason", EventReason),
+        "## About the manager",
+        "On the Lease, `kubectl events -n trainer-system --for lease/trainer.kubeflow.org`:",
+        table(("reason", "when"), [(code(leader_election.EVENT_REASON), prose(_leader_election()))]),
+    )
+
+
+def _members(column: str, enum: type[StrEnum]) -> str:
+    return table((column, "when"), [(code(member.value), prose(member.docstring)) for member in members(enum)])
+
+
+def _reasons() -> str:
+    rows = []
+    for member in members(ConditionReason):
+        found = _CONDITION.match(member.docstring)
+        if found is None:
+            raise ValueError(f"the docstring of {member.name} must begin with: Condition TYPE is True|False")
+        when = member.docstring[found.end() :].strip()
+        rows.append((code(member.value), f"{found[1]} is {found[2]}", prose(when[:1].upper() + when[1:])))
+    return table(("reason", "condition", "when"), rows)
+
+
+def _leader_election() -> str:
+    found = constants(Path(leader_election.__file__))
+    return next(constant.docstring for constant in found if constant.name == "EVENT_REASON")
