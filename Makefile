@@ -1,16 +1,19 @@
 # make demo                      train examples/jax-digits on this machine, no Kubernetes needed
 # make demo EXAMPLE=torch-digits the same with torchrun and DistributedDataParallel
 # make test                      all tests          make e2e     real processes, real kubectl, real training
+# make e2e KUBECONFIG=FILE       the same on the cluster of this file: see e2e/README.md
 # make check                     lint, types, layers          make bench   numbers, next to kopf and kubernetes_asyncio
+# make audit                     known vulnerabilities of what we install        make image   the image of the manager
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
 BENCH ?=
+IMAGE ?= trainer-operator:latest
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
 
-.PHONY: demo example-exists test e2e bench bench-devcluster bench-progress check format clean
+.PHONY: demo example-exists test e2e bench bench-converge bench-devcluster bench-progress check audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -26,11 +29,19 @@ test: $(VENV)/.dev
 e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
 	$(BIN)/pytest e2e
 
+# Only when it is given here: a variable of the environment is no wish to test on the cluster that it names.
+ifeq ($(origin KUBECONFIG),command line)
+e2e: export E2E_KUBECONFIG := $(abspath $(KUBECONFIG))
+endif
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(BENCH)
 
 bench-progress: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.progress $(BENCH)
+
+bench-converge: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.converge $(BENCH)
 
 bench-devcluster: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.devcluster_scale $(BENCH)
@@ -41,6 +52,14 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+audit: $(VENV)/.audit
+	$(BIN)/python -m hack.audit
+
+image:
+	docker build --tag $(IMAGE) \
+	  --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --build-arg REVISION=$$(git rev-parse HEAD) \
+	  --build-arg VERSION=$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py) .
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
@@ -56,6 +75,10 @@ $(BIN)/python:
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[cluster,dev]'
+	@touch $@
+
+$(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[audit]'
 	@touch $@
 
 $(VENV)/.demo-%: pyproject.toml constraints.txt | $(BIN)/python

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from e2e.belongings import Belongings
 from e2e.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from subprocess import CompletedProcess
 
-    from e2e.processes import Process
+    from e2e.manager import Manager
 
 BIN = Path(sys.executable).parent
 """Where `trainer` and `kubectl` of the environment under test are."""
@@ -37,8 +38,17 @@ class Cluster:
     """Whether pods are processes of this machine."""
     pod_network: str
     """How pods of the dev cluster reach each other; empty on another cluster."""
-    manager: Process
+    manager: Manager
     namespace: str = ""
+    configuration: dict[str, Any] = field(default_factory=dict)
+    """Of the controller manager."""
+    belongings: Belongings = field(default_factory=Belongings)
+    """What the tests have made in it."""
+
+    @property
+    def has_webhooks(self) -> bool:
+        """Whether mistakes are refused before they are stored."""
+        return bool((self.configuration.get("webhook") or {}).get("enabled", True))
 
     def kubectl(self, *arguments: str, check: bool = True, stdin: str | None = None) -> CompletedProcess[str]:
         """Run kubectl to its end."""
@@ -61,7 +71,7 @@ class Cluster:
 
     def apply(self, *objects: dict[str, Any]) -> None:
         """kubectl apply -f -."""
-        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(map(self.belongings.labelled, objects)))
 
     def get(self, kind: str, name: str) -> dict[str, Any] | None:
         """One object, or None when there is none."""

@@ -1,75 +1,173 @@
-"""Starts what the tests drive: a dev cluster, or the cluster of $E2E_KUBECONFIG, and always our controller manager.
+"""Starts what the tests drive: a dev cluster, or the cluster of $E2E_KUBECONFIG, and the controller manager.
 
-The cluster of $E2E_KUBECONFIG needs JobSet, must not run another manager of TrainJobs, and is expected to pull IMAGE.
+The manager runs on this machine with the configuration, the roles and the webhooks of config/, except for addresses.
+What the variables of the environment mean is in README.md of this directory.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
+from e2e import audit, foreign
+from e2e.belongings import Belongings
 from e2e.cluster import BIN, Cluster
-from e2e.identity import give_identity
+from e2e.identity import write_credentials
+from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, wait_for_trust, webhooks
+from e2e.manager import InstalledManager, Manager, manager
 from e2e.processes import Process
 from e2e.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
-CONFIG = Path(__file__).parents[1] / "config"
+LAST = "test_rbac.py"
+"""Looks back at the whole run."""
+WEBHOOK_HOST = "E2E_WEBHOOK_HOST"
+_WHOLE_RUN = pytest.StashKey[bool]()
+_NOT_PASSED = pytest.StashKey[list[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test has been left out yet."""
+    config.stash[_WHOLE_RUN] = not any("::" in argument for argument in config.args)
+    config.stash[_NOT_PASSED] = []
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """-k, -m and others leave tests out."""
+    if items:
+        items[0].config.stash[_WHOLE_RUN] = False
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the test that looks back at the end."""
+    items.sort(key=lambda item: item.path.name == LAST)
+    files = set(Path(__file__).parent.rglob("test_*.py"))
+    config.stash[_WHOLE_RUN] &= files <= {item.path for item in items}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember which tests did not do what they are for."""
+    report = yield
+    if not report.passed:
+        item.config.stash[_NOT_PASSED].append(f"{item.nodeid} was {report.outcome}")
+    return report
+
+
+@pytest.fixture
+def is_whole_run(request: pytest.FixtureRequest) -> bool:
+    """Whether no test of this directory is left out."""
+    return request.config.stash[_WHOLE_RUN]
+
+
+@pytest.fixture
+def not_passed(request: pytest.FixtureRequest) -> list[str]:
+    """Tests of this run that have failed or been skipped."""
+    return request.config.stash[_NOT_PASSED]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have all dev clusters, whoever starts them, write one audit log."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(audit.VARIABLE, str(tmp_path_factory.mktemp("audit") / "audit.log"))
+        yield
 
 
 @pytest.fixture(scope="session")
 def session_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """The cluster with CRDs, runtimes and a running manager; its dev cluster, if any, lives as long as the session."""
-    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+    directory = tmp_path_factory.mktemp("cluster")
+    named = os.environ.get("E2E_KUBECONFIG")
+    with foreign_cluster(directory, Path(named)) if named else running_cluster(directory) as cluster:
         yield cluster
 
 
 @contextmanager
 def running_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
-    """A cluster with CRDs, runtimes and a running manager, until it is left.
+    """A dev cluster with CRDs, runtimes and a running manager, until it is left.
 
     Args:
         directory: where its files go.
-        options: what `trainer cluster` is told besides, for a dev cluster.
+        options: what `trainer cluster` is told besides.
     """
-    foreign = os.environ.get("E2E_KUBECONFIG")
-    kubeconfig = Path(foreign) if foreign else directory / "kubeconfig"
-    trainer = str(BIN / "trainer")
-    command = [trainer, "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig), *options]
-    dev_cluster = Process(command, directory / "cluster.log")
-    own = directory / "manager.kubeconfig"
-    manager = Process([trainer, "manager", "--kubeconfig", str(own)], directory / "manager.log")
-    cluster = Cluster(kubeconfig, own, is_local=not foreign, pod_network="", manager=manager)
-    try:
-        if not foreign:
-            dev_cluster.start(ready="cluster ready: https://127.0.0.1:")
-            node = until(lambda: cluster.get("node", "laptop"), "the kubelet has registered its node")
-            cluster.pod_network = node["metadata"]["annotations"]["devcluster.trainer/pod-network"]
-        crds = subprocess.run([trainer, "crds"], capture_output=True, text=True, check=True).stdout
-        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=crds)
-        cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
-        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CONFIG / "runtimes"))
-        give_identity(cluster, CONFIG)
-        manager.start(ready="started manager")
+    kubeconfig = directory / "kubeconfig"
+    command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
+    dev_cluster = Process([*command, *options], directory / "cluster.log")
+    with ExitStack() as stack:
+        stack.callback(dev_cluster.stop)
+        dev_cluster.start(ready="cluster ready: https://127.0.0.1:")
+        cluster = _cluster(directory, kubeconfig, is_local=True, webhook_host=HOST)
+        node = until(lambda: cluster.get("node", "laptop"), "the kubelet has registered its node")
+        cluster.pod_network = node["metadata"]["annotations"]["devcluster.trainer/pod-network"]
+        _install(cluster, stack)
         yield cluster
-    finally:
-        manager.stop()
-        dev_cluster.stop()
+
+
+@contextmanager
+def foreign_cluster(directory: Path, kubeconfig: Path) -> Iterator[Cluster]:
+    """Somebody's cluster with CRDs, runtimes and a running manager; in the end it is as it was."""
+    with ExitStack() as stack:
+        cluster = _cluster(directory, kubeconfig, is_local=False, webhook_host=os.environ.get(WEBHOOK_HOST, ""))
+        cluster.belongings = Belongings(run=uuid.uuid4().hex[:8])
+        if os.environ.get("E2E_INSTALLED"):
+            foreign.refuse_unless_installed(cluster)
+            cluster.manager, cluster.configuration = InstalledManager(), {}
+            stack.callback(cluster.belongings.remove, cluster)
+            write_credentials(cluster)
+        else:
+            foreign.refuse_unless_free(cluster)
+            stack.callback(cluster.belongings.remove, cluster)
+            _install(cluster, stack)
+        yield cluster
+
+
+def _cluster(directory: Path, kubeconfig: Path, *, is_local: bool, webhook_host: str) -> Cluster:
+    webhook, metrics, health = free_ports(3)
+    return Cluster(
+        kubeconfig,
+        directory / "manager.kubeconfig",
+        is_local=is_local,
+        pod_network="",
+        manager=Manager([], directory / "manager.log"),
+        configuration=shipped_configuration((webhook, metrics, health), webhook_host),
+    )
+
+
+def _install(cluster: Cluster, stack: ExitStack) -> None:
+    """Everything of config/, with the manager on this machine instead of its Deployment."""
+    create = cluster.belongings.create
+    create(cluster, *yaml.safe_load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text()))
+    cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
+    create(cluster, *roles(cluster))
+    write_credentials(cluster)
+    cluster.manager = manager(cluster, cluster.manager_kubeconfig.parent)
+    stack.callback(cluster.manager.stop)
+    section = cluster.configuration["webhook"]
+    if cluster.has_webhooks:
+        host = next((each for each in section["hosts"] if each != HOST), HOST)
+        create(cluster, *webhooks(cluster, f"https://{host}:{section['port']}"))
+    cluster.manager.start(ready="started manager")
+    if cluster.has_webhooks:
+        wait_for_trust(cluster)
+    runtimes = cluster.kubectl("kustomize", str(CONFIG / "runtimes")).stdout
+    create(cluster, *yaml.safe_load_all(runtimes))
 
 
 @pytest.fixture
 def cluster(session_cluster: Cluster) -> Iterator[Cluster]:
     """An empty namespace of the cluster, which is deleted afterwards."""
     own = replace(session_cluster, namespace=f"e2e-{uuid.uuid4().hex[:8]}")
-    session_cluster.kubectl("create", "namespace", own.namespace)
+    session_cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": own.namespace}})
     yield own
     session_cluster.kubectl("delete", "namespace", own.namespace, "--timeout=60s")

@@ -30,6 +30,10 @@ class CuttableProxy(socketserver.ThreadingTCPServer):
         self.passed = 0
         """How many connections have been passed on."""
 
+    def connect_upstream(self) -> socket.socket:
+        """A connection to where those of the clients lead."""
+        return socket.create_connection(self.upstream)
+
     @contextmanager
     def cut(self) -> Iterator[None]:
         """Break all connections and let nobody connect again meanwhile."""
@@ -37,8 +41,10 @@ class CuttableProxy(socketserver.ThreadingTCPServer):
         for connection in list(self.open):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        yield
-        self.is_cut = False
+        try:
+            yield
+        finally:
+            self.is_cut = False
 
 
 class _Connection(socketserver.BaseRequestHandler):
@@ -48,7 +54,7 @@ class _Connection(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         if self.server.is_cut:
             return
-        with socket.create_connection(self.server.upstream) as upstream:
+        with self.server.connect_upstream() as upstream:
             self.server.open.add(self.request)
             self.server.passed += 1
             try:

@@ -16,7 +16,7 @@ NAMESPACE = "trainer-system"
 
 
 def give_identity(cluster: Cluster, configuration: Path) -> None:
-    """Apply the roles of the manager and write its kubeconfig, with a token that outlives any run of the tests.
+    """Apply the roles of the manager, those for its webhooks aside, and write its kubeconfig.
 
     Args:
         cluster: where; names the file to write.
@@ -25,6 +25,11 @@ def give_identity(cluster: Cluster, configuration: Path) -> None:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(configuration / "manager/namespace.yaml"))
     roles = cluster.kubectl("kustomize", str(configuration / "rbac")).stdout
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-n", NAMESPACE, "-f", "-", stdin=roles)
+    write_credentials(cluster)
+
+
+def write_credentials(cluster: Cluster) -> None:
+    """Write the kubeconfig of the manager, with a token that outlives any run of the tests."""
     token = cluster.kubectl("create", "token", ACCOUNT, "-n", NAMESPACE, "--duration=24h").stdout.strip()
     shown = cluster.kubectl("config", "view", "--minify", "--flatten", "-o", "yaml").stdout
     document = yaml.safe_load(shown)

@@ -58,6 +58,10 @@ class Process:
         """Send it a signal."""
         os.kill(self.pid, number)
 
+    def exit_code(self) -> int | None:
+        """As `subprocess` has it; None while it runs."""
+        return None if self._popen is None else self._popen.poll()
+
     def wait(self, *, timeout: float = 60) -> int:
         """Wait for its end; returns the exit status as `subprocess` has it."""
         assert self._popen is not None

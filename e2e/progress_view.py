@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import urllib.request
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -84,19 +83,3 @@ def rows(cluster: Cluster) -> tuple[str, dict[str, list[str]]]:
     ends = [*starts[1:], None]
     cells = [[line[start:end].strip() for start, end in zip(starts, ends, strict=True)] for line in lines]
     return header, {row[0]: row for row in cells}
-
-
-def address_of(manager: Process) -> str:
-    """Where a manager serves its series, as it says in its log."""
-    pattern = r'"address": "([^"]+)", "event": "serving health and metrics"'
-    found = until(lambda: re.search(pattern, manager.output()), "the manager tells its address", timeout=SECONDS)
-    return found.group(1)
-
-
-def series(manager: Process, name: str) -> float:
-    """The sum of all time series of this name that a manager serves."""
-    with urllib.request.urlopen(f"http://{address_of(manager)}/metrics", timeout=10) as answer:
-        text: str = answer.read().decode()
-    values = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", text, re.MULTILINE)
-    assert values, f"there is no series {name}"
-    return sum(map(float, values))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from e2e.cluster import BIN, Cluster, train_job
-from e2e.processes import Process
+from e2e.manager import Manager
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         assert up.returncode == 0, up.stdout + up.stderr
         kubeconfig = state / "trainer" / "kubeconfig"
         # Both halves run in the background; this manager is never started.
-        manager = Process([], state / "manager.log")
+        manager = Manager([], state / "manager.log")
         yield Cluster(
             kubeconfig, state / "trainer" / "manager.kubeconfig", is_local=True, pod_network="", manager=manager
         )

@@ -21,7 +21,8 @@ import pytest
 import yaml
 
 from e2e.cluster import train_job
-from e2e.conftest import CONFIG, running_cluster
+from e2e.conftest import running_cluster
+from e2e.installation import CONFIG
 from e2e.processes import with_argument
 from e2e.progress_view import progress
 from e2e.waiting import until

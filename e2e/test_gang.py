@@ -46,10 +46,9 @@ LIMIT_RANGE: dict[str, Any] = {
 
 @pytest.fixture
 def gangs(cluster: Cluster) -> Cluster:
-    """A namespace with a runtime for each scheduler."""
+    """A namespace of a cluster whose kinds are ours to install."""
     if not cluster.is_local:
         pytest.skip("installs and removes the CRDs of gang schedulers, and needs a cluster without such schedulers")
-    cluster.apply(*(runtime(scheduler) for scheduler in KINDS))
     return cluster
 
 
@@ -96,14 +95,13 @@ def gang_job(scheduler: str) -> dict[str, Any]:
 
 
 def test_from_the_installation_to_the_end(gangs: Cluster) -> None:
-    """Refused without the kind, built once it is there, kept up to date while it is suspended, and gone in the end."""
+    """Blocked without the kind, built once it is there, kept up to date while it is suspended, and gone in the end."""
+    # Admission lets TrainJobs pass whose runtime it cannot see yet.
     gangs.apply(*(gang_job(scheduler) for scheduler in KINDS))
-    for scheduler, kind in KINDS.items():
+    gangs.apply(*(runtime(scheduler) for scheduler in KINDS))
+    for scheduler in KINDS:
+        until(partial(is_told_what_lacks, gangs, scheduler), f"TrainJob {scheduler} is told what the cluster lacks")
         gangs.wait_for_state(scheduler, "Blocked")
-        lack = (
-            f"TrainingRuntime/{scheduler} spec.podGroupPolicy.{scheduler}: Forbidden: the cluster does not have {kind}"
-        )
-        assert lack in created(gangs, scheduler)["message"]
         assert gangs.get("jobset", scheduler) is None
 
     with installed(gangs, *KINDS.values()):
@@ -130,6 +128,26 @@ def test_from_the_installation_to_the_end(gangs: Cluster) -> None:
         assert gangs.wait_for_state("coscheduling", "Complete", "Failed") == "Complete"
         for scheduler, kind in KINDS.items():
             until(partial(is_gone, gangs, kind, scheduler), f"{kind} {scheduler} is gone")
+
+
+def test_without_the_kind(gangs: Cluster) -> None:
+    """A TrainJob whose runtime wants a gang where there is no such scheduler is refused with the remedy."""
+    for scheduler in KINDS:
+        gangs.apply(runtime(scheduler))
+        refused = gangs.kubectl("apply", "-f", "-", stdin=json.dumps(gang_job(scheduler)), check=False)
+        assert f"{lack(scheduler)}; install " in refused.stderr
+        assert gangs.get("trainjob", scheduler) is None
+
+
+def lack(scheduler: str) -> str:
+    """What is said of a cluster that does not have the scheduler."""
+    field = f"TrainingRuntime/{scheduler} spec.podGroupPolicy.{scheduler}"
+    return f"{field}: Forbidden: the cluster does not have {KINDS[scheduler]}"
+
+
+def is_told_what_lacks(cluster: Cluster, scheduler: str) -> bool:
+    """Whether the condition Created says so."""
+    return lack(scheduler) in created(cluster, scheduler)["message"]
 
 
 def check_ownership(cluster: Cluster, scheduler: str) -> None:
@@ -162,8 +180,7 @@ def is_gone(cluster: Cluster, kind: str, name: str) -> bool:
 
 
 def created(cluster: Cluster, scheduler: str) -> dict[str, Any]:
-    """The condition Created of a TrainJob that has it."""
-    job = cluster.get("trainjob", scheduler)
-    assert job is not None
-    condition: dict[str, Any] = next(item for item in job["status"]["conditions"] if item["type"] == "Created")
-    return condition
+    """The condition Created of a TrainJob; without a message while it has none."""
+    job = cluster.get("trainjob", scheduler) or {}
+    conditions = (job.get("status") or {}).get("conditions") or []
+    return next((item for item in conditions if item["type"] == "Created"), {"message": ""})

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
-from e2e.cluster import BIN, train_job
+from e2e.cluster import train_job
 from e2e.election_writer import LEASE_DURATION, RETRY_PERIOD
 from e2e.identity import NAMESPACE
+from e2e.manager import manager, other_ports
 from e2e.processes import Process
 
 if TYPE_CHECKING:
@@ -109,17 +109,18 @@ def test_frozen_leader_does_not_write_when_it_thaws(writers: tuple[Writer, Write
 @contextmanager
 def managers(cluster: Cluster, directory: Path) -> Iterator[tuple[Process, Process]]:
     """Two controller managers for the namespace of the test, of which the first leads."""
-    configuration = directory / "manager.yaml"
-    election = {
-        "leaderElect": True,
-        "leaseDurationSeconds": LEASE_DURATION,
-        "renewDeadlineSeconds": 2,
-        "retryPeriodSeconds": RETRY_PERIOD,
+    changes = {
+        "controller": {"namespace": cluster.namespace},
+        "leaderElection": {
+            "leaderElect": True,
+            "leaseDuration": f"{LEASE_DURATION}s",
+            "renewDeadline": "2s",
+            "retryPeriod": f"{RETRY_PERIOD}s",
+        },
     }
-    configuration.write_text(yaml.safe_dump({"namespace": cluster.namespace, "leaderElection": election}))
-    command = [str(BIN / "trainer"), "manager", "--kubeconfig", str(cluster.manager_kubeconfig)]
-    command += ["--config", str(configuration)]
-    first, second = (Process(command, directory / f"manager-{number}.log") for number in (1, 2))
+    first = manager(cluster, directory, "first", **changes, **other_ports())
+    # The API server asks the webhooks of this one, as those of a Service whose other pod is gone.
+    second = manager(cluster, directory, "second", **changes)
     try:
         first.start(ready="started controller")
         second.start(ready="found leader")
@@ -151,4 +152,5 @@ def test_second_manager_takes_over(session_cluster: Cluster, cluster: Cluster, t
             # Not always the last line: log events are written by a thread.
             assert line in second.output().splitlines()
     finally:
+        cluster.kubectl("delete", "lease", "trainer.kubeflow.org", "-n", NAMESPACE)
         session_cluster.manager.start(ready="started manager")

@@ -66,7 +66,8 @@ def test_key_and_hostfile(cluster: Cluster) -> None:
     """The key is the TrainJob's own, stays the same when it is resumed, and goes with it."""
     cluster.apply(train_job("keys", "mpi-openmpi", ["mpirun", "true"], suspend=True))
     cluster.wait_for_state("keys", "Suspended")
-    secret, hostfile = cluster.get("secret", "keys-mpi-ssh-auth"), cluster.get("configmap", "keys-mpi-hostfile")
+    name = secret_of_keys(cluster, "keys")
+    secret, hostfile = cluster.get("secret", name), cluster.get("configmap", "keys-mpi-hostfile")
     assert secret is not None
     assert hostfile is not None
     assert secret["type"] == "kubernetes.io/ssh-auth"
@@ -75,9 +76,9 @@ def test_key_and_hostfile(cluster: Cluster) -> None:
     cluster.kubectl("patch", "trainjob", "keys", "--type=merge", "-p", '{"spec":{"suspend":false}}')
     complete(cluster, "keys")
 
-    assert cluster.get("secret", "keys-mpi-ssh-auth") == secret
+    assert cluster.get("secret", name) == secret
     cluster.kubectl("delete", "trainjob", "keys")
-    until(lambda: not cluster.get("secret", "keys-mpi-ssh-auth"), "the key is gone")
+    until(lambda: not cluster.get("secret", name), "the key is gone")
     until(lambda: not cluster.get("configmap", "keys-mpi-hostfile"), "the hostfile is gone")
 
 
@@ -195,6 +196,15 @@ def complete(cluster: Cluster, name: str) -> None:
 def log_of_launcher(cluster: Cluster, name: str) -> list[str]:
     """What the launcher has written, itself and for its processes."""
     return cluster.kubectl("logs", f"job/{name}-launcher-0").stdout.splitlines()
+
+
+def secret_of_keys(cluster: Cluster, name: str) -> str:
+    """The name of the Secret that the pods of a TrainJob mount."""
+    jobset = cluster.get("jobset", name)
+    assert jobset is not None
+    pod = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    [volume] = [each for each in pod["volumes"] if each["name"] == "mpi-ssh-auth"]
+    return str(volume["secret"]["secretName"])
 
 
 def ranks(lines: list[str]) -> list[str]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 import signal
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from e2e.cluster import BIN
 from e2e.cut_connections import cuttable
 from e2e.debian_packages import needs
-from e2e.processes import Process
+from e2e.manager import Manager, other_ports
+from e2e.manager import manager as make_manager
 from e2e.progress_training import container, gate, gated, own_runtime, replicated_job, script, training
-from e2e.progress_view import SECONDS, events, progress, rows, series, wait_for_progress, watched_percentages
+from e2e.progress_view import SECONDS, events, progress, rows, wait_for_progress, watched_percentages
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 INTERVAL = 0.2
 """Seconds between two writes of one status: a small one, so that every report of these trainings can be seen."""
 CONFIGURATION: dict[str, Any] = {
-    "httpBindAddress": "127.0.0.1:0",
-    "progress": {"statusIntervalSeconds": INTERVAL, "readIntervalSeconds": 0.05},
+    "progress": {"statusInterval": f"{INTERVAL}s", "readInterval": "50ms"},
+    # One that is killed here has no successor, and would have to wait for its own lease.
+    "leaderElection": {"leaderElect": False},
 }
 MONITORING = "trainer.kubeflow.org/enable-trainer-status-monitoring"
 PRIMARY_POD = "trainer.kubeflow.org/trainer-status-primary-pod"
@@ -37,19 +39,11 @@ STALL_SECONDS = "trainer.kubeflow.org/trainer-status-stall-seconds"
 COMPLETE = "Complete"
 
 
-def manager_process(kubeconfig: Path, directory: Path, name: str, configuration: dict[str, Any]) -> Process:
-    file = directory / f"{name}.yaml"
-    file.write_text(yaml.safe_dump(configuration))
-    command = [str(BIN / "trainer"), "manager", "--kubeconfig", str(kubeconfig), "--config", str(file)]
-    return Process(command, directory / f"{name}.log")
-
-
 @pytest.fixture(scope="module")
-def manager(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """Our manager instead of that of the session: it writes sooner, and serves metrics."""
-    directory = tmp_path_factory.mktemp("progress")
+def manager(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Manager]:
+    """Our manager instead of that of the session: it writes sooner."""
     session_cluster.manager.stop()
-    process = manager_process(session_cluster.manager_kubeconfig, directory, "manager", CONFIGURATION)
+    process = make_manager(session_cluster, tmp_path_factory.mktemp("progress"), **CONFIGURATION)
     try:
         process.start(ready="started manager")
         yield process
@@ -59,12 +53,12 @@ def manager(session_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(autouse=True)
-def running_manager(manager: Process) -> None:
+def running_manager(manager: Manager) -> None:
     """Every test has it."""
 
 
 @contextmanager
-def killed(manager: Process) -> Iterator[None]:
+def killed(manager: Manager) -> Iterator[None]:
     """The manager dies without a word, and is started again at the end."""
     manager.send(signal.SIGKILL)
     manager.wait()
@@ -190,14 +184,14 @@ def test_last_message_of_a_fast_job(cluster: Cluster, command: list[str]) -> Non
     wait_for_progress(cluster, "demo", progressPercentage=100)
 
 
-def test_interval_between_writes(cluster: Cluster, manager: Process, tmp_path: Path) -> None:
+def test_interval_between_writes(cluster: Cluster, manager: Manager, tmp_path: Path) -> None:
     """By default a status is written every 5 s at most, but the last message does not wait when the job ends."""
     body = """
     for percentage in range(10, 101, 10):
         say(progressPercentage=percentage)
         time.sleep(0.2)
     """
-    own = manager_process(cluster.manager_kubeconfig, tmp_path, "own", {"namespace": cluster.namespace})
+    own = make_manager(cluster, tmp_path, controller={"namespace": cluster.namespace})
     manager.stop()
     try:
         own.start(ready="started controller")
@@ -211,17 +205,17 @@ def test_interval_between_writes(cluster: Cluster, manager: Process, tmp_path: P
         manager.start(ready="started manager")
 
 
-def test_many_messages(cluster: Cluster, manager: Process) -> None:
+def test_many_messages(cluster: Cluster, manager: Manager) -> None:
     """A flood of messages is read to its end, and costs few writes."""
     names = ("trainer_progress_messages_total", "trainer_progress_status_writes_total")
-    messages, writes = (series(manager, name) for name in names)
+    messages, writes = (manager.series(cluster, name) for name in names)
     cluster.apply(training("demo", "for step in range(10_000): say(currentStep=step + 1, totalSteps=10_000)"))
 
     cluster.wait_for_state("demo", COMPLETE)
 
     assert wait_for_progress(cluster, "demo", progressPercentage=100)["currentStep"] == 10_000
-    assert series(manager, names[0]) == messages + 10_000
-    assert series(manager, names[1]) - writes < 50
+    assert manager.series(cluster, names[0]) == messages + 10_000
+    assert manager.series(cluster, names[1]) - writes < 50
 
 
 def test_bad_messages(cluster: Cluster) -> None:
@@ -457,7 +451,7 @@ def test_same_name_again(cluster: Cluster, tmp_path: Path) -> None:
         percentages.wait_for("15")
 
 
-def test_manager_dies_while_a_training_runs(cluster: Cluster, manager: Process) -> None:
+def test_manager_dies_while_a_training_runs(cluster: Cluster, manager: Manager) -> None:
     """The next manager goes on, also with what was printed while none ran."""
     body = """
     say(trainMetrics={"loss": 0.125})
@@ -475,7 +469,7 @@ def test_manager_dies_while_a_training_runs(cluster: Cluster, manager: Process) 
     assert progress(cluster, "demo")["trainMetrics"] == {"loss": "0.125"}
 
 
-def test_training_ends_while_no_manager_runs(cluster: Cluster, manager: Process) -> None:
+def test_training_ends_while_no_manager_runs(cluster: Cluster, manager: Manager) -> None:
     """The next manager reads the log of a pod that has ended, and writes the last message."""
     body = """
     say(progressPercentage=10)
@@ -492,16 +486,16 @@ def test_training_ends_while_no_manager_runs(cluster: Cluster, manager: Process)
     assert wait_for_progress(cluster, "demo", progressPercentage=100)["evalMetrics"] == {"accuracy": "0.99"}
 
 
-def test_connection_breaks(cluster: Cluster, manager: Process, tmp_path: Path) -> None:
+def test_connection_breaks(cluster: Cluster, manager: Manager, tmp_path: Path) -> None:
     """When the API server cannot be reached for a while, what was printed meanwhile is caught up with."""
     body = """
     for step in range(1, 3000):
         say(currentStep=step, totalSteps=3000, **({"evalMetrics": {"step": step}} if step % 100 == 30 else {}))
         time.sleep(0.1)
     """
-    configuration = CONFIGURATION | {"namespace": cluster.namespace}
+    configuration = CONFIGURATION | {"controller": {"namespace": cluster.namespace}}
     with cuttable(cluster.manager_kubeconfig, tmp_path / "kubeconfig") as proxy:
-        own = manager_process(tmp_path / "kubeconfig", tmp_path, "own", configuration)
+        own = make_manager(replace(cluster, manager_kubeconfig=tmp_path / "kubeconfig"), tmp_path, **configuration)
         manager.stop()
         try:
             own.start(ready="started controller")
@@ -512,7 +506,7 @@ def test_connection_breaks(cluster: Cluster, manager: Process, tmp_path: Path) -
                 until(lambda: lines_of(cluster, "demo") > max(before, 35), "it trains on")
             until(lambda: progress(cluster, "demo")["currentStep"] > before + 5, "progress goes on", timeout=SECONDS)
             assert progress(cluster, "demo")["evalMetrics"] == {"step": "30"}
-            assert series(own, "trainer_progress_reconnects_total") >= 1
+            assert own.series(cluster, "trainer_progress_reconnects_total") >= 1
         finally:
             own.stop()
             manager.start(ready="started manager")
@@ -548,18 +542,12 @@ def test_whatever_is_printed_between(cluster: Cluster, tmp_path: Path) -> None:
     assert not events(cluster, "TrainerStatusRejected")
 
 
-def test_only_the_leader_follows(cluster: Cluster, manager: Process, tmp_path: Path) -> None:
+def test_only_the_leader_follows(cluster: Cluster, manager: Manager, tmp_path: Path) -> None:
     """Of two managers that share a lease the leader alone reads logs; the other does when it is gone."""
-    election = {
-        "leaderElect": True,
-        "leaseDurationSeconds": 3,
-        "renewDeadlineSeconds": 2,
-        "retryPeriodSeconds": 0.5,
-    }
-    configuration = CONFIGURATION | {"namespace": cluster.namespace, "leaderElection": election}
-    first, second = (
-        manager_process(cluster.manager_kubeconfig, tmp_path, name, configuration) for name in ("first", "second")
-    )
+    election = {"leaderElect": True, "leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
+    configuration = CONFIGURATION | {"controller": {"namespace": cluster.namespace}, "leaderElection": election}
+    first = make_manager(cluster, tmp_path, "first", **configuration)
+    second = make_manager(cluster, tmp_path, "second", **configuration, **other_ports())
     manager.stop()
     try:
         first.start(ready="started controller")
@@ -567,14 +555,14 @@ def test_only_the_leader_follows(cluster: Cluster, manager: Process, tmp_path: P
         body = "\nfor step in range(3000): say(currentStep=step, totalSteps=3000); time.sleep(0.1)"
         cluster.apply(training("demo", body))
         until(lambda: progress(cluster, "demo"), "a report", timeout=SECONDS)
-        assert series(first, "trainer_progress_active_streams") == 1
-        assert series(second, "trainer_progress_active_streams") == 0
-        assert series(second, "trainer_progress_lines_total") == 0
+        assert first.series(cluster, "trainer_progress_active_streams") == 1
+        assert second.series(cluster, "trainer_progress_active_streams") == 0
+        assert second.series(cluster, "trainer_progress_lines_total") == 0
 
         first.stop()
         before = progress(cluster, "demo")["currentStep"]
         until(lambda: progress(cluster, "demo")["currentStep"] > before, "the other goes on", timeout=SECONDS)
-        assert series(second, "trainer_progress_active_streams") == 1
+        assert second.series(cluster, "trainer_progress_active_streams") == 1
     finally:
         first.stop()
         second.stop()
@@ -597,7 +585,7 @@ def test_field_manager(cluster: Cluster) -> None:
     assert "f:trainerStatus" not in str(others)
 
 
-def test_stall(cluster: Cluster, manager: Process) -> None:
+def test_stall(cluster: Cluster, manager: Manager) -> None:
     """A training that repeats itself is told once, and counted until it goes on."""
     body = """
     say(currentStep=1, totalSteps=10)
@@ -607,28 +595,34 @@ def test_stall(cluster: Cluster, manager: Process) -> None:
     say(currentStep=3, totalSteps=10)
     live_on()
     """
-    before = series(manager, "trainer_progress_stalls_total")
+    before = manager.series(cluster, "trainer_progress_stalls_total")
     cluster.apply(training("demo", body, annotations={STALL_SECONDS: "2"}))
 
     (event,) = until(lambda: events(cluster, "TrainingStalled"), "an event", timeout=SECONDS)
     assert event["type"] == "Warning"
     assert event["message"].startswith("no progress for 2 seconds")
     assert "step 2 of 10" in event["message"]
-    assert series(manager, "trainer_progress_stalls_total") == before + 1
-    assert series(manager, "trainer_progress_stalled_jobs") == 1
+    assert manager.series(cluster, "trainer_progress_stalls_total") == before + 1
+    assert manager.series(cluster, "trainer_progress_stalled_jobs") == 1
 
     wait_for_progress(cluster, "demo", currentStep=3)
-    until(lambda: series(manager, "trainer_progress_stalled_jobs") == 0, "it is no longer counted", timeout=SECONDS)
+    until(
+        lambda: manager.series(cluster, "trainer_progress_stalled_jobs") == 0,
+        "it is no longer counted",
+        timeout=SECONDS,
+    )
 
 
-def test_events_and_series_of_a_quiet_training(cluster: Cluster, manager: Process) -> None:
+def test_events_and_series_of_a_quiet_training(cluster: Cluster, manager: Manager) -> None:
     """A training that reports nothing is read, has no progress, and nobody is warned."""
-    lines = series(manager, "trainer_progress_lines_total")
+    lines = manager.series(cluster, "trainer_progress_lines_total")
     cluster.apply(training("demo", "write('loss 0.5\\n' * 10)"))
 
     cluster.wait_for_state("demo", COMPLETE)
 
-    until(lambda: series(manager, "trainer_progress_lines_total") >= lines + 10, "its lines", timeout=SECONDS)
-    until(lambda: series(manager, "trainer_progress_active_streams") == 0, "its stream has ended", timeout=SECONDS)
+    until(lambda: manager.series(cluster, "trainer_progress_lines_total") >= lines + 10, "its lines", timeout=SECONDS)
+    until(
+        lambda: manager.series(cluster, "trainer_progress_active_streams") == 0, "its stream has ended", timeout=SECONDS
+    )
     assert progress(cluster, "demo") == {}
     assert not events(cluster, "TrainerStatusRejected")

@@ -1,6 +1,7 @@
 """The scheduler of the dev cluster: GPUs that are only names, gangs that wait, and an autoscaler.
 
-It has a dev cluster of its own, whose pods are fake: nothing here depends on what they do.
+It has a dev cluster of its own, whose pods are fake: nothing here depends on what they do. Like Kubernetes 1.31 it has
+no streaming lists, so that managers list before they watch.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ OPTIONS = (
     "--gang-schedulers",
     "coscheduling,volcano",
     "--feature-gates",
-    "ElasticJobSet=true",
+    "ElasticJobSet=true,WatchList=false",
 )
 
 
@@ -91,6 +92,24 @@ def test_gpus_are_counted(cluster: Cluster) -> None:
 
     cluster.kubectl("delete", "pod", "first")
     until(lambda: phase(cluster, "second") == "Running", "the second pod runs")
+
+
+def test_without_streaming_lists(gpu_cluster: Cluster, cluster: Cluster) -> None:
+    """A manager that is refused the initial events of a watch lists each kind that it watches, and knows what there is.
+
+    It finds what is missing of a TrainJob that was there before it.
+    """
+    cluster.apply(train_job("demo", "pass", suspend=True))
+    cluster.wait_for_state("demo", "Suspended")
+    gpu_cluster.manager.stop()
+    cluster.kubectl("delete", "jobset", "demo")
+    gpu_cluster.manager.start(ready="started controller")
+
+    refusal = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+    assert refusal in gpu_cluster.manager.output()
+    until(lambda: cluster.get("jobset", "demo"), "there is a JobSet again")
+    cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec": {"suspend": false}}')
+    assert cluster.wait_for_state("demo", "Complete", "Failed") == "Complete"
 
 
 def test_train_job_without_gpus(cluster: Cluster) -> None:

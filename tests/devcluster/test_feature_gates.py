@@ -11,6 +11,7 @@ from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
         pytest.param("", DEFAULT_FEATURE_GATES, id="nothing"),
         pytest.param("ElasticJobSet=true", FeatureGates(elastic_job_set=True), id="on"),
         pytest.param("ElasticJobSet=false", FeatureGates(), id="off"),
+        pytest.param("WatchList=false", FeatureGates(watch_list=False), id="off that is on"),
         pytest.param("ElasticJobSet=false, ElasticJobSet=true", FeatureGates(elastic_job_set=True), id="the last wins"),
     ],
 )
@@ -19,9 +20,9 @@ def test_notation_is_that_of_kubernetes(text: str, expected: FeatureGates) -> No
     assert FeatureGates.parse(text) == expected
 
 
-def test_jobs_are_not_resized_by_default() -> None:
-    """JobSet ships the feature off."""
-    assert not DEFAULT_FEATURE_GATES.elastic_job_set
+def test_defaults_are_those_of_the_projects() -> None:
+    """JobSet ships its features off, and Kubernetes its streaming lists on."""
+    assert FeatureGates(elastic_job_set=False, restart_job=False, watch_list=True) == DEFAULT_FEATURE_GATES
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -43,6 +44,8 @@ log = structlog.get_logger(__name__)
 ESTABLISH_TIMEOUT = 30.0
 """Seconds until a definition that was just stored must be served."""
 ESTABLISH_POLL = 0.02
+AUDIT_LOG_VARIABLE = "TRAINER_AUDIT_LOG_PATH"
+"""Variable of the environment that names the audit log of clusters that are not told one."""
 _PROGRAM = "trainer cluster"
 _MAX_PORT = 65535
 
@@ -71,7 +74,9 @@ class ClusterOptions:
     """Whose PodGroups are installed. Default: none, as on a cluster without such a scheduler. What installs the kind
     later, as `kubectl apply` may, is scheduled for all the same."""
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
-    """Features that API server and controllers have on. Default: none."""
+    """Features that API server and controllers have on. Default: what the gates themselves have as default."""
+    audit_log: Path | None = None
+    """File to which the API server appends every request with its outcome. Default: none."""
 
 
 def run_cluster(options: ClusterOptions) -> None:
@@ -92,7 +97,13 @@ def run_cluster(options: ClusterOptions) -> None:
 async def _serve_and_control(options: ClusterOptions) -> None:
     # Contexts close from the inside: the kubelet ends its pods while the API server still answers.
     gates = options.feature_gates
-    server_options = ServerOptions(options.data_dir, options.port, persistent=options.persistent, feature_gates=gates)
+    server_options = ServerOptions(
+        options.data_dir,
+        options.port,
+        persistent=options.persistent,
+        feature_gates=gates,
+        audit_log=options.audit_log,
+    )
     async with serve(server_options) as server:
         await anyio.to_thread.run_sync(write_private, options.kubeconfig, server.kubeconfig().encode())
         user_agent = f"trainer-devcluster/{trainer.__version__}"
@@ -213,7 +224,17 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         type=_feature_gates,
         default=DEFAULT_FEATURE_GATES,
         metavar="NAME=true|false,...",
-        help="features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized",
+        help="features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized; "
+        "RestartJob (false) lets failure policies make single Jobs again; WatchList (true) serves streaming lists",
+    )
+    parser.add_argument(
+        "--audit-log-path",
+        type=Path,
+        default=os.environ.get(AUDIT_LOG_VARIABLE) or None,
+        metavar="FILE",
+        help="append every request with its user, its outcome and why it was allowed to this file when it ends; "
+        "watches when they do. JSON lines of audit.k8s.io/v1 Event, as kube-apiserver writes them with policy level "
+        f"Metadata and stage ResponseComplete; default: ${AUDIT_LOG_VARIABLE}, or none",
     )
     return parser.parse_args(arguments)
 
@@ -238,6 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             gang_schedulers=parsed.gang_schedulers,
             pod_network=parsed.pod_network,
             feature_gates=parsed.feature_gates,
+            audit_log=parsed.audit_log_path and parsed.audit_log_path.absolute(),
         )
         try:
             run_cluster(options)

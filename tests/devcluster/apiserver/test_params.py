@@ -98,6 +98,16 @@ def test_refused_list_parameters(query: dict[str, str], code: int) -> None:
     assert caught.value.code == code
 
 
+def test_streaming_lists_can_be_off() -> None:
+    """A watch that asks for the objects that there are is refused as without the feature; other watches are not."""
+    initial = {"watch": "1", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+    assert list_parameters(initial).send_initial_events
+    assert list_parameters({"watch": "1"}, streams_lists=False).watch
+    with pytest.raises(StatusError, match="forbidden for watch unless the WatchList feature gate") as caught:
+        list_parameters(initial, streams_lists=False)
+    assert caught.value.code == 422
+
+
 @pytest.mark.parametrize(
     ("query", "agent", "expected"),
     [

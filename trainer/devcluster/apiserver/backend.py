@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.devcluster.apiserver.event_lines import MediaTypes
 from trainer.devcluster.apiserver.loggrowth import LogGrowth
+from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.kube.clock import timestamp
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Backend:
     """Where the kubelet keeps container logs."""
     ca_pem: str
     """The authority that clients have to trust; published in every namespace."""
+    feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
+    """What is served differently."""
     log_growth: LogGrowth = field(default_factory=LogGrowth)
     """Waits for those who follow logs; the server runs it."""
     media_types: MediaTypes = field(default_factory=MediaTypes)

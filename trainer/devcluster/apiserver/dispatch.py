@@ -1,4 +1,4 @@
-"""Dispatch: authenticates a request, finds its handler, and turns failures into Status answers."""
+"""Dispatch: authenticates a request, finds its handler, turns failures into Status answers, and tells the audit log."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import structlog
 from aiohttp import web
 
 from trainer.devcluster.apiserver import status
+from trainer.devcluster.apiserver.audit.record import CLIENT_CLOSED_REQUEST, Record
 from trainer.devcluster.apiserver.authentication import issuer_documents
 from trainer.devcluster.apiserver.authentication.impersonation import acting_user
 from trainer.devcluster.apiserver.authorization.refusal import forbidden
@@ -20,6 +21,7 @@ from trainer.devcluster.apiserver.routing import UnknownPathError, resolve
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.access import Access
+    from trainer.devcluster.apiserver.audit.log import AuditLog
     from trainer.devcluster.apiserver.authentication.user import User
     from trainer.devcluster.apiserver.backend import Backend
     from trainer.devcluster.apiserver.deletion_requests import AdmittedDeleter
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     from trainer.devcluster.apiserver.routing import Target
 
 log = structlog.get_logger(__name__)
-
-_CLIENT_CLOSED_REQUEST: Final = 499
-"""Not a status of HTTP; nginx logs it for a client that did not wait for the answer."""
 
 Handler = Callable[[Call], Awaitable[web.StreamResponse]]
 
@@ -72,28 +71,47 @@ class Dispatcher:
         documents: Documents,
         pipeline: Pipeline,
         deleter: AdmittedDeleter,
+        *,
+        audit: AuditLog | None = None,
     ) -> None:
         self._backend = backend
         self._access = access
         self._documents = documents
         self._pipeline = pipeline
         self._deleter = deleter
+        self._audit = audit
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer any request; nothing that a client sends makes it fail."""
-        response = await self._outcome(request)
+        record = Record(request, self._backend.clock.now())
+        if self._audit is None:
+            return await self._published_outcome(request, record)
+        await self._audit.wait_for_room()
+        try:
+            return await self._published_outcome(request, record)
+        finally:
+            self._audit.add(record.event(self._backend.clock.now()))
+
+    async def _published_outcome(self, request: web.Request, record: Record) -> web.StreamResponse:
+        response = await self._outcome(request, record)
         if not response.prepared:
             # Neither what was written nor what was read may be lost once somebody knows of it.
             await self._backend.storage.published()
+        record.code = response.status
         return response
 
-    async def _outcome(self, request: web.Request) -> web.StreamResponse:
+    async def _outcome(self, request: web.Request, record: Record) -> web.StreamResponse:
         try:
             sender = self._access.authenticator.authenticate(request.headers.get("Authorization"))
+            record.sent_by(sender)
             user = acting_user(sender, request.headers, self._access.authorizer)
-            self._authorize(request, user)
-            return await self._answer(request, user)
+            if user is not sender:
+                record.acting_as = user
+            self._authorize(request, user, record)
+            return await self._answer(request, user, record)
         except status.StatusError as error:
+            # Its frames would keep what the request held, such as the address of a Service, until the next collection.
+            record.failure = error.with_traceback(None)
             return failure(error)
         except UnknownPathError:
             return web.Response(status=404, text="404 page not found\n")
@@ -102,11 +120,11 @@ class Dispatcher:
         except Exception as error:
             if isinstance(error, ConnectionError) and _has_hung_up(request):
                 # Whatever is returned reaches nobody; what was raised would be logged as a failure of ours.
-                return web.Response(status=_CLIENT_CLOSED_REQUEST)
+                return web.Response(status=CLIENT_CLOSED_REQUEST)
             log.exception("failed to answer a request", method=request.method, path=request.path)
             return failure(status.internal_error("the dev cluster has a bug; its log has the details"))
 
-    def _authorize(self, request: web.Request, user: User) -> None:
+    def _authorize(self, request: web.Request, user: User, record: Record) -> None:
         """Refuse what the user may not do, before anything is said about what there is.
 
         Raises:
@@ -114,15 +132,16 @@ class Dispatcher:
         """
         attributes = attributes_of(user, request.method, request.path, request.query)
         decision = self._access.authorizer.authorize(attributes)
+        record.decided(decision)
         if not decision.allowed:
             raise forbidden(attributes, decision.reason)
 
-    async def _answer(self, request: web.Request, user: User) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, user: User, record: Record) -> web.StreamResponse:
         document = self._issuer_document(request) or await self._documents.find(request)
         if document is not None:
             return document
         target = resolve(self._backend.registry, request.method, request.path)
-        call = Call(self._backend, self._pipeline, self._deleter, request, target, user, self._access)
+        call = Call(self._backend, self._pipeline, self._deleter, request, target, user, self._access, record)
         if target.definition.deprecation:
             call.warnings.add(target.definition.deprecation)
         try:

@@ -105,8 +105,12 @@ def integer(query: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def list_parameters(query: Mapping[str, str]) -> ListParameters:
+def list_parameters(query: Mapping[str, str], *, streams_lists: bool = True) -> ListParameters:
     """The parameters of a list or watch.
+
+    Args:
+        query: of the request.
+        streams_lists: whether a watch may ask for initial events.
 
     Raises:
         StatusError: 400 for values that cannot be read, 422 for combinations that make no sense; a watch from an
@@ -129,7 +133,7 @@ def list_parameters(query: Mapping[str, str]) -> ListParameters:
         allow_bookmarks=boolean(query, "allowWatchBookmarks"),
         send_initial_events=boolean(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
     )
-    _check_watch(parameters) if watch else _check_list(parameters)
+    _check_watch(parameters, streams_lists=streams_lists) if watch else _check_list(parameters)
     return parameters
 
 
@@ -268,7 +272,7 @@ def _check_list(parameters: ListParameters) -> None:
         raise _invalid_list("Forbidden", message)
 
 
-def _check_watch(parameters: ListParameters) -> None:
+def _check_watch(parameters: ListParameters, *, streams_lists: bool) -> None:
     if parameters.send_initial_events is None:
         if parameters.match is not None:
             message = "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
@@ -277,6 +281,9 @@ def _check_watch(parameters: ListParameters) -> None:
     if parameters.match is not Match.NOT_OLDER_THAN:
         message = "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         raise _invalid_list("Forbidden", message)
+    if not streams_lists:
+        message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        raise _invalid_list("Forbidden", message, "sendInitialEvents")
 
 
 def _invalid_list(reason: str, message: str, name: str = "resourceVersionMatch") -> status.StatusError:

@@ -12,6 +12,7 @@ import anyio
 from trainer.devcluster.apiserver.access import Access
 from trainer.devcluster.apiserver.admission.admission import Admission
 from trainer.devcluster.apiserver.admission.caller import Caller
+from trainer.devcluster.apiserver.audit.log import AuditLog
 from trainer.devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer.devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
 from trainer.devcluster.apiserver.authentication.signing_key import load_or_create_signing_key
@@ -69,6 +70,8 @@ class ServerOptions:
     """How many changes of each resource a watch can go back. Default: 10,000."""
     feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
     """What is validated differently. Default: what the gates themselves have as default."""
+    audit_log: Path | None = None
+    """File to which every request is appended with its outcome, see `audit`. Default: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +98,24 @@ async def serve(options: ServerOptions, *, clock: Clock | None = None) -> AsyncI
     """
     with ExitStack() as stack:
         await anyio.to_thread.run_sync(stack.enter_context, exclusive(options.data_dir))
-        async with _serve(options, clock or SystemClock()) as server:
+        audit = None
+        if options.audit_log is not None:
+            audit = await anyio.to_thread.run_sync(stack.enter_context, AuditLog.opened(options.audit_log))
+        async with _serve(options, clock or SystemClock(), audit) as server:
             yield server
 
 
 @asynccontextmanager
-async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningServer]:
+async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -> AsyncIterator[RunningServer]:
     certificate, token, signing_key = await anyio.to_thread.run_sync(_prepare, options.data_dir)
     storage, journal = await anyio.to_thread.run_sync(_open_storage, options, clock)
     backend = Backend(
-        storage, Registry(BUILTIN_KINDS, when_changed=storage.wake), clock, options.data_dir, certificate.ca_pem
+        storage,
+        Registry(BUILTIN_KINDS, when_changed=storage.wake),
+        clock,
+        options.data_dir,
+        certificate.ca_pem,
+        options.feature_gates,
     )
     async with webhook_client(storage, clock) as client:
         authorizer = RbacAuthorizer(storage)
@@ -118,18 +129,19 @@ async def _serve(options: ServerOptions, clock: Clock) -> AsyncIterator[RunningS
         admitted = AdmittedDeleter(deleter, admission)
         tokens = ServiceAccountTokens(storage, signing_key, clock)
         access = Access(Authenticator(token, tokens), authorizer, tokens, signing_key)
-        dispatcher = Dispatcher(backend, access, Documents(backend.registry), pipeline, admitted)
+        dispatcher = Dispatcher(backend, access, Documents(backend.registry), pipeline, admitted, audit=audit)
         custom_resources = CustomResources(backend, pipeline, deleter, webhooks(options.feature_gates), client)
         await custom_resources.restore()
         background: list[Callable[[], Coroutine[None, None, None]]] = [
             *([journal.run] if journal is not None else []),
+            *([audit.run] if audit is not None else []),
             custom_resources.run,
             FirstObjects(backend, pipeline).run,
             partial(expire_events, backend),
             partial(backend.log_growth.run, clock),
         ]
         context = await anyio.to_thread.run_sync(certificate.server_context)
-        # Answers that wait for the journal end before it does.
+        # Answers that wait for the journal end before it does, and watches are audited when they end.
         async with _running(background), listening(dispatcher.handle, options.port, context) as port:
             yield RunningServer(f"https://{HOST}:{port}", token, certificate.ca_pem)
 

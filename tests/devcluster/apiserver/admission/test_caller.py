@@ -7,6 +7,7 @@ import gzip
 import ssl
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -223,6 +224,25 @@ async def test_a_connection_that_was_closed_while_idle(tmp_path: Path) -> None:
         assert len(server.requests) == 2
         server.drops = 2
         assert (await failure(made(server))).endswith(": EOF")
+
+
+async def test_a_connection_that_is_closed_while_it_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that takes no request any more is as good as one that was dropped: another one is tried once."""
+    failures: list[str] = []
+    write = aiohttp.BytesPayload.write_with_length
+
+    async def fail_first(payload: aiohttp.BytesPayload, writer: Any, length: int | None) -> None:
+        if not failures:
+            failures.append("write")
+            raise ConnectionResetError("Cannot write to closing transport")
+        await write(payload, writer, length)
+
+    async with webhook_server(tmp_path) as server:
+        monkeypatch.setattr(aiohttp.BytesPayload, "write_with_length", fail_first)
+        assert (await call(made(server))).allowed
+    assert failures == ["write"]
 
 
 async def test_protocol_versions(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from trainer.devcluster.apiserver.access import Access
+    from trainer.devcluster.apiserver.audit.record import Record
     from trainer.devcluster.apiserver.authentication.user import User
     from trainer.devcluster.apiserver.backend import Backend
     from trainer.devcluster.apiserver.deletion_requests import AdmittedDeleter
@@ -52,6 +53,8 @@ class Call:
     """Who sends it."""
     access: Access
     """Who says who others are, and what they may do."""
+    record: Record
+    """Told what the audit log says about the request."""
     warnings: Warnings = field(default_factory=Warnings)
     """What the answer, whatever it is, says beside its body."""
 
@@ -118,7 +121,14 @@ class Call:
         content_type = self.request.headers.get("Content-Type", JSON)
         # The first protobuf body has a table of field numbers read from disk.
         beside_loop = content_type.startswith(PROTOBUF)
-        return await self.read(partial(decode_object, content_type=content_type), beside_loop=beside_loop)
+        decoded = await self.read(partial(decode_object, content_type=content_type), beside_loop=beside_loop)
+        self.record.sent_object(decoded[0])
+        return decoded
+
+    async def begin(self, response: web.StreamResponse) -> None:
+        """Send the head of an answer whose body follows piece by piece, and perhaps for as long as the client stays."""
+        self.record.code = response.status
+        await response.prepare(self.request)
 
     async def read(self, decode: Callable[[bytes], T], *, beside_loop: bool = False) -> T:
         """The body as `decode` reads it, in a thread when it is large or `beside_loop` is set.

@@ -27,7 +27,7 @@ async def log(call: Call) -> web.StreamResponse:
     parameters = log_parameters(call.query, call.backend.clock.now())
     source = ContainerLog(call.backend, reading.get(call.backend, call.target), parameters)
     response = web.StreamResponse(headers={"Content-Type": "text/plain"})
-    await response.prepare(call.request)
+    await call.begin(response)
     async with aclosing(source.chunks()) as chunks:
         async for chunk in chunks:
             await response.write(chunk)

@@ -48,7 +48,7 @@ async def get(call: Call) -> web.StreamResponse:
 
 async def list_or_watch(call: Call) -> web.StreamResponse:
     """GET of a collection."""
-    parameters = list_parameters(call.query)
+    parameters = list_parameters(call.query, streams_lists=call.backend.feature_gates.watch_list)
     shown = presenter(call)
     if parameters.watch:
         return await watch(call, parameters, shown)

@@ -45,7 +45,7 @@ async def watch(call: Call, parameters: ListParameters, presenter: Presenter) ->
     await stream.start()
     response = web.StreamResponse(headers={"Content-Type": JSON})
     with_warnings(response, call.warnings.texts)
-    await response.prepare(call.request)
+    await call.begin(response)
     media_type = (call.backend.registry.version, presenter.media_type)
     lines = Lines(presenter, call.backend.media_types.lines(media_type))
     failure: Exception | None = None

@@ -71,8 +71,10 @@ class WebhookClient:
             async with move_on_after(self._clock, seconds) as scope:
                 try:
                     code, content, is_text = await self._exchange(client, url, body, context)
-                except (aiohttp.ServerDisconnectedError, ConnectionResetError, BrokenPipeError):
+                except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError) as error:
                     # The webhook may have closed an idle connection just when it was used again.
+                    if isinstance(error, aiohttp.ClientConnectorError):
+                        raise
                     code, content, is_text = await self._exchange(client, url, body, context)
         except (aiohttp.ClientError, endpoints.UnresolvedError, OSError, ValueError) as error:
             raise PostError(f'Post "{url}": {_described(error)}') from error

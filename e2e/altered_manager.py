@@ -1,0 +1,63 @@
+"""A program of the tests: the manager on a machine whose clock is wrong, or as a later build would have it.
+
+`python altered_manager.py [--clock-offset SECONDS] [--build NAME] manager ARGUMENTS...`
+"""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+from trainer.cli.app import app
+from trainer.kube.clock import SystemClock
+from trainer.plugins.jobset import builder, plugin
+
+if TYPE_CHECKING:
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+BUILD = "BUILD"
+"""Environment variable that a later build gives to all containers."""
+
+
+def shift_clock(seconds: float) -> None:
+    """Have the clock of this process tell another time; what it measures stays right."""
+    tell = SystemClock.now
+
+    def now(clock: SystemClock) -> datetime:
+        return tell(clock) + timedelta(seconds=seconds)
+
+    patch.object(SystemClock, "now", now).start()
+
+
+def change_build(name: str) -> None:
+    """Have all JobSets built with one more variable and one more label, as after a change of a default."""
+
+    def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
+        jobset = builder.build_jobset(info, train_job)
+        jobset["metadata"].setdefault("labels", {})[BUILD.lower()] = name
+        for job in jobset["spec"]["replicatedJobs"]:
+            for container in job["template"]["spec"]["template"]["spec"]["containers"]:
+                container.setdefault("env", []).append({"name": BUILD, "value": name})
+        return jobset
+
+    patch.object(plugin, "build_jobset", build_jobset).start()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--clock-offset", type=float, default=0)
+    parser.add_argument("--build", default="")
+    own, rest = parser.parse_known_args()
+    if own.clock_offset:
+        shift_clock(own.clock_offset)
+    if own.build:
+        change_build(own.build)
+    app(rest, prog_name="trainer")
+
+
+if __name__ == "__main__":
+    main()

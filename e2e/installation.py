@@ -1,0 +1,108 @@
+"""The manager as config/ installs it, but on this machine: its roles, its webhooks, and the file that it reads."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from e2e.identity import NAMESPACE
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from e2e.cluster import Cluster
+
+CONFIG = Path(__file__).parents[1] / "config"
+HOST = "127.0.0.1"
+WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in sockets]
+
+
+def merged(configuration: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A configuration with some fields of its sections changed."""
+    return configuration | {
+        name: {**(configuration.get(name) or {}), **value} if isinstance(value, dict) else value
+        for name, value in changes.items()
+    }
+
+
+def shipped_configuration(ports: tuple[int, int, int], webhook_host: str = HOST) -> dict[str, Any]:
+    """What the Deployment mounts, with addresses of this machine.
+
+    Args:
+        ports: of webhooks, metrics and health.
+        webhook_host: by which the API server reaches this machine; "": it does not, and there are no webhooks.
+    """
+    shipped: dict[str, Any] = yaml.safe_load((CONFIG / "manager/configuration.yaml").read_text())
+    webhook, metrics, health = ports
+    changes: dict[str, Any] = {
+        "webhook": {
+            "host": HOST if webhook_host == HOST else "",
+            "port": webhook,
+            "hosts": sorted({webhook_host, HOST}),
+        },
+        "metrics": {"bindAddress": f"{HOST}:{metrics}"},
+        "health": {"healthProbeBindAddress": f"{HOST}:{health}"},
+    }
+    if not webhook_host:
+        changes["webhook"] = {"enabled": False}
+    return merged(shipped, changes)
+
+
+def roles(cluster: Cluster) -> list[dict[str, Any]]:
+    """The namespace of the manager, its account, and all that it may do."""
+    namespace = yaml.safe_load((CONFIG / "manager/namespace.yaml").read_text())
+    return [
+        namespace,
+        *_rendered(cluster, "rbac"),
+        *(obj for obj in _rendered(cluster, "webhook") if not _is_hook(obj)),
+    ]
+
+
+def webhooks(cluster: Cluster, url: str) -> Iterator[dict[str, Any]]:
+    """The webhook configurations, with URLs in place of the Service.
+
+    Args:
+        cluster: whose kubectl renders them.
+        url: of the manager, or of what stands before several.
+    """
+    for obj in filter(_is_hook, _rendered(cluster, "webhook")):
+        for webhook in obj["webhooks"]:
+            webhook["clientConfig"] = {"url": f"{url}{webhook['clientConfig']['service']['path']}"}
+        yield obj
+
+
+def wait_for_trust(cluster: Cluster) -> None:
+    """Wait until the API server can verify the certificate of the webhooks."""
+    until(lambda: all(_is_trusted(cluster, kind) for kind in WEBHOOKS), "the API server trusts the webhooks")
+
+
+def _is_trusted(cluster: Cluster, kind: str) -> bool:
+    ours = [obj for obj in cluster.list(kind) if obj["metadata"]["name"].endswith(".trainer.kubeflow.org")]
+    return bool(ours) and all(webhook["clientConfig"].get("caBundle") for obj in ours for webhook in obj["webhooks"])
+
+
+def _rendered(cluster: Cluster, directory: str) -> list[dict[str, Any]]:
+    text = cluster.kubectl("kustomize", str(CONFIG / directory)).stdout
+    return [_in_namespace(obj) for obj in yaml.safe_load_all(text)]
+
+
+def _in_namespace(obj: dict[str, Any]) -> dict[str, Any]:
+    if obj["kind"].startswith("Cluster") or _is_hook(obj):
+        return obj
+    return obj | {"metadata": obj["metadata"] | {"namespace": NAMESPACE}}
+
+
+def _is_hook(obj: dict[str, Any]) -> bool:
+    return str(obj["kind"]).endswith("WebhookConfiguration")

@@ -1,0 +1,248 @@
+"""The image of the manager: its build stage in a directory of this machine, and, where Docker is, the image itself."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from e2e.dockerfile import ROOT, Instruction, Stage, stages
+from e2e.manager import manager, other_ports
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from e2e.cluster import Cluster
+
+BUILD, FINAL = stages((ROOT / "Dockerfile").read_text())
+PLACES = re.compile(r"(?<![\w.])/(?=(source|wheels|opt/trainer|plugins)\b)")
+"""Where the Dockerfile puts things; here that is below a directory of the test."""
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What the build stage makes."""
+
+    root: Path
+    """Stands for the root directory of the image."""
+
+    def at(self, text: str) -> str:
+        """A text of the Dockerfile with the places of this installation."""
+        return PLACES.sub(f"{self.root}/", text)
+
+    def run(self, command: str) -> None:
+        """Do what a RUN of the build stage says."""
+        ours = {name: value for name, value in BUILD.environment().items() if name != "PIP_NO_CACHE_DIR"}
+        path = f"{self.root}/builder/bin:{os.environ['PATH']}"
+        subprocess.run(
+            ["sh", "-e", "-c", self.at(command)],
+            cwd=self.root / "source",
+            env=os.environ | ours | {"PATH": path, "VIRTUAL_ENV": f"{self.root}/builder"},
+            check=True,
+            timeout=240,
+        )
+
+    def copy(self, arguments: str) -> None:
+        """Do what a COPY of the build stage says."""
+        *sources, target = arguments.split()
+        for source in sources:
+            assert is_sent(source), f".dockerignore keeps {source} from the builder"
+            place = self.root / "source" / target / ("" if target == source else source)
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+            else:
+                place.parent.mkdir(exist_ok=True)
+                shutil.copy(ROOT / source, place)
+
+    def python(self, code: str) -> str:
+        """What a program prints with the Python of the installation."""
+        command = [f"{self.root}/opt/trainer/bin/python", "-I", "-c", code]
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd="/", env={}).stdout
+
+    def files(self) -> dict[str, int]:
+        """When each file was last written."""
+        trainer = self.root / "opt" / "trainer"
+        return {str(path): path.lstat().st_mtime_ns for path in trainer.rglob("*")}
+
+
+def is_sent(path: str) -> bool:
+    """Whether .dockerignore, of which the last line that fits counts, lets a path of ours through."""
+    sent = True
+    for line in (ROOT / ".dockerignore").read_text().splitlines():
+        pattern = line.removeprefix("!")
+        if line and not line.startswith("#") and fnmatch.fnmatch(path, pattern):
+            sent = line.startswith("!")
+    return sent
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """The build stage, done once."""
+    made = Installation(tmp_path_factory.mktemp("image"))
+    subprocess.run([sys.executable, "-m", "venv", made.root / "builder"], check=True)
+    for each in BUILD.instructions:
+        match each:
+            case Instruction("WORKDIR", text):
+                Path(made.at(text)).mkdir(parents=True)
+            case Instruction("COPY", text):
+                made.copy(text)
+            case Instruction("RUN", text):
+                made.run(text)
+            case Instruction(name):
+                assert name in {"ARG", "ENV"}, f"the test does not know {name}"
+    return made
+
+
+def normalised(name: str) -> str:
+    """As package indexes compare names."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_versions(installation: Installation) -> None:
+    """What is installed has the versions of constraints.txt, and all of it is needed by a manager that runs."""
+    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
+    installed = {normalised(name): version for name, version in json.loads(installation.python(code)).items()}
+    pinned = dict(
+        line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")
+    )
+    pinned = {normalised(name): version for name, version in pinned.items()}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    own = installed.pop(normalised(project["name"]))
+    assert own in installation.python("import trainer; print(trainer.__version__)")
+    assert installed == {name: pinned.get(name) for name in installed}
+
+    def named(requirements: list[str]) -> set[str]:
+        return {normalised(re.split(r"[^\w.-]", requirement)[0]) for requirement in requirements}
+
+    wanted = named(project["dependencies"])
+    extras = {name for extra in project["optional-dependencies"].values() for name in named(extra)}
+    assert wanted <= installed.keys()
+    assert installed.keys() & ((extras - wanted) | {"pip", "hatchling", "wheel"}) == set()
+
+
+def test_manifests_are_in_it(installation: Installation) -> None:
+    """The command finds the CRDs and runtimes of config/ without the repository."""
+    found = installation.python("from trainer.cli.manifests import runtimes; print(len(runtimes()))")
+    assert int(found) > 5
+
+
+def test_byte_code(installation: Installation) -> None:
+    """There is some for every module, without times in it, so that a read-only image starts as fast as any."""
+    modules = list((installation.root / "opt/trainer").glob("lib/python3.*/site-packages/trainer/**/*.py"))
+    assert modules
+    for module in modules:
+        [compiled] = (module.parent / "__pycache__").glob(f"{module.stem}.cpython-*.pyc")
+        assert compiled.read_bytes()[4:8] == b"\1\0\0\0", f"{compiled} is not an unchecked-hash pyc (PEP 552)"
+
+
+def test_the_wheel_is_reproducible(installation: Installation) -> None:
+    """Two builds of the same source are the same, byte for byte."""
+    [build] = [text for text in BUILD.all("RUN") if "pip wheel" in text]
+    [first] = (installation.root / "wheels").iterdir()
+    again = installation.root / "again"
+    installation.run(build.replace("/wheels", str(again)))
+    [second] = again.iterdir()
+    assert sha256(second.read_bytes()).digest() == sha256(first.read_bytes()).digest()
+    assert first.name == second.name
+
+
+def test_the_manager_starts(installation: Installation, cluster: Cluster, tmp_path: Path) -> None:
+    """With the environment of the image and nothing else, from /, writing nothing; its health check then passes."""
+    if not cluster.configuration:
+        pytest.skip("the manager of this cluster is a Deployment, and has been started already")
+    replica = manager(cluster, tmp_path, "image", leaderElection={"leaderElect": True}, **other_ports())
+    # The places of the image are below a directory of its own here, and Python of this machine is found through them.
+    environment = {name: installation.at(value) for name, value in FINAL.environment().items()}
+    environment |= {"HEALTH_ADDRESS": replica.configuration["health"]["healthProbeBindAddress"]}
+    bare = ["env", "--ignore-environment", "--chdir=/", *(f"{name}={value}" for name, value in environment.items())]
+    assert FINAL.all("ENTRYPOINT") == ['["trainer"]']
+    replica.command = [*bare, "trainer", *replica.command[1:]]
+    before = installation.files()
+    replica.start(ready="started manager")
+    try:
+
+        def is_healthy() -> bool:
+            check = subprocess.run([*bare, *FINAL.health_check()], capture_output=True, timeout=20, check=False)
+            return check.returncode == 0
+
+        until(is_healthy, "the health check of the image passes")
+        replica.send(signal.SIGTERM)
+        assert replica.wait() == 0
+        assert not is_healthy()
+    finally:
+        replica.stop()
+    assert installation.files() == before
+
+
+def test_plugins(installation: Installation, tmp_path: Path) -> None:
+    """What another image puts into /plugins, the command finds, as docs/write-a-plugin.md has it."""
+    sample, place = ROOT / "examples" / "plugin", installation.root / "plugins"
+    project = tomllib.loads((sample / "pyproject.toml").read_text())["project"]
+    shutil.copytree(sample / "src", place)
+    information = place / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
+    [(group, entries)] = project["entry-points"].items()
+    lines = [f"[{group}]", *(f"{name} = {target}" for name, target in entries.items())]
+    (information / "entry_points.txt").write_text("\n".join(lines))
+    try:
+        environment = {name: installation.at(value) for name, value in FINAL.environment().items()}
+        command = [f"{installation.root}/opt/trainer/bin/trainer", "plugins"]
+        result = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+    finally:
+        shutil.rmtree(place)
+    assert next(iter(entries)) in result.stdout
+
+
+def test_who_runs_it() -> None:
+    """A number that is not root, in the last stage, after which nothing becomes root again."""
+    assert FINAL.all("USER") == ["65532:65532"]
+    names = [each.name for each in FINAL.instructions]
+    assert {"RUN", "COPY"}.isdisjoint(names[names.index("USER") :])
+
+
+def docker(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run docker to its end."""
+    return subprocess.run(["docker", *arguments], capture_output=True, text=True, timeout=280, check=check)
+
+
+def has_docker() -> bool:
+    """Whether there is a daemon."""
+    return shutil.which("docker") is not None and docker("info", check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_docker(), reason="there is no Docker daemon")
+def test_the_image() -> None:
+    """It builds, and runs with a read-only root as any user, without pip and without anything that is setuid."""
+    docker("build", "--tag", "trainer-operator:e2e", str(ROOT))
+    try:
+        run = ["run", "--rm", "--read-only", "--user", "12345:12345", "--cap-drop", "ALL", "--network", "none"]
+        assert docker(*run, "trainer-operator:e2e", "--version").stdout.startswith("trainer ")
+        python = [*run, "--entrypoint", "python", "trainer-operator:e2e", "-c"]
+        assert docker(*python, "import pip", check=False).returncode == 1
+        assert docker(*python, "import trainer.manager").returncode == 0
+        find = [*run, "--entrypoint", "find", "trainer-operator:e2e", "/", "-xdev", "-perm", "/6000", "-type", "f"]
+        assert docker(*find, check=False).stdout == ""
+    finally:
+        docker("image", "rm", "--force", "trainer-operator:e2e", check=False)
+
+
+def test_stages() -> None:
+    """The builder stays behind."""
+    assert (BUILD.name, FINAL.name) == ("build", "")
+    assert isinstance(FINAL, Stage)
+    assert FINAL.all("COPY") == ["--from=build /opt/trainer /opt/trainer"]

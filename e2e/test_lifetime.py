@@ -1,0 +1,80 @@
+"""The end of TrainJobs that nobody deletes, and the beginning of those that could not begin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from e2e.cluster import train_job
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from e2e.cluster import Cluster
+
+SLEEP = "import time; time.sleep(60)"
+
+
+def created(cluster: Cluster, name: str) -> dict[str, Any]:
+    """The condition Created of a TrainJob; empty while it has none."""
+    conditions = ((cluster.get("trainjob", name) or {}).get("status") or {}).get("conditions") or []
+    return next((each for each in conditions if each["type"] == "Created"), {})
+
+
+def own_runtime(cluster: Cluster, greeting: str) -> dict[str, Any]:
+    """A copy of a shipped runtime, with a variable of its own."""
+    plain = cluster.get("clustertrainingruntime", "plain")
+    assert plain is not None
+    runtime = {key: plain[key] for key in ("apiVersion", "spec")}
+    (node,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    (container,) = node["template"]["spec"]["template"]["spec"]["containers"]
+    container["env"] = [*container.get("env", []), {"name": "GREETING", "value": greeting}]
+    return runtime | {"kind": "TrainingRuntime", "metadata": {"name": "mine"}}
+
+
+def test_deadline(cluster: Cluster) -> None:
+    """A TrainJob that takes too long fails, and what it had running goes."""
+    cluster.apply(train_job("demo", SLEEP, activeDeadlineSeconds=2))
+
+    cluster.wait_for_condition("demo", "Failed")
+
+    (failed,) = [
+        each for each in (cluster.get("trainjob", "demo") or {})["status"]["conditions"] if each["type"] == "Failed"
+    ]
+    assert failed["reason"] == "DeadlineExceeded"
+    until(lambda: not cluster.list("jobset") and not cluster.list("pod"), "JobSet and pods are gone")
+
+
+def test_time_to_live(cluster: Cluster) -> None:
+    """A TrainJob that has ended is deleted when its time is over, with all that came of it."""
+    cluster.apply(train_job("demo", "pass", ttlSecondsAfterFinished=1))
+
+    until(lambda: cluster.get("jobset", "demo"), "it has begun")
+    until(lambda: cluster.get("trainjob", "demo") is None, "it is gone")
+    until(lambda: not cluster.list("jobset") and not cluster.list("pod"), "JobSet and pods are gone")
+
+
+def test_a_runtime_that_is_replaced_in_time(cluster: Cluster) -> None:
+    """A TrainJob of which nothing could be built is built on the runtime as it is when it can be."""
+    runtime = own_runtime(cluster, "old")
+    other = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "demo"}}
+    pod = {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}
+    job = {"name": "a", "template": {"spec": {"template": {"spec": pod}}}}
+    cluster.apply(other | {"spec": {"suspend": True, "replicatedJobs": [job]}}, runtime)
+    mine = train_job("demo", "import os; print(os.environ['GREETING'])", runtime="mine")
+    mine["spec"]["runtimeRef"]["kind"] = "TrainingRuntime"
+    cluster.apply(mine)
+    until(lambda: created(cluster, "demo").get("status") == "False", "the name of its JobSet is taken")
+    (snapshot,) = snapshots(cluster)
+
+    cluster.kubectl("delete", "trainingruntime", "mine")
+    cluster.apply(own_runtime(cluster, "new"))
+    cluster.kubectl("delete", "jobset", "demo")
+
+    cluster.wait_for_condition("demo", "Complete")
+    assert cluster.kubectl("logs", "job/demo-node-0").stdout == "new\n"
+    (current,) = snapshots(cluster)
+    assert current["metadata"]["uid"] != snapshot["metadata"]["uid"]
+
+
+def snapshots(cluster: Cluster) -> list[dict[str, Any]]:
+    """The runtimes that TrainJobs of the namespace keep."""
+    return [obj for obj in cluster.list("configmap") if obj["metadata"].get("ownerReferences")]

@@ -1,0 +1,235 @@
+"""config/ on an empty cluster: one `kubectl apply -k` installs everything, and deleting it leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from e2e.cluster import BIN, Cluster
+from e2e.identity import write_credentials
+from e2e.installation import CONFIG, HOST, free_ports
+from e2e.manager import InstalledManager, manager
+from e2e.processes import Process
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SYSTEM = "trainer-system"
+SERVICE = "trainer-webhook"
+MONITORING = Path(__file__).parents[1] / "tests" / "config" / "monitoring_crds.yaml"
+OPTIONAL = ("networkpolicy", "prometheus", "grafana", "runtimes")
+UNOWNED = {"Event", "Lease", "Node"}
+"""Kinds that come and go by themselves."""
+
+pytestmark = [
+    pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="it needs a cluster on which nothing is installed"),
+    pytest.mark.timeout(240),
+]
+
+
+@pytest.fixture(scope="module")
+def directory() -> Iterator[Path]:
+    """Where the cluster keeps its files: not below /tmp, where the manager's pods have something else."""
+    with TemporaryDirectory(dir="/var/tmp") as path:
+        yield Path(path)
+
+
+@pytest.fixture(scope="module")
+def empty(directory: Path) -> Iterator[Cluster]:
+    """A dev cluster of its own, with nothing installed."""
+    kubeconfig = directory / "kubeconfig"
+    command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]
+    process = Process(command, directory / "cluster.log")
+    process.start(ready="cluster ready: https://127.0.0.1:")
+    try:
+        own = directory / "manager.kubeconfig"
+        cluster = Cluster(kubeconfig, own, is_local=True, pod_network="", manager=InstalledManager())
+        node = until(lambda: cluster.get("node", "laptop"), "the kubelet has registered its node")
+        cluster.pod_network = node["metadata"]["annotations"]["devcluster.trainer/pod-network"]
+        yield cluster
+    finally:
+        process.stop()
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """What a test must not leave running."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def inventory(cluster: Cluster) -> dict[str, str]:
+    """Every object of the cluster with its resource version."""
+    kinds = cluster.kubectl("api-resources", "--verbs=list,delete", "-o", "name").stdout.split()
+    items: list[Any] = json.loads(cluster.kubectl("get", ",".join(kinds), "-A", "-o", "json").stdout)["items"]
+    return {
+        f"{obj['kind']} {obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}": obj["metadata"][
+            "resourceVersion"
+        ]
+        for obj in items
+        if obj["kind"] not in UNOWNED
+    }
+
+
+def apply(cluster: Cluster, overlay: str) -> str:
+    """`kubectl apply --server-side -k`, which must not fail; returns what was warned of."""
+    return cluster.kubectl("apply", "--server-side", "-k", str(CONFIG / overlay)).stderr
+
+
+def delete(cluster: Cluster, before: dict[str, str], *overlays: str) -> None:
+    """`kubectl delete -k`, and wait until there is what was before, and nothing else."""
+    for overlay in overlays:
+        cluster.kubectl("delete", "-k", str(CONFIG / overlay), "--timeout=60s")
+    until(lambda: inventory(cluster).keys() == before.keys(), f"nothing is left of {overlays}")
+
+
+def start_replicas(cluster: Cluster) -> None:
+    """Make the pods that the Deployment asks for, as nobody on a dev cluster does, and wait until they are ready."""
+    deployment = cluster.get("deployment", "trainer-controller-manager")
+    assert deployment is not None
+    template = deployment["spec"]["template"]
+    names = [f"trainer-controller-manager-{number}" for number in range(deployment["spec"]["replicas"])]
+    for name in names:
+        metadata = {**template["metadata"], "name": name, "namespace": SYSTEM}
+        cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+    cluster.kubectl("wait", "--for=condition=Ready", *(f"pod/{name}" for name in names), "--timeout=80s")
+
+
+def start_reachable_replica(cluster: Cluster, directory: Path) -> Process:
+    """A third replica, on this machine: the API server, which is here as well, has no way into the network of pods.
+
+    It reads the ConfigMap of the Deployment, acts as its account, and serves with the certificates of its Secret.
+    """
+    webhook, metrics, health = free_ports(3)
+    (config_map,) = (obj for obj in cluster.list("configmaps") if "configuration.yaml" in obj["data"])
+    cluster.configuration = yaml.safe_load(config_map["data"]["configuration.yaml"])
+    write_credentials(cluster)
+    replica = manager(
+        cluster,
+        directory,
+        webhook={"host": HOST, "port": webhook},
+        metrics={"bindAddress": f"{HOST}:{metrics}"},
+        health={"healthProbeBindAddress": f"{HOST}:{health}"},
+    )
+    replica.start(ready="started manager")
+    cluster.apply(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {"name": SERVICE, "namespace": SYSTEM, "labels": {"kubernetes.io/service-name": SERVICE}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": [HOST], "conditions": {"ready": True}}],
+            "ports": [{"name": "webhook", "port": webhook}],
+        }
+    )
+    return replica
+
+
+def test_one_apply_installs_everything(empty: Cluster, directory: Path, stack: ExitStack) -> None:
+    """Two replicas serve the webhooks, the runtimes come by themselves, a TrainJob completes; then all of it goes."""
+    if not empty.pod_network.startswith("netns"):
+        pytest.skip("two replicas need two networks, and this machine does not let pods have one")
+    before = inventory(empty)
+    system, team = (replaced(empty, name) for name in (SYSTEM, "team-a"))
+
+    warnings = apply(empty, "default")
+    applied = inventory(empty)
+    apply(empty, "default")
+
+    # The Deployment, of which the dev cluster makes no pods.
+    assert warnings.count("Warning:") == 1, warnings
+    unchanged = inventory(empty)
+    assert {key: unchanged.get(key) for key in applied if is_ours(key)} == {
+        k: v for k, v in applied.items() if is_ours(k)
+    }
+    assert empty.list("clustertrainingruntimes") == []
+
+    start_replicas(system)
+    holder = until(lambda: leader(system), "one of them leads")
+    replica = start_reachable_replica(system, directory)
+    stack.callback(replica.stop)
+    system.kubectl("wait", "--for=condition=Complete", "job/trainer-runtimes", "--timeout=80s")
+    log = system.kubectl("logs", "job/trainer-runtimes").stdout.splitlines()
+    shipped = [obj["metadata"]["name"] for obj in documents("runtimes")]
+    assert log[0].startswith("note: not ready yet: ")
+    assert sorted(line for line in log if not line.startswith("note: ")) == sorted(
+        f"{name} applied" for name in shipped
+    )
+    assert sorted(obj["metadata"]["name"] for obj in empty.list("clustertrainingruntimes")) == sorted(shipped)
+
+    empty.kubectl("create", "namespace", team.namespace)
+    team.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(CONFIG / "samples"))
+    team.kubectl("apply", "-f", str(CONFIG / "samples" / "plain.yaml"))
+    team.wait_for_condition("sample-plain", "Complete")
+    assert leader(system) == holder
+    refused = team.kubectl("patch", "trainjob", "sample-plain", "--type=merge", "-p", PATCH, check=False)
+    assert "spec.runtimeRef" in refused.stderr
+
+    empty.kubectl("delete", "namespace", team.namespace, "--timeout=60s")
+    replica.stop()
+    delete(empty, before, "default")
+
+
+def leader(cluster: Cluster) -> str:
+    """Who holds the Lease."""
+    lease = cluster.get("lease", "trainer.kubeflow.org") or {}
+    return str((lease.get("spec") or {}).get("holderIdentity", ""))
+
+
+PATCH = '{"spec": {"runtimeRef": {"name": "torch-distributed"}}}'
+"""Of what is immutable."""
+
+
+def replaced(cluster: Cluster, namespace: str) -> Cluster:
+    """The same cluster, in a namespace."""
+    return Cluster(
+        cluster.kubeconfig,
+        cluster.manager_kubeconfig,
+        is_local=True,
+        pod_network=cluster.pod_network,
+        manager=cluster.manager,
+        namespace=namespace,
+    )
+
+
+def is_ours(key: str) -> bool:
+    """Whether only `kubectl apply` writes it: not the Job, its pods, and what others fill in."""
+    return not key.startswith(("Job ", "Pod ", "CustomResourceDefinition ", "Namespace "))
+
+
+def documents(overlay: str) -> list[dict[str, Any]]:
+    """Objects in the files of a directory."""
+    files = [file for file in (CONFIG / overlay).glob("*.yaml") if file.name != "kustomization.yaml"]
+    return [obj for file in files for obj in yaml.safe_load_all(file.read_text())]
+
+
+def test_optional_overlays(empty: Cluster) -> None:
+    """Each is taken as it is, a second time changes nothing, and deleting it leaves nothing."""
+    start = inventory(empty)
+    needed = [yaml.safe_load((CONFIG / "manager" / "namespace.yaml").read_text())]
+    needed += [*yaml.safe_load_all(MONITORING.read_text()), *documents("crd")]
+    text = yaml.safe_dump_all(needed)
+    empty.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+    definitions = [f"crd/{obj['metadata']['name']}" for obj in needed[1:]]
+    empty.kubectl("wait", "--for=condition=Established", *definitions, "--timeout=30s")
+    before = inventory(empty)
+
+    warnings = "".join(apply(empty, overlay) for overlay in OPTIONAL)
+    applied = inventory(empty)
+    for overlay in OPTIONAL:
+        apply(empty, overlay)
+
+    assert warnings.count("Warning:") == warnings.count("the dev cluster does not filter traffic"), warnings
+    assert len(applied) > len(before)
+    assert inventory(empty) == applied
+    delete(empty, before, *OPTIONAL)
+    empty.kubectl("delete", "-f", "-", "--timeout=60s", stdin=text)
+    until(lambda: inventory(empty).keys() == start.keys(), "nothing is left")

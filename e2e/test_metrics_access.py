@@ -1,0 +1,66 @@
+"""Who sees the metrics of a manager that runs as it ships."""
+
+from __future__ import annotations
+
+import ssl
+import urllib.error
+import urllib.request
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from e2e.cluster import Cluster
+
+
+@pytest.fixture(autouse=True)
+def is_here(session_cluster: Cluster) -> None:
+    """Where they are served is known."""
+    if not session_cluster.configuration:
+        pytest.skip("the manager of this cluster is a Deployment, whose address is not reached from here")
+
+
+def code_of(cluster: Cluster, token: str, path: str = "/metrics") -> int:
+    """What the server answers to somebody with this token; "" for none."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    url = f"https://{cluster.configuration['metrics']['bindAddress']}{path}"
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, headers=headers), timeout=10, context=context
+        ) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+def test_strangers(cluster: Cluster) -> None:
+    """Nobody without a good token, and nobody whom no role allows it, sees anything."""
+    stranger = cluster.kubectl("create", "token", "default").stdout.strip()
+
+    assert code_of(cluster, "") == 401
+    assert code_of(cluster, "wrong") == 401
+    assert code_of(cluster, stranger) == 403
+    assert code_of(cluster, stranger, "/progress/v1/trainjobs/a/b") == 403
+
+
+def test_those_who_may(session_cluster: Cluster) -> None:
+    """The role that comes with the manifests for Prometheus shows everything, by a certificate that can be verified."""
+    manager = session_cluster.manager
+
+    text = manager.metrics(session_cluster)
+
+    assert 'leader_election_master_status{name="trainer.kubeflow.org"} 1.0' in text
+    assert "# TYPE controller_runtime_reconcile_total counter" in text
+
+
+def test_probes_are_for_everybody(session_cluster: Cluster) -> None:
+    """A kubelet shows no token, and learns nothing but that the manager is well."""
+    address = session_cluster.configuration["health"]["healthProbeBindAddress"]
+    for path in ("healthz", "readyz"):
+        with urllib.request.urlopen(f"http://{address}/{path}", timeout=10) as answer:
+            assert answer.status == 200
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://{address}/metrics", timeout=10)
