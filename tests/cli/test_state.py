@@ -24,6 +24,14 @@ def test_root(environment: dict[str, str], root: Path) -> None:
     assert StateDirectory.of_user(environment).root == root
 
 
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container whose user has only a number the root directory stands in, as container runtimes have it."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)
+
+    assert StateDirectory.of_user({}).root == Path("/.local/state/trainer")
+
+
 def test_asking_creates_nothing(tmp_path: Path) -> None:
     """Reading commands work on a home that cannot be written to."""
     state = StateDirectory(tmp_path / "trainer")

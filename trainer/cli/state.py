@@ -30,7 +30,7 @@ class StateDirectory:
         """`$XDG_STATE_HOME/trainer`, by default `~/.local/state/trainer` (XDG Base Directory Specification)."""
         state_home = environment.get("XDG_STATE_HOME", "")
         # The specification tells programs to ignore relative paths.
-        base = Path(state_home) if state_home.startswith("/") else Path.home() / ".local" / "state"
+        base = Path(state_home) if state_home.startswith("/") else _home() / ".local" / "state"
         return cls(base / "trainer")
 
     @property
@@ -98,3 +98,10 @@ class StateDirectory:
                         raise CommandError(message) from None
                     time.sleep(_LOCK_POLL_SECONDS)
             yield
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user that nobody knows, as in containers
+        return Path("/")

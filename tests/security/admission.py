@@ -1,0 +1,38 @@
+"""Admission as a tenant meets it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.api.trainingruntime import TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.framework.errors import RuntimeNotFoundError
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.framework.runtimes import runtime_place
+from trainer.framework.testing import StaticReader
+from trainer.kube.testing import FakeClient
+from trainer.plugins.jobset.plugin import JobSetPlugin
+from trainer.webhooks.live_runtimes import LiveRuntimes
+from trainer.webhooks.train_job import review_train_job
+
+if TYPE_CHECKING:
+    from trainer.framework.runtimes import FoundRuntime
+    from trainer.kube.objects import Object
+
+
+class NothingCached:
+    """A cache that is still empty, so that the webhook asks the API server."""
+
+    def find(self, train_job: Any, *, is_built: bool) -> FoundRuntime:
+        """See `CachedRuntimes.find`."""
+        resource, key = runtime_place(train_job)
+        raise RuntimeNotFoundError(resource.kind, key)
+
+
+async def review(obj: Object, *stored: Object) -> tuple[list[str], list[str]]:
+    """Errors and warnings of admission, which looks up runtimes at the API server."""
+    client = FakeClient(*stored, resources=(TRAIN_JOBS, TRAINING_RUNTIMES))
+    pipeline = Pipeline(Registry([JobSetPlugin(StaticReader())]))
+    found = await review_train_job(obj, None, pipeline, LiveRuntimes(NothingCached(), client))
+    return [str(error) for error in found.errors], [str(warning) for warning in found.warnings]
