@@ -15,6 +15,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from tests.configurations import write
 from trainer.cli.app import app
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ def installed(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def session() -> Iterator[tuple[str, list[str]]]:
-    """The commands that docs/plugins.md shows, each with the lines of output that follow it."""
+    """The commands that docs/write-a-plugin.md shows, each with the lines of output that follow it."""
     [block] = re.findall(
-        r"^```console\n(.*?)^```$", (ROOT / "docs" / "plugins.md").read_text(), re.DOTALL | re.MULTILINE
+        r"^```console\n(.*?)^```$", (ROOT / "docs" / "write-a-plugin.md").read_text(), re.DOTALL | re.MULTILINE
     )
     for part in block.split("$ ")[1:]:
         command, *output = part.splitlines()
@@ -59,7 +60,7 @@ def session() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.usefixtures("installed")
 def test_what_the_page_shows() -> None:
-    """After the installation the commands of docs/plugins.md print all lines that the page shows, in this order."""
+    """After the installation the commands of the page print all lines that it shows, in this order."""
     (install, nothing), *commands = session()
     assert (shlex.split(install), nothing) == (["pip", "install", "./examples/plugin"], [])
     assert len(commands) == 2
@@ -89,10 +90,10 @@ def test_configured(tmp_path: Path) -> None:
     configuration = tmp_path / "manager.yaml"
     arguments = ["render", "-f", "examples/torch-digits/trainjob.yaml", "--config", str(configuration)]
 
-    configuration.write_text("plugins: {configuration: {shared-memory: {size: 16Gi}}}")
+    write(configuration, "plugins: {configuration: {shared-memory: {size: 16Gi}}}")
     assert "sizeLimit: 16Gi" in CliRunner().invoke(app, arguments).stdout
 
-    configuration.write_text("plugins: {configuration: {shared-memory: {size: lots}}}")
+    write(configuration, "plugins: {configuration: {shared-memory: {size: lots}}}")
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("error: plugins.configuration[shared-memory].size: Invalid value:")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from tests.configurations import bare
 from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.plugin_package import FAULTY, GREETING, installed
 from tests.framework.samples import env_of, runtime_object, train_job_object
@@ -17,7 +18,7 @@ from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import JOBSETS
 from trainer.kube.testing import FakeClient, settle
-from trainer.manager import ManagerConfiguration, enabled_plugins, run_manager
+from trainer.manager import enabled_plugins, run_manager
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +56,7 @@ def condition(cluster: Cluster, job: str, condition_type: str) -> tuple[str, str
 async def test_the_manager_uses_what_is_installed(tmp_path: Path) -> None:
     """The manager finds the plugin of a package by itself, configures it, and lets it take part."""
     client = FakeClient(runtime_object(), train_job_object(), resources=RESOURCES)
-    configuration = ManagerConfiguration.from_object({"plugins": {"configuration": {"greeting": {"text": "hi"}}}})
+    configuration = bare(plugins={"configuration": {"greeting": {"text": "hi"}}})
     with installed(tmp_path, greeting=(GREETING, "Greeting")):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run_manager, client, configuration)
@@ -73,7 +74,7 @@ async def test_a_broken_package_keeps_the_manager_from_starting(tmp_path: Path) 
         installed(tmp_path, greeting=("import no_such_library", "Greeting")),
         pytest.raises(ConfigurationError, match=r"plugin greeting \(acme-trainer 1.2.0\) cannot be imported"),
     ):
-        await run_manager(client, ManagerConfiguration())
+        await run_manager(client, bare())
     assert not client.requests
 
 

@@ -63,6 +63,7 @@ def main():
         num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
         process_id=int(os.environ["JAX_PROCESS_ID"]),
         initialization_timeout=int(os.environ["JAX_INITIALIZATION_TIMEOUT"]),
+        cluster_detection_method="deactivate",  # there is nothing left to be asked of Kubernetes
     )
     node, nodes = jax.process_index(), jax.process_count()
     print(f"node {node} of {nodes}: {jax.local_device_count()} local of {jax.device_count()} devices", flush=True)
