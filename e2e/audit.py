@@ -31,7 +31,7 @@ class Request:
     verb: str
     group: str
     resource: str
-    """Plural, with a slash before its subresource."""
+    """Plural, with a slash before its subresource; the path where it is for no resource."""
     namespace: str
     name: str
     code: int
@@ -77,13 +77,17 @@ def _needed(request: Request) -> Sequence[str]:
 
 
 def requests_of_manager(log: Path) -> Iterator[Request]:
-    """All requests in an audit log that came from the account of the manager."""
+    """All requests in an audit log that came from the account of the manager and have been answered.
+
+    A kube-apiserver may also tell that a request has come, and may still be writing the last line.
+    """
     marker = USER.encode()
     with log.open("rb") as lines:
         for line in lines:
-            if marker in line:
+            if marker in line and line.endswith(b"\n"):
                 event = json.loads(line)
-                if (event.get("impersonatedUser") or event["user"]).get("username") == USER and "objectRef" in event:
+                user = (event.get("impersonatedUser") or event["user"]).get("username")
+                if user == USER and "responseStatus" in event:
                     yield _request(event)
 
 
@@ -106,7 +110,7 @@ def log_of_run() -> Path | None:
 
 
 def _request(event: dict[str, Any]) -> Request:
-    target, status = event["objectRef"], event["responseStatus"]
+    target, status = event.get("objectRef") or {"resource": event["requestURI"]}, event["responseStatus"]
     subresource = target.get("subresource")
     return Request(
         event["verb"],
@@ -114,6 +118,6 @@ def _request(event: dict[str, Any]) -> Request:
         f"{target['resource']}/{subresource}" if subresource else target["resource"],
         target.get("namespace", ""),
         target.get("name", ""),
-        status["code"],
+        status.get("code", 0),
         status.get("message", ""),
     )

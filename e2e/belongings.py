@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,10 @@ class Belongings:
 
 def _failures(cluster: Cluster, *command: str, obj: dict[str, Any] | None = None) -> list[str]:
     stdin = None if obj is None else yaml.safe_dump(obj)
-    result = cluster.kubectl(*command, stdin=stdin, check=False)
+    try:
+        result = cluster.kubectl(*command, stdin=stdin, check=False)
+    except subprocess.TimeoutExpired as error:
+        return [str(error)]
     # A kind whose definition has gone has no objects any more.
     is_gone = "no matches for kind" in result.stderr or "doesn't have a resource type" in result.stderr
     return [] if result.returncode == 0 or is_gone else [result.stderr.strip()]

@@ -16,6 +16,7 @@ from trainer.kubernetes_yaml import YamlError, dump, join, parse
         pytest.param("a: [1\nb: 2\n", "not valid YAML: expected ',' or ']'", "line 2, column 2", id="bracket"),
         pytest.param("a: 1\na: 2\n", "not valid YAML: the key 'a' is there twice", "line 2, column 1", id="key twice"),
         pytest.param("a: \x01", "not valid YAML: ", "", id="control character"),
+        pytest.param("[" * 5000, "not valid YAML: it is nested too deeply", "", id="abyss"),
     ],
 )
 def test_what_is_no_yaml(text: str, message: str, where: str) -> None:
@@ -24,6 +25,7 @@ def test_what_is_no_yaml(text: str, message: str, where: str) -> None:
         list(parse(text))
 
     assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
     assert caught.value.where == where
 
 

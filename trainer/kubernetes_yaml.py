@@ -145,7 +145,9 @@ def parse(text: str) -> Iterator[object]:
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise YamlError(f"not valid YAML: {error.problem or error.context}", where) from None
     except yaml.YAMLError as error:
-        raise YamlError(f"not valid YAML: {error}") from None
+        raise YamlError(f"not valid YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise YamlError("not valid YAML: it is nested too deeply") from None
 
 
 def dump(obj: Object) -> str:

@@ -44,6 +44,6 @@ def _check(replicas: Replicas, namespace: str) -> None:
     assert replicas.leader.is_running
     for each in replicas.both:
         assert "Traceback" not in each.everything(), each.everything()
-    until(lambda: not orphans(cluster), f"everything in {namespace} has an owner: {orphans(cluster)}")
+    until(lambda: not orphans(cluster), f"everything in {namespace} has an owner")
     delete_everything(cluster)
     cluster.kubectl("delete", "namespace", namespace, "--timeout=60s")

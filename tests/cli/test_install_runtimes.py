@@ -20,7 +20,7 @@ from trainer.kube.errors import (
     TransportError,
     UntrustedServerError,
 )
-from trainer.kube.objects import name_of
+from trainer.kube.objects import labels_of, name_of
 
 if TYPE_CHECKING:
     from trainer.kube.testing import FakeClient, ManualClock
@@ -89,7 +89,6 @@ async def test_a_cluster_that_is_never_ready(client: FakeClient, clock: ManualCl
     "error",
     [
         pytest.param(ForbiddenError(403, "clustertrainingruntimes is forbidden"), id="forbidden"),
-        pytest.param(InvalidError(422, "spec.mlPolicy: Invalid value"), id="refused"),
         pytest.param(UntrustedServerError("certificate verify failed"), id="untrusted"),
     ],
 )
@@ -101,13 +100,28 @@ async def test_what_does_not_pass(client: FakeClient, clock: ManualClock, error:
         await Installation(client, clock).run(runtimes(), 600)
 
 
-async def test_changes_of_others(client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]) -> None:
-    """A runtime that somebody has changed stays as it is, unless it is taken back."""
+async def test_a_runtime_that_is_refused(
+    client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One whose spec would change is told of with what to do, and the others are applied."""
     shipped = runtimes()
-    edited = {
-        **shipped[0],
-        "spec": {**shipped[0]["spec"], "mlPolicy": {**shipped[0]["spec"]["mlPolicy"], "numNodes": 9}},
-    }
+    client.faults.fail(InvalidError(422, "spec: Invalid value: the spec of a runtime is immutable"), verb="apply")
+
+    outcomes = await Installation(client, clock).run(shipped, 60)
+
+    first, *others = map(name_of, shipped)
+    assert outcomes == {first: Outcome.REFUSED, **dict.fromkeys(others, Outcome.APPLIED)}
+    assert {name_of(obj) for obj in client.objects(CLUSTER_TRAINING_RUNTIMES)} == set(others)
+    note = capsys.readouterr().err
+    assert note.startswith(f"note: {first} is refused: spec: Invalid value: the spec of a runtime is immutable; ")
+    assert "delete it and try again" in note
+
+
+async def test_changes_of_others(client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]) -> None:
+    """A runtime with a label that somebody has changed stays as it is, unless it is taken back."""
+    shipped = runtimes()
+    (label, value), *_ = labels_of(shipped[0]).items()
+    edited = {**shipped[0], "metadata": {**shipped[0]["metadata"], "labels": {label: "ours"}}}
     await client.apply(CLUSTER_TRAINING_RUNTIMES, edited, field_manager="somebody")
 
     kept = await Installation(client, clock).run(shipped, 60)
@@ -115,10 +129,10 @@ async def test_changes_of_others(client: FakeClient, clock: ManualClock, capsys:
 
     assert [name for name, outcome in kept.items() if outcome is Outcome.KEPT] == [name_of(edited)]
     assert f"note: {name_of(edited)} stays as it is: " in note
-    assert "--force takes the fields back" in note
-    assert (await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))["spec"]["mlPolicy"]["numNodes"] == 9
+    assert "--force takes back labels" in note
+    assert labels_of(await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))[label] == "ours"
 
     taken = await Installation(client, clock, force=True).run(shipped, 60)
 
     assert set(taken.values()) == {Outcome.APPLIED}
-    assert (await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))["spec"]["mlPolicy"]["numNodes"] == 1
+    assert labels_of(await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))[label] == value

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
+
+from trainer.api.patterns import OBJECT_NAME
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
 NAMES = st.text("abc-.é0'\"#: \n", min_size=1, max_size=8)
 TEXTS = st.just("") | NAMES
+OBJECT_NAMES = st.text("abc-.0", min_size=1, max_size=8).filter(re.compile(OBJECT_NAME).fullmatch)
 PORTS = st.integers(1, 65535)
 ADDRESSES = st.just("0") | PORTS.map(":{}".format) | PORTS.map("[::1]:{}".format)
 SECONDS = st.integers(1, 10**9).map("{}ms".format)
@@ -27,10 +31,10 @@ def sections() -> SearchStrategy[Object]:
     """Sections, whose limits are kept, though not everything that must fit together."""
     return some(
         webhook=some(enabled=st.booleans(), port=PORTS, host=TEXTS, hosts=st.lists(NAMES, max_size=3)),
-        certManagement=some(enable=st.booleans(), certificateDirectory=NAMES, namespace=TEXTS),
+        certManagement=some(enable=st.booleans(), certificateDirectory=NAMES, namespace=OBJECT_NAMES),
         leaderElection=some(
             leaderElect=st.booleans(),
-            resourceName=NAMES,
+            resourceName=OBJECT_NAMES,
             resourceLock=st.sampled_from(["leases", ""]),
             leaseDuration=st.integers(11, 2**31 - 1).map("{}s".format),
             renewDeadline=st.integers(2500, 10_999).map("{}ms".format),
@@ -43,7 +47,7 @@ def sections() -> SearchStrategy[Object]:
                 st.sampled_from(["TrainJob.trainer.kubeflow.org", "TrainingRuntime.trainer.kubeflow.org"]),
                 st.integers(1, 1000),
             ),
-            namespace=TEXTS,
+            namespace=st.just("") | OBJECT_NAMES,
             cacheSyncTimeout=SECONDS,
             gracefulShutdownTimeout=st.integers(-(10**9), 10**9).map("{}ms".format),
         ),

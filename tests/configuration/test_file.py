@@ -258,6 +258,23 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
             id="domain",
         ),
         pytest.param(
+            "controller: {namespace: team/a}",
+            'controller.namespace: Invalid value: "team/a": must consist of lower-case letters, digits, - and ., '
+            "and start and end with a letter or digit",
+            id="namespace",
+        ),
+        pytest.param(
+            "leaderElection: {resourceName: A B}",
+            'leaderElection.resourceName: Invalid value: "A B": must consist of lower-case letters, digits, - and ., '
+            "and start and end with a letter or digit",
+            id="lease-name",
+        ),
+        pytest.param(
+            "certManagement: {webhookSecretName: ''}",
+            'certManagement.webhookSecretName: Invalid value: "": must not be empty',
+            id="no-secret-name",
+        ),
+        pytest.param(
             "clientConnection: {qps: -1}", "clientConnection.qps: Invalid value: -1: must be at least 0", id="qps"
         ),
         pytest.param(

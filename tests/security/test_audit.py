@@ -78,6 +78,15 @@ def test_service_that_cannot_be_reached(
     assert "--service osv" in errors
 
 
+def test_pip_audit_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another service would not help."""
+    monkeypatch.setattr(subprocess, "run", answering("", "/bin/python: No module named pip_audit"))
+    assert audit.main([]) == 2
+    errors = capsys.readouterr().err
+    assert "`make audit` installs it" in errors
+    assert "--service" not in errors
+
+
 def test_every_package_is_pinned() -> None:
     """What is audited is what is installed: one exact version of each package."""
     lines = [line for line in Path(audit.CONSTRAINTS).read_text().splitlines() if line and not line.startswith("#")]

@@ -19,6 +19,7 @@ from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.errors import (
     ConflictError,
     InternalError,
+    InvalidError,
     NotFoundError,
     ServerTimeoutError,
     ServiceUnavailableError,
@@ -55,6 +56,8 @@ class Outcome(StrEnum):
     APPLIED = "applied"
     KEPT = "kept"
     """Somebody else has changed a field of it, so it stays as it is."""
+    REFUSED = "refused"
+    """The cluster has one of this name with another spec, most often; specs of runtimes cannot change."""
 
 
 @dataclass(slots=True)
@@ -64,7 +67,8 @@ class Installation:
     client: Client
     clock: Clock = field(default_factory=SystemClock)
     force: bool = False
-    """Whether fields that others have changed are taken back. Default: no, for they have their reasons."""
+    """Whether labels and annotations that others have changed are taken back. Default: no, for they have their reasons.
+    A spec cannot be taken back, since that of a runtime never changes."""
     _reason: str = field(default="", init=False)
 
     async def run(self, objects: list[Object], timeout: float) -> dict[str, Outcome]:
@@ -72,7 +76,7 @@ class Installation:
 
         Raises:
             CommandError: the cluster was not ready for them after `timeout` seconds; the message has its reason.
-            KubeError: the cluster refuses one of them, or an untrusted one answers.
+            KubeError: they may not be applied, or an untrusted cluster answers.
         """
         outcomes: dict[str, Outcome] = {}
         async with move_on_after(self.clock, timeout) as scope:
@@ -95,8 +99,16 @@ class Installation:
             except _PASSING as error:
                 self._wait_for(error)
             except ConflictError as error:
-                note(f"{name_of(obj)} stays as it is: {error}; --force takes the fields back")
+                note(
+                    f"{name_of(obj)} stays as it is: {error}; --force takes back labels and annotations, "
+                    "and to have the spec that is shipped, delete it and try again"
+                )
                 return Outcome.KEPT
+            except InvalidError as error:
+                note(
+                    f"{name_of(obj)} is refused: {error}; if the one that is there is outdated, delete it and try again"
+                )
+                return Outcome.REFUSED
             else:
                 return Outcome.APPLIED
             await self.clock.sleep(_PAUSES.pause(failures))
@@ -118,14 +130,16 @@ def install_runtimes(
             min=0, metavar="SECONDS", help="How long to wait until their kind is served and admission answers."
         ),
     ] = 600,
-    force: Annotated[bool, typer.Option("--force", help="Take back fields that others have changed.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Take back labels and annotations that others have changed.")
+    ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Apply the runtimes we ship to the current cluster, once it is ready for them.
 
-    A runtime with fields that somebody else has changed stays as it is. Exit code: 0 when all the others are applied,
-    124 for a timeout.
+    A runtime with fields that somebody else has changed stays as it is. Exit code: 0 when all the others are applied, 1
+    when the cluster refuses one, such as a runtime whose spec would change, 124 for a timeout.
     """
     options = current_cluster(kubeconfig, context)
     configure_logging(json=False, level="error")
@@ -136,6 +150,6 @@ def install_runtimes(
             outcomes = await Installation(client, force=force).run(shipped, timeout)
         for name, outcome in outcomes.items():
             say(f"{name} {outcome}")
-        return ExitCode.OK
+        return ExitCode.FAILED if Outcome.REFUSED in outcomes.values() else ExitCode.OK
 
     raise typer.Exit(run_until_signal(install))

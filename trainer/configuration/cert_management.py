@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainer.api.model import ApiModel
-from trainer.configuration.names import Name
+from trainer.configuration.names import Name, Namespace, ObjectName
 
 
 class CertManagementConfiguration(ApiModel):
@@ -16,11 +16,11 @@ class CertManagementConfiguration(ApiModel):
     certificate_directory: Name = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - where Kubernetes mounts them
     """Directory with tls.crt and tls.key if enable is false, such as a mounted Secret; changes are noticed. Defaults to
     /tmp/k8s-webhook-server/serving-certs, as in controller-runtime."""
-    webhook_service_name: Name = "trainer-webhook"
+    webhook_service_name: ObjectName = "trainer-webhook"
     """Service by which the API server finds the webhooks; its names are in the certificate. Defaults to
     trainer-webhook, as in the manifests."""
-    webhook_secret_name: Name = "trainer-webhook-certificates"  # noqa: S105 - the name of one
+    webhook_secret_name: ObjectName = "trainer-webhook-certificates"  # noqa: S105 - the name of one
     """Secret in which the authority and the certificate are kept. Defaults to trainer-webhook-certificates, which the
     manifests let the manager read and write."""
-    namespace: str = ""
+    namespace: Namespace = ""
     """Namespace of Secret and Service. Defaults to "": that of the service account, or of the kubeconfig's context."""

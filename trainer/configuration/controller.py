@@ -12,6 +12,7 @@ from trainer.api.model import ApiModel, text
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.configuration.duration import Duration, PositiveDuration
+from trainer.configuration.names import Namespace
 from trainer.kube.field_errors import not_supported
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class ControllerConfiguration(ApiModel):
     TrainJob.trainer.kubeflow.org: they wait for the API server most of the time, and with more this process has no more
     to do. TrainingRuntime and ClusterTrainingRuntime may be named, as in files of the released manager, and have no
     effect: no controller works on them here, since TrainJobs watch them."""
-    namespace: str = ""
+    namespace: Namespace = ""
     """The only namespace whose TrainJobs are looked after. Defaults to "", all namespaces."""
     cluster_domain: Annotated[str, Field(json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=100))] = ""
     """Domain of the cluster, such as cluster.local: pods are told each other's DNS names in full. Defaults to "":

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 
 from trainer.api.model import ApiModel
 from trainer.configuration.duration import Duration, PositiveDuration, format_duration, limits
-from trainer.configuration.names import Name
+from trainer.configuration.names import Namespace, ObjectName
 from trainer.kube.election.leader_election import JITTER, LeaderElectionOptions
 from trainer.kube.field_errors import invalid
 
@@ -39,10 +39,10 @@ class LeaderElectionConfiguration(ApiModel):
     leader_elect: bool = False
     """Whether this manager works only while it holds the lease. Defaults to false, for the only manager of a laptop;
     the manifests that install a Deployment set it to true."""
-    resource_name: Name = "trainer.kubeflow.org"
+    resource_name: ObjectName = "trainer.kubeflow.org"
     """Name of the Lease. Defaults to trainer.kubeflow.org, so that two controllers of the same objects, whatever their
     Deployments are called, never both work in one namespace."""
-    resource_namespace: str = ""
+    resource_namespace: Namespace = ""
     """Namespace of the Lease. Defaults to "": that of the service account, or of the kubeconfig's context."""
     resource_lock: Literal["leases", ""] = "leases"
     """Kind of the object that is the lock. Defaults to leases, which "" says too: there is no other."""

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from trainer.api.model import ApiModel
 from trainer.configuration.bind_address import Port
-from trainer.configuration.names import Name
+from trainer.configuration.names import Name, ObjectName
 
 
 class WebhookConfiguration(ApiModel):
@@ -22,9 +22,9 @@ class WebhookConfiguration(ApiModel):
     hosts: list[Name] = Field(default_factory=list)
     """Further DNS names and IP addresses in the certificate that the manager makes: those in the URLs of webhook
     configurations that name no Service, and those by which metrics are scraped. Defaults to none."""
-    validating_webhook_configuration_name: Name = "validator.trainer.kubeflow.org"
+    validating_webhook_configuration_name: ObjectName = "validator.trainer.kubeflow.org"
     """ValidatingWebhookConfiguration whose caBundle the manager writes. Defaults to validator.trainer.kubeflow.org, as
     in the manifests."""
-    mutating_webhook_configuration_name: Name = "defaulter.trainer.kubeflow.org"
+    mutating_webhook_configuration_name: ObjectName = "defaulter.trainer.kubeflow.org"
     """MutatingWebhookConfiguration whose caBundle the manager writes. Defaults to defaulter.trainer.kubeflow.org, as in
     the manifests."""

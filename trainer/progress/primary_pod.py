@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID
-from trainer.api.jobset_pods import age_of, place_of, recency_of
+from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
@@ -86,11 +86,11 @@ def is_made_of(jobset: Object, pod: Object) -> bool:
     """Whether a Job of this JobSet has made the pod; labels alone may be given to any pod."""
     job, index, _ = place_of(pod)
     jobs = (jobset.get("spec") or {}).get("replicatedJobs") or []
-    owner = controller_of(pod) or {}
+    owner, labels = controller_of(pod) or {}, labels_of(pod)
     return (
         any(each["name"] == job and index < each.get("replicas", 1) for each in jobs)
-        and owner.get("kind") == "Job"
-        and owner.get("name") == f"{name_of(jobset)}-{job}-{index}"
+        and labels.get(JOBSET_NAME) == name_of(jobset)
+        and is_made_by(owner.get("kind"), owner.get("name"), labels)
     )
 
 

@@ -27,6 +27,16 @@ if TYPE_CHECKING:
         pytest.param(
             train_job_object(runtimeRef={"name": "all", "kind": "ClusterTrainingRuntime"}), "all", "Unknown", id="kind"
         ),
+        pytest.param(train_job_object(managedBy="kueue.x-k8s.io/multikueue"), "blueprint", "External", id="external"),
+        pytest.param(
+            train_job_object(status={"state": "Running"}, managedBy="kueue.x-k8s.io/multikueue"),
+            "blueprint",
+            "Running",
+            id="external-with-state",
+        ),
+        pytest.param(
+            train_job_object(managedBy="kubeflow.org/trainjob-controller"), "blueprint", "Unknown", id="managed-here"
+        ),
         pytest.param(train_job_object(runtimeRef=None), "", "Unknown", id="no-runtime"),
         pytest.param(train_job_object(runtimeRef="torch"), "", "Unknown", id="odd-runtime"),
         pytest.param(train_job_object() | {"spec": None}, "", "Unknown", id="no-spec"),

@@ -30,6 +30,8 @@ def gate_of(client: Reviewer, clock: ManualClock) -> BearerGate:
         pytest.param(f"bearer  {TOKEN} ", "/metrics", None, "", id="any-case"),
         pytest.param(f"Bearer {TOKEN}", "/other", 403, "", id="not-this-path"),
         pytest.param("Bearer nonsense", "/metrics", 401, UNKNOWN, id="unknown-token"),
+        pytest.param("Bearer t\udcc3\udc28", "/metrics", 401, UNKNOWN, id="not-unicode"),
+        pytest.param("Bearer t\x7f", "/metrics", 401, UNKNOWN, id="not-printable"),
         pytest.param("", "/metrics", 401, "Bearer", id="nothing"),
         pytest.param("Bearer", "/metrics", 401, "Bearer", id="no-token"),
         pytest.param("Bearer  ", "/metrics", 401, "Bearer", id="blank-token"),
@@ -45,6 +47,15 @@ async def test_gate(authorization: str, path: str, status: int | None, challenge
     else:
         assert refusal is not None
         assert (refusal.status, refusal.challenge) == (status, challenge)
+
+
+async def test_what_can_be_no_token_is_not_asked_about(clock: ManualClock) -> None:
+    """Neither does the API server get it, nor the log: nobody needs to know anything to send it."""
+    client = Reviewer(allowed=(("get", "/metrics"),))
+    client.failure = ForbiddenError(403, "must not be asked")
+    refusal = await gate_of(client, clock).refusal("Bearer \udcff", "GET", "/metrics")
+    assert refusal is not None
+    assert refusal.status == 401
 
 
 async def test_nobody_is_let_in_by_a_failure(clock: ManualClock) -> None:

@@ -26,7 +26,8 @@ HOSTILE = "bad\x1b[2J\x1b]0;owned\x07 \u202e\r\n2026-01-01T00:00:00Z [info     ]
         pytest.param({"event": "a\x1b[2J\nb"}, {"event": r"a\x1b[2J\nb"}, id="event"),
         pytest.param({"exception": "a\nb\x1b\r"}, {"exception": "  a\n  b\\x1b\\r"}, id="traceback-keeps-its-lines"),
         pytest.param({"stack": "a\n\x9bb"}, {"stack": "  a\n  \\x9bb"}, id="stack"),
-        pytest.param({"value": "a\x1b"}, {"value": "a\x1b"}, id="values-are-quoted-by-the-renderer"),
+        pytest.param({"logger": "a\nb"}, {"logger": r"a\nb"}, id="logger"),
+        pytest.param({"a\x1b": 7}, {r"a\x1b": 7}, id="key"),
         pytest.param({"event": 7}, {"event": 7}, id="no-text"),
     ],
 )
@@ -56,12 +57,13 @@ def test_logs(as_json: bool, capsys: pytest.CaptureFixture[str], monkeypatch: py
     monkeypatch.setattr("sys.excepthook", None)
     configure_logging(json=as_json)
     log = structlog.stdlib.get_logger("trainer.test")
-    log.info("could not read", error=HOSTILE, nested={"a": [HOSTILE]})
+    log.info("could not read", error=HOSTILE, nested={"a": [HOSTILE]}, word="\x1b[2J", **{"key\x1b[2J": "value"})
+    logging.getLogger("library\x1b[2J").warning("refused")
     logging.getLogger("library").warning("refused %s", HOSTILE)
     log.error("failed", exc_info=ValueError(HOSTILE))
     text = capsys.readouterr().err
     assert not {character for character in text if not character.isprintable()} - {"\n"}
     if as_json:
-        assert len([json.loads(line) for line in text.splitlines()]) == 3
+        assert len([json.loads(line) for line in text.splitlines()]) == 4
     else:
         assert not [line for line in text.splitlines() if line.startswith("2026-01-01T00:00:00Z")]

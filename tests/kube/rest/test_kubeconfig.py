@@ -55,13 +55,15 @@ async def test_context_gives_server_and_namespace(tmp_path: Path) -> None:
 
 
 async def test_files_are_merged_as_kubectl_does(tmp_path: Path) -> None:
-    """Missing files are skipped; the first value of a name and the first current-context count."""
+    """Missing and empty files are skipped; the first value of a name and the first current-context count."""
     first = document("https://first")
     second = document("https://second") | {"current-context": "two"}
     second["contexts"].append({"name": "two", "context": {"cluster": "there", "user": "you"}})
     second["clusters"].append({"name": "there", "cluster": {"server": "https://there"}})
     second["users"].append({"name": "you", "user": {"tokenFile": "token"}})
-    files = [tmp_path / "missing", write(tmp_path / "a/config", first), write(tmp_path / "b/config", second)]
+    empty = tmp_path / "empty"
+    await anyio.Path(empty).write_text("")
+    files = [tmp_path / "missing", empty, write(tmp_path / "a/config", first), write(tmp_path / "b/config", second)]
     await anyio.Path(tmp_path / "b/token").write_text("from b")
     endpoint, _ = await kubeconfig.load(files, None)
     assert endpoint.server == "https://first"
@@ -175,7 +177,7 @@ async def test_exec_plugin_learns_about_the_cluster(tmp_path: Path) -> None:
         pytest.param(None, None, "no kubeconfig: there is no file .*config; name one with --kubeconfig", id="missing"),
         pytest.param("{: bad", None, "line 1, column 2", id="not-yaml"),
         pytest.param("- a", None, "config: it must be a YAML mapping with lists of clusters", id="list"),
-        pytest.param("", None, "config: it must be a YAML mapping", id="empty"),
+        pytest.param("# nothing", None, "has no current-context; set one", id="empty"),
         pytest.param("\x00", None, "config: unacceptable character", id="binary"),
         *[pytest.param(document() | {part: value}, None, "each entry a mapping with a name", id=f"{part}-{value}")
           for part in ("clusters", "users", "contexts") for value in (5, ["text"], [None])],

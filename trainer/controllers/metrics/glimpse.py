@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.kube.objects import ObjectKey
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "Unknown"
 """State of a TrainJob that no controller has looked at."""
+EXTERNAL = "External"
+"""State of a TrainJob that somebody else looks after (`spec.managedBy`) and has not given a state yet."""
 
 
 class _RuntimeRef(msgspec.Struct, gc=False):
@@ -26,6 +29,7 @@ class _RuntimeRef(msgspec.Struct, gc=False):
 class _Spec(msgspec.Struct, gc=False, rename="camel"):
     runtime_ref: _RuntimeRef | None = None
     suspend: bool | None = None
+    managed_by: str | None = None
 
 
 class _Status(msgspec.Struct, gc=False):
@@ -64,7 +68,8 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
             return cls("", UNKNOWN, is_suspended=False, created=None)
         spec, status = seen.spec or _Spec(), seen.status or _Status()
         runtime = "" if spec.runtime_ref is None else _key(spec.runtime_ref, obj.key.namespace)
-        state = intern(status.state or UNKNOWN)
+        is_ours = (spec.managed_by or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
+        state = intern(status.state or (UNKNOWN if is_ours else EXTERNAL))
         return cls(intern(runtime), state, bool(spec.suspend), seen.metadata.creation_timestamp)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType, State
-from trainer.controllers.metrics.glimpse import UNKNOWN
+from trainer.controllers.metrics.glimpse import EXTERNAL, UNKNOWN
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import find_condition
 
@@ -76,7 +76,7 @@ class Milestones:
             age = 0.0
         begun = now - age
         life = self._lives[obj.uid] = Life(begun, glimpse.is_suspended, awaits_jobset_since=begun)
-        if glimpse.state == UNKNOWN:
+        if glimpse.state in {UNKNOWN, EXTERNAL}:
             return
         status = obj.get("status") or {}
         if _since(status, ConditionType.CREATED) is not None:

@@ -110,7 +110,8 @@ class Population(Collector):
         """Name, help and labels."""
         yield GaugeMetricFamily(
             "trainer_trainjobs",
-            "TrainJobs in the cache of this replica by state. Every replica shows all of them: take the max over "
+            "TrainJobs in the cache of this replica by state: that of their status; without one, Unknown, or External "
+            "where spec.managedBy names somebody else. Every replica shows all of them: take the max over "
             "replicas, by the other labels.",
             labels=(*Group._fields, "state"),
         )

@@ -60,6 +60,8 @@ class BearerGate:
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
             return _NO_TOKEN
+        if not (token.isascii() and token.isprintable()):
+            return _WRONG_TOKEN  # what is no token at all (RFC 6750, section 2.1) may not even fit into a question
         try:
             user = await self._authenticator.authenticate(token)
             if user is None:

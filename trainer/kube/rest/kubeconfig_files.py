@@ -54,7 +54,9 @@ def read_files(paths: Iterable[Path]) -> Merged:
     merged = Merged()
     for path in paths:
         if path.is_file():
-            _merge(merged, path, yaml.safe_load(path.read_text(encoding="utf-8")))
+            document = yaml.safe_load(path.read_text(encoding="utf-8"))
+            if document is not None:  # an empty file says nothing, as one that does not exist
+                _merge(merged, path, document)
     return merged
 
 

@@ -1,0 +1,196 @@
+"""Whatever an object of config/ names exists there, and selectors select what they are meant to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.config.kustomized import of_kind, pod_templates, rendered
+from trainer.kube.objects import labels_of, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.objects import Object
+
+
+@pytest.fixture
+def default() -> list[Object]:
+    """What config/default applies."""
+    return rendered("default")
+
+
+def names(objects: list[Object], kind: str) -> set[str]:
+    """Of all objects of a kind."""
+    return {name_of(obj) for obj in of_kind(objects, kind)}
+
+
+def only(objects: list[Object], kind: str) -> Object:
+    """The only object of a kind."""
+    (obj,) = of_kind(objects, kind)
+    return obj
+
+
+def ports(template: Object) -> dict[str, int]:
+    """Ports of a pod by name."""
+    return {
+        port["name"]: port["containerPort"]
+        for container in template["spec"]["containers"]
+        for port in container.get("ports", ())
+    }
+
+
+def values_of(value: Any, key: str) -> Iterator[Any]:
+    """All values that a key has anywhere in an object."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value[key]
+        for inner in value.values():
+            yield from values_of(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from values_of(inner, key)
+
+
+def test_pods(default: list[Object]) -> None:
+    """Accounts, ConfigMaps, Secrets, volumes and ports that pods name are there."""
+    for owner, template in pod_templates(default):
+        pod = template["spec"]
+        assert pod["serviceAccountName"] in names(default, "ServiceAccount")
+        assert {source["name"] for source in values_of(pod, "configMap")} <= names(default, "ConfigMap")
+        assert {source["secretName"] for source in values_of(pod, "secret")} <= names(default, "Secret")
+        mounts = {mount["name"] for mounts in values_of(pod, "volumeMounts") for mount in mounts}
+        assert mounts == {volume["name"] for volume in pod.get("volumes", ())}, name_of(owner)
+        assert {probe["port"] for probe in values_of(pod, "httpGet")} <= ports(template).keys()
+
+
+def test_the_configuration_is_where_it_is_read(default: list[Object]) -> None:
+    """--config names the file that the ConfigMap is mounted as."""
+    (container,) = only(default, "Deployment")["spec"]["template"]["spec"]["containers"]
+    path = container["command"][container["command"].index("--config") + 1]
+    (mount,) = (mount for mount in container["volumeMounts"] if mount["name"] == "configuration")
+    assert [f"{mount['mountPath']}/{key}" for key in only(default, "ConfigMap")["data"]] == [path]
+
+
+def test_selectors_of_the_manager(default: list[Object]) -> None:
+    """Services, budget and spreading select the manager's pods, and not those of the Job."""
+    deployment, job = only(default, "Deployment"), only(default, "Job")
+    selectors = [
+        deployment["spec"]["selector"]["matchLabels"],
+        only(default, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        *(service["spec"]["selector"] for service in of_kind(default, "Service")),
+        *(s["matchLabels"] for s in values_of(deployment["spec"]["template"], "labelSelector")),
+    ]
+    assert len(selectors) == 6
+    for selector in selectors:
+        assert selector.items() <= labels_of(deployment["spec"]["template"]).items()
+        assert not selector.items() <= labels_of(job["spec"]["template"]).items()
+
+
+def test_ports_of_services(default: list[Object]) -> None:
+    """Services lead to ports of the manager, by name."""
+    known = ports(only(default, "Deployment")["spec"]["template"])
+    found = {
+        name_of(service): port["targetPort"]
+        for service in of_kind(default, "Service")
+        for port in service["spec"]["ports"]
+    }
+    assert found == {"trainer-webhook": "webhook", "trainer-controller-manager-metrics": "metrics"}
+    assert known == {"health": 8081, "metrics": 8443, "webhook": 9443}
+
+
+def test_webhooks_have_their_service(default: list[Object]) -> None:
+    """The API server finds the Service that the configurations name."""
+    webhooks = [webhook for obj in default for webhook in obj.get("webhooks", ())]
+    services = {(service["metadata"]["namespace"], name_of(service)) for service in of_kind(default, "Service")}
+    assert len(webhooks) == 6
+    for webhook in webhooks:
+        reference = webhook["clientConfig"]["service"]
+        assert (reference["namespace"], reference["name"]) in services
+
+
+def test_bindings(default: list[Object]) -> None:
+    """Every binding gives a role that is there to an account that is there, and every role and account is used."""
+    bindings = of_kind(default, "RoleBinding", "ClusterRoleBinding")
+    roles = {(obj["kind"], name_of(obj)) for obj in of_kind(default, "Role", "ClusterRole")}
+    accounts = {(obj["metadata"]["namespace"], name_of(obj)) for obj in of_kind(default, "ServiceAccount")}
+    subjects = [subject for binding in bindings for subject in binding["subjects"]]
+    assert {(binding["roleRef"]["kind"], binding["roleRef"]["name"]) for binding in bindings} == roles
+    assert {(subject["namespace"], subject["name"]) for subject in subjects} == accounts
+    assert {subject["kind"] for subject in subjects} == {"ServiceAccount"}
+
+
+def test_the_installer_may_apply_runtimes(default: list[Object]) -> None:
+    """The account of the Job can create and change cluster-wide runtimes and do nothing else."""
+    (role,) = (obj for obj in of_kind(default, "ClusterRole") if name_of(obj) == "trainer-runtimes")
+    assert role["rules"] == [
+        {
+            "apiGroups": ["trainer.kubeflow.org"],
+            "resources": ["clustertrainingruntimes"],
+            "verbs": ["create", "patch"],
+        }
+    ]
+
+
+def test_network_policies(default: list[Object]) -> None:
+    """All pods are closed; the manager's are open at the ports that others ask, and all reach the API server."""
+    manager, job = (labels_of(template) for _, template in pod_templates(default))
+    policies = {name_of(policy): policy["spec"] for policy in rendered("networkpolicy")}
+    for policy in policies.values():
+        assert policy["podSelector"]["matchLabels"].items() <= manager.items()
+    for name in ("trainer-default-deny", "trainer-egress"):
+        assert policies[name]["podSelector"]["matchLabels"].items() <= job.items()
+    for name in ("trainer-webhook", "trainer-metrics"):
+        assert not policies[name]["podSelector"]["matchLabels"].items() <= job.items()
+    opened = {
+        port["port"] for policy in policies.values() for rule in policy.get("ingress", ()) for port in rule["ports"]
+    }
+    assert opened == {"webhook", "metrics"} <= ports(only(default, "Deployment")["spec"]["template"]).keys()
+
+
+def test_prometheus_may_find_and_read_the_metrics() -> None:
+    """One account gets both roles: to discover what the ServiceMonitor selects, where that is, and to read /metrics."""
+    objects = rendered("prometheus")
+    discovery, reading = only(objects, "RoleBinding"), only(objects, "ClusterRoleBinding")
+    role, cluster_role = only(objects, "Role"), only(objects, "ClusterRole")
+    assert discovery["subjects"] == reading["subjects"]
+    assert discovery["roleRef"]["name"] == name_of(role)
+    assert reading["roleRef"]["name"] == name_of(cluster_role)
+    namespaces = {obj["metadata"]["namespace"] for obj in (discovery, role, only(objects, "ServiceMonitor"))}
+    assert namespaces == {"trainer-system"}
+    discovered = {resource for rule in role["rules"] for resource in rule["resources"]}
+    assert discovered == {"services", "endpoints", "endpointslices", "pods"}
+    assert all(rule["verbs"] == ["get", "list", "watch"] for rule in role["rules"])
+
+
+def test_the_installer_ends(default: list[Object]) -> None:
+    """The Job waits as long as its command does, and a pod that never starts is not waited for for ever."""
+    job = only(default, "Job")["spec"]
+    (container,) = job["template"]["spec"]["containers"]
+    timeout = int(container["command"][container["command"].index("--timeout") + 1])
+    assert timeout < job["activeDeadlineSeconds"] <= 3600
+    assert job["ttlSecondsAfterFinished"] > 0
+
+
+def test_the_certificate_has_the_name_that_prometheus_expects(default: list[Object]) -> None:
+    """serverName of the ServiceMonitor is one of the further names that the shipped configuration asks for."""
+    (endpoint,) = only(rendered("prometheus"), "ServiceMonitor")["spec"]["endpoints"]
+    configuration = yaml.safe_load(only(default, "ConfigMap")["data"]["configuration.yaml"])
+    assert endpoint["tlsConfig"]["serverName"] in configuration["webhook"]["hosts"]
+
+
+def test_prometheus_finds_the_metrics(default: list[Object]) -> None:
+    """The ServiceMonitor selects the Service of the metrics alone, and trusts the certificate that is served there."""
+    monitor = only(rendered("prometheus"), "ServiceMonitor")["spec"]
+    selected = [
+        s for s in of_kind(default, "Service") if monitor["selector"]["matchLabels"].items() <= labels_of(s).items()
+    ]
+    (endpoint,) = monitor["endpoints"]
+    assert [name_of(service) for service in selected] == ["trainer-controller-manager-metrics"]
+    assert endpoint["port"] in {port["name"] for port in selected[0]["spec"]["ports"]}
+    assert labels_of(selected[0])[monitor["jobLabel"]] == "trainer"
+    assert endpoint["tlsConfig"]["ca"]["secret"]["name"] in names(default, "Secret")
+    service, namespace, _ = endpoint["tlsConfig"]["serverName"].split(".")
+    assert (namespace, service) in {(s["metadata"]["namespace"], name_of(s)) for s in of_kind(default, "Service")}

@@ -1,0 +1,132 @@
+"""What `kubectl apply -k` gets from config/: complete, valid on every Kubernetes that we support, each object once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, kustomize, of_kind, rendered
+from tests.config.schemas import VERSIONS, check
+from trainer.api.crds import crds
+from trainer.kube.objects import labels_of, name_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.kube.objects import Object
+
+CLUSTER_SCOPED = {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "ClusterTrainingRuntime",
+    "CustomResourceDefinition",
+    "MutatingWebhookConfiguration",
+    "Namespace",
+    "ValidatingWebhookConfiguration",
+}
+
+
+def test_overlays() -> None:
+    """Every directory of config/ can be applied by itself."""
+    assert {directory.name for directory in CONFIG.iterdir() if directory.is_dir()} == set(OVERLAYS)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_renders(overlay: str) -> None:
+    """It renders without warnings, uses every file that is there, and has no object twice."""
+    objects = rendered(overlay)
+
+    identities = [(obj["apiVersion"], obj["kind"], obj["metadata"].get("namespace"), name_of(obj)) for obj in objects]
+    assert identities
+    assert [identity for identity, count in Counter(identities).items() if count > 1] == []
+    kustomization = (CONFIG / overlay / "kustomization.yaml").read_text()
+    unused = [file.name for file in (CONFIG / overlay).iterdir() if f"- {file.name}\n" not in f"{kustomization}\n"]
+    assert unused == ["kustomization.yaml"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("overlay", [*INSTALLED, "runtimes"])
+def test_schemas(overlay: str, version: str) -> None:
+    """Every field exists in the schema of its kind, and has a value that fits."""
+    for obj in rendered(overlay):
+        check(obj, version)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "path"),
+    [
+        pytest.param("manager", ("spec", "strategi"), id="built-in"),
+        pytest.param("runtimes", ("spec", "mlPolicy", "torch", "numProcsPerNode"), id="ours"),
+        pytest.param("prometheus", ("spec", "jobLabels"), id="prometheus-operator"),
+    ],
+)
+def test_the_schemas_notice_typos(overlay: str, path: tuple[str, ...]) -> None:
+    """A field that is written wrong does not pass."""
+    kinds = ("Deployment", "ClusterTrainingRuntime", "ServiceMonitor")
+    obj = [obj for obj in of_kind(rendered(overlay), *kinds) if name_of(obj) != "plain"][-1]
+    parent = obj
+    for name in path[:-1]:
+        parent = parent.setdefault(name, {})
+    parent[path[-1]] = "something"
+
+    with pytest.raises(jsonschema.ValidationError):
+        check(obj, VERSIONS[0])
+
+
+@pytest.mark.parametrize("overlay", INSTALLED)
+def test_everything_has_our_label(overlay: str) -> None:
+    """`kubectl get -l app.kubernetes.io/name=trainer` finds what was applied, and a cleanup likewise."""
+    unlabelled = [
+        name_of(obj) for obj in rendered(overlay) if labels_of(obj).get("app.kubernetes.io/name") != "trainer"
+    ]
+    assert unlabelled == []
+
+
+def namespaces(objects: list[Object]) -> set[str]:
+    """Where the objects are that are somewhere."""
+    return {obj["metadata"]["namespace"] for obj in objects if obj["kind"] not in CLUSTER_SCOPED}
+
+
+@pytest.mark.parametrize("overlay", [overlay for overlay in INSTALLED if overlay != "samples"])
+def test_one_namespace(overlay: str) -> None:
+    """Whatever has a namespace is in that of the manager, without --namespace."""
+    assert namespaces(rendered(overlay)) <= {"trainer-system"}
+
+
+def test_another_namespace(tmp_path: Path) -> None:
+    """An overlay of somebody else moves all of it to a namespace of his, references included."""
+    relative = "/".join([".."] * (len(tmp_path.resolve().parts) - 1)) + str(CONFIG)
+    (tmp_path / "kustomization.yaml").write_text(f"namespace: ml-platform\nresources:\n- {relative}/default\n")
+
+    objects = kustomize(tmp_path)
+
+    assert namespaces(objects) == {"ml-platform"}
+    assert [name_of(obj) for obj in of_kind(objects, "Namespace")] == ["ml-platform"]
+    subjects = [s for obj in of_kind(objects, "RoleBinding", "ClusterRoleBinding") for s in obj["subjects"]]
+    assert {subject["namespace"] for subject in subjects} == {"ml-platform"}
+    webhooks = [webhook for obj in objects if "webhooks" in obj for webhook in obj["webhooks"]]
+    assert {webhook["clientConfig"]["service"]["namespace"] for webhook in webhooks} == {"ml-platform"}
+
+
+def test_definitions() -> None:
+    """The CustomResourceDefinitions are those of the code."""
+    definitions = of_kind(rendered("default"), "CustomResourceDefinition")
+    for definition in definitions:
+        del definition["metadata"]["labels"]
+    assert definitions == sorted(crds(), key=name_of)
+
+
+def test_the_base_needs_no_kinds_of_others() -> None:
+    """config/default has only built-in kinds, so that it applies where nothing but JobSet is installed."""
+    groups = {obj["apiVersion"].rpartition("/")[0] for obj in rendered("default")}
+    assert {group for group in groups if "." in group and not group.endswith(".k8s.io")} == set()
+
+
+def test_one_image() -> None:
+    """Whoever sets the image in config/default sets it everywhere."""
+    objects = of_kind(rendered("default"), "Deployment", "Job")
+    images = {c["image"] for obj in objects for c in obj["spec"]["template"]["spec"]["containers"]}
+    assert images == {"trainer-operator:latest"}
