@@ -1,7 +1,8 @@
 # The image of the controller manager; `make image` builds it.
 #
 # The base is named by a tag, so that a build today has Debian's fixes of today. For the same image bit by bit, name it by
-# its digest (--build-arg BASE=docker.io/library/python@sha256:...) and give SOURCE_DATE_EPOCH: all the rest is fixed.
+# its digest (--build-arg BASE=docker.io/library/python@sha256:...), give SOURCE_DATE_EPOCH, and have BuildKit put that
+# time on all files of its layers (--output type=image,name=...,rewrite-timestamp=true): all the rest is fixed.
 # 3.11 is the oldest Python that is supported, and the one that all tests run with; a test runs the build stage as it is
 # written here and starts the manager from what it makes.
 ARG BASE=docker.io/library/python:3.11-slim-trixie

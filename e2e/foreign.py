@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from e2e.identity import NAMESPACE
+from e2e.installation import CONFIG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ _OURS = (
 
 def refuse_unless_free(cluster: Cluster) -> None:
     """End the run where another manager of TrainJobs works, or something is installed that would be deleted."""
-    reasons = [*_managers(cluster), *_holders(cluster), *_installed(cluster)]
+    reasons = [*_managers(cluster), *_holders(cluster), *_installed(cluster), *_definitions(cluster)]
     if reasons:
         remedy = "set E2E_INSTALLED=1 to test the manager that config/default has installed, or choose another cluster"
         _end("there must be no other manager of TrainJobs, and nothing of ours in it", reasons, remedy)
@@ -77,6 +79,15 @@ def _installed(cluster: Cluster) -> Iterator[str]:
     for kind, name in _OURS:
         if cluster.get(kind, name) is not None:
             yield f"{kind} {name} exists, and would be deleted in the end"
+
+
+def _definitions(cluster: Cluster) -> Iterator[str]:
+    """Those of the released Kubeflow Trainer have the same names, and would be left as they are."""
+    for ours in yaml.safe_load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text()):
+        name, wanted = ours["metadata"]["name"], {version["name"] for version in ours["spec"]["versions"]}
+        present = cluster.get("customresourcedefinition", name)
+        if present is not None and not wanted <= {each["name"] for each in present["spec"]["versions"]}:
+            yield f"customresourcedefinition {name} lacks version {', '.join(sorted(wanted))}"
 
 
 def _everywhere(cluster: Cluster, kind: str) -> list[dict[str, Any]]:

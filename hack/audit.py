@@ -54,11 +54,13 @@ def _vulnerability(package: dict[str, Any], found: dict[str, Any]) -> str:
 
 
 def _not_audited(problem: str, service: str) -> int:
-    sys.stderr.write(
-        f"error: {problem}\n"
+    remedy = (
         f"Is the advisory service ({service}) reachable, and no mirror without advisories? Try again on a machine that "
-        "reaches it, or ask another service: python -m hack.audit --service osv\n"
+        "reaches it, or ask another service: python -m hack.audit --service osv"
     )
+    if problem.endswith("No module named pip_audit"):
+        remedy = "`make audit` installs it"
+    sys.stderr.write(f"error: {problem}\n{remedy}\n")
     return 2
 
 

@@ -162,7 +162,7 @@ def test_prometheus_may_find_and_read_the_metrics() -> None:
     assert namespaces == {"trainer-system"}
     discovered = {resource for rule in role["rules"] for resource in rule["resources"]}
     assert discovered == {"services", "endpoints", "endpointslices", "pods"}
-    assert all(rule["verbs"] == ["get", "list", "watch"] for rule in role["rules"])
+    assert all(rule["verbs"] == ["list", "watch"] for rule in role["rules"])
 
 
 def test_the_installer_ends(default: list[Object]) -> None:

@@ -1,52 +1,167 @@
-"""Statuses that wait until the Jobs of others are created: whatever happens meanwhile, none is forgotten."""
+"""Statuses that wait until the Jobs of other TrainJobs are created: whatever happens meanwhile, none is forgotten."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import pytest
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import train_job_object
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.objects import find_condition, name_of
-from trainer.kube.resource import JOBSETS
+from trainer.kube.objects import ObjectKey, controller_of, key_of, name_of
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.kube.testing import settle
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
-CREATED = 30
-"""More than are worked on at once."""
-
-COMPLETED = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
-
-
-def named(name: str, **spec: Any) -> Object:
-    """A TrainJob of the crowd."""
-    return train_job_object(**spec) | {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}}
+OTHERS = 30
+"""More than are worked on at the same time."""
+DEMO = ObjectKey("default", "demo")
 
 
 class Crowd(Cluster):
-    """Many TrainJobs at once, of which the one named `demo` is the first: its status waits for the others."""
+    """The TrainJob `demo` and, unless the cluster is quiet, many others that come with it."""
 
-    async def submit(self, **spec: Any) -> None:
-        """Create all of them; requests for the JobSets of the last ones are not answered until `finish`."""
-        self.last = self.client.faults.hold(verb="apply", resource=JOBSETS, name="last")
-        self.client.add(train_job_object(**spec))
-        for number in range(CREATED):
-            self.client.add(named(f"other-{number}"))
-        self.client.add(named("last"))
-
-    def of(self, name: str) -> Object:
-        """A TrainJob."""
-        (found,) = [obj for obj in self.client.objects(TRAIN_JOBS) if name_of(obj) == name]
-        return found
+    def find(self, resource: Resource) -> Object | None:
+        """The object of `demo`."""
+        return next((obj for obj in self.client.objects(resource) if key_of(obj) == DEMO), None)
 
     @property
-    def demo(self) -> Object:
-        """The TrainJob that things happen to."""
-        return self.of("demo")
+    def train_job(self) -> Object:
+        """The TrainJob `demo`."""
+        obj = self.find(TRAIN_JOBS)
+        assert obj is not None
+        return obj
+
+    @property
+    def jobset(self) -> Object:
+        """The JobSet of `demo`."""
+        obj = self.find(JOBSETS)
+        assert obj is not None
+        return obj
+
+    def outcome(self) -> Any:
+        """What holds of `demo`; who was never told that it was suspended is not told that it is no more."""
+        train_job, jobset = self.find(TRAIN_JOBS), self.find(JOBSETS)
+        status = (train_job or {}).get("status") or {}
+        present = [each for each in status.get("conditions") or [] if each["status"] == "True"]
+        conditions = {each["type"]: each["reason"] for each in present}
+        suspend = jobset and (jobset.get("spec") or {}).get("suspend", False)
+        return train_job and (train_job["metadata"]["uid"], status.get("state"), conditions), suspend
+
+
+async def suspend(cluster: Crowd) -> None:
+    await cluster.change(cluster.train_job, suspend=True)
+
+
+async def resume(cluster: Crowd) -> None:
+    await cluster.change(cluster.train_job, suspend=False)
+
+
+async def delete(cluster: Crowd) -> None:
+    await cluster.client.delete(TRAIN_JOBS, "demo", "default")
+    for resource in (JOBSETS, CONFIG_MAPS):  # as the garbage collector does
+        for obj in cluster.client.objects(resource):
+            if (controller_of(obj) or {}).get("uid") == "uid-of-demo":
+                await cluster.client.delete(resource, name_of(obj), "default")
+
+
+async def replace(cluster: Crowd) -> None:
+    await delete(cluster)
+    obj = train_job_object()
+    cluster.client.add(obj | {"metadata": obj["metadata"] | {"uid": "another"}})
+
+
+async def run(cluster: Crowd) -> None:
+    await cluster.run_jobset(active=1, ready=1)
+
+
+async def complete(cluster: Crowd) -> None:
+    condition = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "jobset completed"}
+    await cluster.run_jobset("Completed", condition, succeeded=1)
+
+
+async def fail(cluster: Crowd) -> None:
+    await cluster.run_jobset("Failed", {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "x"})
+
+
+async def delete_jobset(cluster: Crowd) -> None:
+    await cluster.client.delete(JOBSETS, "demo", "default")
+
+
+async def delete_runtime(cluster: Crowd) -> None:
+    await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+
+
+async def miss_deadline(cluster: Crowd) -> None:
+    await cluster.clock.advance(61)
+
+
+async def nothing(_: Crowd) -> None:
+    pass
+
+
+async def played(
+    happening: Callable[[Crowd], Awaitable[None]], *, is_quiet: bool = False, restarts: bool = False, **spec: Any
+) -> Any:
+    """What becomes of `demo` if this happens to it while its status waits, or in a quiet cluster is written."""
+    cluster = Crowd()
+    async with cluster.managed():
+        hold = cluster.client.faults.hold(verb="apply", resource=JOBSETS)
+        cluster.client.add(train_job_object(**spec))
+        for number in range(0 if is_quiet else OTHERS):
+            other = {"name": f"other-{number}", "namespace": "default", "uid": f"uid-{number}"}
+            cluster.client.add(train_job_object() | {"metadata": other})
+        await settle()
+        hold.release(1)
+        await settle()
+        is_told = "status" in cluster.train_job
+        if not is_quiet:
+            await happening(cluster)
+            await settle()
+        # Requests under way are answered in any case; who is stopped right then looks at nothing any more.
+        hold.release()
+        if not restarts:
+            await settle()
+        if is_quiet:
+            await happening(cluster)
+            await settle()
+    async with cluster.managed():
+        await settle()
+    assert is_told is (is_quiet or "activeDeadlineSeconds" in spec)
+    # Nothing is left to do that only a look at it would find.
+    cluster.forget_requests()
+    async with cluster.managed():
+        await settle()
+    assert cluster.writes == []
+    return cluster.outcome()
+
+
+HAPPENINGS = [
+    pytest.param(nothing, {}, id="nothing"),
+    pytest.param(suspend, {}, id="suspended"),
+    pytest.param(resume, {"suspend": True}, id="resumed"),
+    pytest.param(delete, {}, id="deleted"),
+    pytest.param(replace, {}, id="replaced"),
+    pytest.param(run, {}, id="running"),
+    pytest.param(complete, {}, id="complete"),
+    pytest.param(fail, {}, id="failed"),
+    pytest.param(delete_jobset, {}, id="jobset-deleted"),
+    pytest.param(delete_runtime, {}, id="runtime-deleted"),
+    pytest.param(miss_deadline, {"activeDeadlineSeconds": 60}, id="deadline"),
+]
+
+
+@pytest.mark.parametrize("restarts", [pytest.param(False, id="same-process"), pytest.param(True, id="restart")])
+@pytest.mark.parametrize(("happening", "spec"), HAPPENINGS)
+async def test_what_happens_while_a_status_waits(
+    happening: Callable[[Crowd], Awaitable[None]], spec: dict[str, Any], *, restarts: bool
+) -> None:
+    """It ends as where the status was written at once, and another manager finds nothing left to do."""
+    assert await played(happening, restarts=restarts, **spec) == await played(happening, is_quiet=True, **spec)

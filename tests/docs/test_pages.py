@@ -119,6 +119,15 @@ def test_fields_of_the_configuration(path: str, page: Path) -> None:
         place = definitions[place["$ref"].rpartition("/")[2]] if "$ref" in place else place
 
 
+def test_the_example_of_a_configuration_keeps_what_the_shipped_one_needs() -> None:
+    """Who replaces the file by the one in operate.md still has a leader, and metrics that Prometheus trusts."""
+    shipped = yaml.safe_load((ROOT / "config" / "manager" / "configuration.yaml").read_text())
+    texts = [block.text for block in blocks(DOCS / "operate.md") if "kind: Configuration\n" in block.text]
+    (example,) = map(yaml.safe_load, texts)
+    assert example["webhook"]["hosts"] == shipped["webhook"]["hosts"]
+    assert example["leaderElection"]["leaderElect"] == shipped["leaderElection"]["leaderElect"]
+
+
 def test_index_leads_to_every_page() -> None:
     """No page is without a reader."""
     index = DOCS / "README.md"

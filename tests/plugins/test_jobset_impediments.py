@@ -12,6 +12,7 @@ from tests.plugins.test_jobset import failed_pod, owned_jobset, static_reader
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.plugins.jobset.gone_pods import REMEMBERED, GonePods
 from trainer.plugins.jobset.pod_troubles import owner_of, trouble_changed, troubles_of
 
 if TYPE_CHECKING:
@@ -327,3 +328,53 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
 def test_impediments(objects: list[Object], impediments: list[tuple[str, ...]]) -> None:
     """Restarts are told with their cause, as long as they last."""
     assert told(*objects) == impediments
+
+
+def crashed(name: str, code: int, at: int, *, attempt: int = 0, uid: str = "") -> Object:
+    """A pod of an attempt of the JobSet, whose container has failed in this second."""
+    end = {"exitCode": code, "finishedAt": f"2026-01-01T00:00:{at:02}Z"}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "trainer", "state": {"terminated": end}}]}
+    labels = {"restart_attempt": str(attempt)} | ({"jobset_uid": uid} if uid else {})
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata(name, **labels), "status": status}
+
+
+FOREIGN = crashed("x", 9, 1) | {"metadata": pod_metadata("x") | {"ownerReferences": []}}
+
+
+@pytest.mark.parametrize(
+    ("gone", "cause"),
+    [
+        pytest.param([crashed("a", 5, 1)], "pod a: container trainer exited with code 5", id="one"),
+        pytest.param(
+            [crashed("a", 143, 2), crashed("b", 5, 1), crashed("c", 143, 3)],
+            "pod b: container trainer exited with code 5",
+            id="which-failed-first",
+        ),
+        pytest.param(
+            [crashed("a", 5, 1, attempt=1), crashed("b", 6, 0)], RESTARTING["message"], id="of-the-present-attempt"
+        ),
+        pytest.param([crashed("a", 5, 1, uid="another")], RESTARTING["message"], id="of-another-jobset"),
+        pytest.param([pod("a")], RESTARTING["message"], id="that-has-not-failed"),
+        pytest.param([FOREIGN], RESTARTING["message"], id="that-no-job-has-made"),
+    ],
+)
+def test_the_cause_outlives_the_pods(gone: list[Object], cause: str) -> None:
+    """JobSet deletes them at once, and their watch may be faster than that of the JobSet."""
+    plugin = JobSetPlugin(static_reader(jobset(restarts=1, conditions=[RESTARTING])))
+    [watch] = [each for each in plugin.watches() if each.resource == PODS]
+    for each in gone:
+        assert watch.predicate is not None
+        watch.predicate(CachedObject.of(each), None)
+    [impediment] = plugin.impediments(train_job())
+    assert impediment.details() == cause
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """The JobSet that has lost a pod last is the last to be forgotten."""
+    gone = GonePods()
+    for index in range(REMEMBERED + 1):
+        gone.trouble_changed(CachedObject.of(crashed("a", 5, 1, uid=str(index))), None)
+    restarted = [jobset(restarts=1), jobset(restarts=1)]
+    for each, uid in zip(restarted, ("0", str(REMEMBERED)), strict=True):
+        each["metadata"]["uid"] = uid
+    assert [len(gone.before(each)) for each in restarted] == [0, 1]

@@ -51,7 +51,7 @@ class Attempt:
     """A failure that a retry may mend."""
     look_again_after: float | None = None
     """Seconds until the cluster may accept what it has declined. Defaults to waiting for a change."""
-    is_first: bool = False
+    is_new: bool = False
     """Whether everything has come about just now. Defaults to no."""
 
 
@@ -139,7 +139,7 @@ class Creator:
             look_again = ASK_AGAIN if shortfall.declined else None
         message = f"Succeeded to create Jobs{note}"
         creation = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, message, is_whole=not note)
-        return Attempt(creation, failure, look_again, is_first=plan.is_missing and creation.is_whole)
+        return Attempt(creation, failure, look_again, is_new=plan.is_missing and creation.is_whole)
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
         """Store what the TrainJob is built on, before anything else exists of it.

@@ -97,6 +97,7 @@ class TrainJobController:
             raise TerminalError(f"{error.subject} does not fit its schema: {error}") from error
         if is_finished(train_job):
             return await self._look_after_finished(train_job, obj)
+        self._metrics.expect(train_job)
         now = self._clock.now()
         deadline = deadline_of(train_job, now)
         decided = deadline_exceeded(train_job) if deadline is not None and now >= deadline else None
@@ -105,8 +106,8 @@ class TrainJobController:
         attempt = Attempt() if is_over else await self._creator.create(train_job, obj)
         if attempt is None:
             return None
-        if attempt.is_first and self._controller.is_busy():
-            # The pods of others start before people are told of these.
+        if attempt.is_new and deadline is None and self._controller.is_busy():
+            # The pods of others start before people are told of these; who has a deadline must be looked at in time.
             self._metrics.made(train_job)
             self._controller.enqueue(key, priority=LOW_PRIORITY)
             return None

@@ -108,6 +108,16 @@ async def test_ends_begin_with_nothing(cluster: Cluster) -> None:
     assert get("trainer_trainjobs_failed_total", _GROUP | {"reason": "FailedJobs"}) == 0
 
 
+async def test_ends_begin_with_nothing_after_a_restart(cluster: Cluster) -> None:
+    """Else `increase()` would not see the first failure of a TrainJob that a new leader finds half-way."""
+    async with cluster.managed():
+        await submit(cluster)
+    async with cluster.managed():
+        get = cluster.metrics.registry.get_sample_value
+        assert get("trainer_trainjobs_completed_total", _GROUP) == 0
+        assert get("trainer_trainjobs_failed_total", _GROUP | {"reason": "FailedJobs"}) == 0
+
+
 async def test_a_restart_counts_nothing_again(cluster: Cluster) -> None:
     """What was finished before the manager came is in the gauge, and in no counter."""
     async with cluster.managed():

@@ -52,6 +52,10 @@ class TrainJobMetrics:
         if life is not None and life.made is None:
             life.made = self._clock.monotonic()
 
+    def expect(self, train_job: TrainJob) -> None:
+        """It goes on: show how it may end before it does, also in a process that finds it half-way."""
+        self._series.expect(self._group(train_job))
+
     def steps(self, train_job: TrainJob, status: TrainJobStatus) -> list[Step]:
         """What is to be counted when this status is stored, as things are before that.
 
@@ -61,9 +65,7 @@ class TrainJobMetrics:
             train_job: the TrainJob as it was.
             status: as it is to be.
         """
-        _, key = runtime_place(train_job)
-        runtime = str(key)
-        group = Group(train_job.metadata.namespace or "", runtime, self._frameworks.of(runtime))
+        group = self._group(train_job)
         life = self._milestones.of(train_job.metadata.uid or "")
         before = train_job.status or TrainJobStatus()
         steps = [*self._counts(group, before, status)]
@@ -71,9 +73,13 @@ class TrainJobMetrics:
             steps += self._times(group.framework, life, before, status)
         return steps
 
+    def _group(self, train_job: TrainJob) -> Group:
+        _, key = runtime_place(train_job)
+        runtime = str(key)
+        return Group(train_job.metadata.namespace or "", runtime, self._frameworks.of(runtime))
+
     def _counts(self, group: Group, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
         if not before.conditions:
-            self._series.expect(group)
             yield self._series.created.labels(*group).inc, 1
         if status.state is before.state:
             return

@@ -90,7 +90,7 @@ async def connect(
 def spare_the_collector() -> None:
     """Take what has been imported by now out of garbage collection, and have full collections seldom.
 
-    kubernetes-asyncio alone leaves 40,000 objects that live as long as the process. A full collection would walk
+    What is imported leaves objects by the ten thousand that live as long as the process. A full collection would walk
     through them each time, which holds up the event loop for 40 ms and more. What a controller keeps besides is worth
     a walk each time it has grown much, not a little; nearly all of what it drops is freed without.
     """

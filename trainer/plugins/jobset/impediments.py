@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.framework.reader import Reader
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.plugins.jobset.gone_pods import GonePods
     from trainer.plugins.jobset.pod_troubles import Troubles
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated"})
@@ -69,14 +70,14 @@ def _complaint(message: str, pods: AbstractSet[ObjectKey], train_job: TrainJob, 
     return f"{place}{example}pod {min(pods).name}: {message}"
 
 
-def restarts(troubles: Troubles) -> Iterator[Impediment]:
+def restarts(troubles: Troubles, gone: GonePods) -> Iterator[Impediment]:
     """The restart of the whole JobSet, else that of single pods."""
     if _is_restarting(troubles.jobset):
         yield Impediment(
             ConditionType.RESTARTING,
             ConditionReason.RESTARTING_JOB_SET,
             _restart(troubles.jobset),
-            partial(_cause, troubles),
+            partial(_cause, troubles, gone),
         )
         return
     remade = {key for job in _remaking(troubles.jobset) for key in troubles.failed_in(job)}
@@ -103,9 +104,9 @@ def _restart(jobset: Object) -> str:
     return f"restart {number}" if limit is None else f"restart {number} (maxRestarts is {limit})"
 
 
-def _cause(troubles: Troubles) -> str:
-    """The pods of the last attempt are there until they are deleted."""
-    culprit = first_failure(troubles.failed())
+def _cause(troubles: Troubles, gone: GonePods) -> str:
+    """Some pods of the last attempt may still be there."""
+    culprit = first_failure([*troubles.failed(), *gone.before(troubles.jobset)])
     if culprit is not None:
         return culprit.text
     condition = find_condition(troubles.jobset, "RestartingJobSet") or {}

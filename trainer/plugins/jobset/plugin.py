@@ -28,6 +28,7 @@ from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.builder import build_jobset
 from trainer.plugins.jobset.elastic import node_scale
+from trainer.plugins.jobset.gone_pods import GonePods
 from trainer.plugins.jobset.impediments import restarts, waits
 from trainer.plugins.jobset.jobs import check_jobs
 from trainer.plugins.jobset.mount_failures import failed_mounts
@@ -35,7 +36,6 @@ from trainer.plugins.jobset.pod_troubles import (
     TROUBLES,
     Troubles,
     owner_of,
-    trouble_changed,
     troubles_of,
 )
 from trainer.plugins.jobset.pods import check_pods
@@ -78,6 +78,7 @@ class JobSetPlugin:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+        self._gone = GonePods()
 
     def watches(self) -> Iterator[Watch]:
         """JobSets, those of their pods that come into trouble or out of it, and events about volumes."""
@@ -86,7 +87,7 @@ class JobSetPlugin:
             PODS,
             Selection(label_selector=JOBSET_NAME),
             train_jobs=owner_of,
-            predicate=trouble_changed,
+            predicate=self._gone.trouble_changed,
             delay=_POD_DELAY,
             indexes={TROUBLES: troubles_of},
         )
@@ -153,7 +154,7 @@ class JobSetPlugin:
             return
         troubles = Troubles(self._reader, jobset)
         yield from waits(troubles, train_job)
-        yield from restarts(troubles)
+        yield from restarts(troubles, self._gone)
 
     def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
         """The counts of the JobSet, one entry for each replicated Job."""

@@ -30,6 +30,7 @@ TROUBLES = "jobset-troubles"
 CRASHING = "CrashLoopBackOff"
 _STARTS = " is starting"
 """Told apart from a replicated Job of whatever name, which has no space."""
+_FAILED = " failed"
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Reasons to wait of containers with which nothing is wrong yet."""
 _SAME = {"ErrImagePull": "ImagePullBackOff"}
@@ -101,13 +102,18 @@ def troubles_of(pod: CachedObject) -> tuple[str, ...]:
     return found if job is not None and is_made_by(job.kind, job.name, pod.labels) else ()
 
 
+def is_failure(pod: CachedObject) -> bool:
+    """Whether a pod of a JobSet has failed, be it deleted or not."""
+    return any(trouble.endswith(_FAILED) for trouble in troubles_of(pod)[:1])
+
+
 def _troubles(pod: CachedObject) -> tuple[str, ...]:
     status = _pod.decode(pod.raw).status or _Status()
     labels, is_going = pod.labels, pod.meta.deletion_timestamp is not None
     owner = _owner(pod.key.namespace, labels.get(JOBSET_NAME, ""), labels.get(JOBSET_UID, ""))
     if status.phase == "Failed":
         going = () if is_going else (f"{owner} failed in {labels.get(REPLICATED_JOB, '')}",)
-        return (f"{owner} failed", *going)
+        return (f"{owner}{_FAILED}", *going)
     if is_going or status.phase == "Succeeded":
         return ()
     wait = _wait(status)
@@ -142,7 +148,7 @@ class Troubles:
 
     def failed(self) -> list[Object]:
         """Failed pods, whether they are being deleted or not."""
-        found = [self.reader.get(PODS, key) for key in self._keys("failed")]
+        found = [self.reader.get(PODS, key) for key in self._keys(_FAILED.strip())]
         return [pod for pod in found if pod is not None]
 
     def failed_in(self, replicated_job: str) -> set[ObjectKey]:

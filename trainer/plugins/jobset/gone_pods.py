@@ -1,0 +1,63 @@
+"""Failed pods that are gone: JobSet deletes them as soon as it restarts, often before anybody has told why it does."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
+from trainer.api.jobset_pods import age_of
+from trainer.framework.failure import first_failure
+from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.plugins.jobset.pod_troubles import is_failure, trouble_changed
+
+if TYPE_CHECKING:
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object
+
+REMEMBERED = 512
+"""JobSets of which a pod is remembered, a few KiB each; the one that has lost none for longest is forgotten first."""
+
+_Owner = tuple[str, str, str]
+"""Namespace, name and uid of a JobSet, as its pods tell of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    restart_attempt: int
+    pod: Object
+
+
+class GonePods:
+    """Remembers the pod that failed first in the latest attempt of each JobSet, as long as the manager runs."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[_Owner, _Gone] = OrderedDict()
+
+    def trouble_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
+        """Predicate: a pod has come into trouble, or out of it; remembers one that has failed and goes."""
+        if new is None and old is not None and is_failure(old):
+            self._remember(old.decode(), (old.key.namespace, old.labels[JOBSET_NAME], old.labels.get(JOBSET_UID, "")))
+        return trouble_changed(old, new)
+
+    def before(self, jobset: Object) -> list[Object]:
+        """The pod that failed first in the attempt before the present one; empty when that is not known."""
+        attempt = ((jobset.get("status") or {}).get("restarts") or 0) - 1
+        owners = ((namespace_of(jobset), name_of(jobset), uid) for uid in (uid_of(jobset), ""))
+        found = (self._found.get(owner) for owner in owners)
+        return [gone.pod for gone in found if gone is not None and gone.restart_attempt == attempt]
+
+    def _remember(self, pod: Object, owner: _Owner) -> None:
+        gone, present = _Gone(age_of(pod).restart_attempt, pod), self._found.pop(owner, None)
+        if present is not None and present.restart_attempt >= gone.restart_attempt:
+            is_earlier = present.restart_attempt == gone.restart_attempt and _is_first(pod, present.pod)
+            gone = gone if is_earlier else present
+        self._found[owner] = gone
+        if len(self._found) > REMEMBERED:
+            self._found.popitem(last=False)
+
+
+def _is_first(pod: Object, other: Object) -> bool:
+    failure = first_failure([pod, other])
+    return failure is not None and failure.pod == name_of(pod)
