@@ -6,7 +6,6 @@ import json
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,10 +35,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def directory() -> Iterator[Path]:
-    """Where the cluster keeps its files: not below /tmp, where the manager's pods have something else."""
-    with TemporaryDirectory(dir="/var/tmp") as path:
-        yield Path(path)
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the cluster keeps its files."""
+    return tmp_path_factory.mktemp("manifests")
 
 
 @pytest.fixture(scope="module")

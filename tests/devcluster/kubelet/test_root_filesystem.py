@@ -41,6 +41,32 @@ def test_existing_mount_point(source: Path, tmp_path: Path) -> None:
     assert step == Operation("bind", str(target), str(source), read_only=True)
 
 
+@pytest.mark.parametrize(
+    ("owned", "is_kept"),
+    [
+        pytest.param(True, True, id="a volume of the pod"),
+        pytest.param(False, False, id="a directory of the machine"),
+    ],
+)
+def test_what_is_needed_stays(source: Path, tmp_path: Path, owned: bool, is_kept: bool) -> None:
+    """A volume of the pod over a directory that holds the interpreter does not hide it."""
+    needed, elsewhere = tmp_path / "over" / "venv", tmp_path / "elsewhere"
+    needed.mkdir(parents=True)
+    over = Operation("bind", str(needed.parent), str(source))
+    steps = beyond_root(plan_root([SandboxMount(source, str(needed.parent), owned=owned)], [needed, elsewhere]))
+    assert steps == ([over, Operation("bind", str(needed), str(needed))] if is_kept else [over])
+    assert (source / "venv").is_dir() is is_kept
+
+
+def test_what_is_needed_may_be_replaced(source: Path, tmp_path: Path) -> None:
+    """A pod that mounts something at the very place means it."""
+    needed = tmp_path / "over" / "venv"
+    needed.mkdir(parents=True)
+    mounts = [SandboxMount(source, str(path), owned=True) for path in (needed.parent, needed)]
+    steps = beyond_root(plan_root(mounts, [needed]))
+    assert [step.source for step in steps] == [str(source), str(source)]
+
+
 def test_missing_mount_point(source: Path, tmp_path: Path) -> None:
     """The nearest ancestor is covered with all it holds, and the mount point is made in the cover."""
     (tmp_path / "link").symlink_to("source")

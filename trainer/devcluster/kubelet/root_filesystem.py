@@ -70,10 +70,15 @@ class _Plan:
             self.directories.append(str(path.parent))
 
 
-def plan_root(mounts: Iterable[SandboxMount]) -> tuple[Operation, ...]:
+def plan_root(mounts: Iterable[SandboxMount], needed: Iterable[Path] = ()) -> tuple[Operation, ...]:
     """Operations for the shim that build the root file system; reads directories, so it may block.
 
     Mount points inside another mount are made in its source if that is owned by the pod.
+
+    Args:
+        mounts: what the pod wants.
+        needed: directories of this machine without which nothing runs in a container, having no image: they stay where
+            they are, also when a volume of the pod is mounted over them. Default: none.
 
     Raises:
         ContainerCreateError: a mount point is impossible; the message names it.
@@ -81,6 +86,8 @@ def plan_root(mounts: Iterable[SandboxMount]) -> tuple[Operation, ...]:
     """
     plan = _Plan()
     placed: dict[str, tuple[SandboxMount, str]] = {}
+    mounts = tuple(mounts)
+    mounts += tuple(SandboxMount(path, str(path)) for path in needed if _is_covered(path, mounts))
     for mount in sorted(mounts, key=lambda mount: mount.target.split("/")):
         declared = posixpath.normpath(mount.target)
         if declared in placed:
@@ -95,6 +102,13 @@ def plan_root(mounts: Iterable[SandboxMount]) -> tuple[Operation, ...]:
         placed[declared] = (mount, target)
         plan.binds.append(_bind(target, mount))
     return plan.operations()
+
+
+def _is_covered(path: Path, mounts: Iterable[SandboxMount]) -> bool:
+    """Whether a volume of the pod hides a directory that no other mount is meant to replace."""
+    targets = {Path(posixpath.normpath(mount.target)): mount for mount in mounts}
+    nearest = next((parent for parent in path.parents if parent in targets), None)
+    return path not in targets and nearest is not None and targets[nearest].owned
 
 
 def _bind(target: str, mount: SandboxMount) -> Operation:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import signal
+import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
+import trainer
 from trainer.devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
 from trainer.devcluster.kubelet.shim import reports
@@ -20,11 +23,15 @@ from trainer.devcluster.kubelet.working_directory import place_mounts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
 
     from trainer.devcluster.kubelet.network.pod_network import PodNetwork
     from trainer.devcluster.kubelet.shim.spec import ProbeSpec
     from trainer.devcluster.kubelet.shim_process import ShimProcess
+
+_MACHINERY = frozenset(
+    Path(name).resolve() for name in (sys.prefix, sys.base_prefix, Path(trainer.__file__).parents[1])
+)
+"""Where the interpreter and this package are: containers have no images, and run what this machine has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,6 @@ def _plan(program: Program) -> tuple[Operation, ...]:
     try:
         if directory and not is_available(directory, mounts):
             mounts.append(SandboxMount(program.scratch, directory, owned=True))
-        return plan_root(mounts)
+        return plan_root(mounts, {*_MACHINERY, program.scratch})
     except OSError as error:
         raise ContainerCreateError(f"cannot build the file system: {error.filename}: {error.strerror}") from error
