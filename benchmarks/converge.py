@@ -53,7 +53,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     quiet_requests: dict[str, float]
     """All requests of the manager within `load.quiet_seconds` in which nothing happened, watches left out."""
     rss: int
-    """Bytes that the manager takes at the end, with all jobs in its caches."""
+    """Bytes that the manager takes with all jobs in its caches, once they are complete."""
     restart: Restart
     targets: list[TargetResult] = []
 
@@ -107,11 +107,11 @@ async def _run(load: Load, kubeconfig: Path, log: Path | None) -> Result:
                 before = await settle(manager, load.settled_seconds)
                 ours = await driver.converge()
                 after = await settle(manager, load.settled_seconds)
+                rss = (await anyio.to_thread.run_sync(manager.ask, "memory"))["rss"]
                 await anyio.sleep(load.quiet_seconds)
                 quiet = usage(after, await report(manager), 1).requests
                 latency = await driver.latency()
                 await settle(manager, load.settled_seconds)
-                rss = (await anyio.to_thread.run_sync(manager.ask, "memory"))["rss"]
             with Worker(MANAGER, log) as manager:
                 restarted = await restart(manager, kubeconfig, load)
         finally:
