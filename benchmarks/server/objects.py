@@ -107,6 +107,7 @@ def _labels(name: str, number: int) -> dict[str, str]:
         "app.kubernetes.io/name": "train",
         "batch.kubernetes.io/job-completion-index": "0",
         "batch.kubernetes.io/job-name": name.rsplit("-", 2)[0],
+        "jobset.sigs.k8s.io/job-index": "0",
         "jobset.sigs.k8s.io/jobset-name": f"train-{number:06}",
         "jobset.sigs.k8s.io/replicatedjob-name": "node",
         "jobset.sigs.k8s.io/restart-attempt": "0",
