@@ -10,6 +10,7 @@ import os
 import re
 import uuid
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,11 +100,22 @@ def namespaces(session_cluster: Cluster) -> Iterator[dict[str, Cluster]]:
     with installed(session_cluster, COSCHEDULING):
         try:
             session_cluster.apply(*(namespace(name) for name in names))
-            session_cluster.apply(*objects)
+            until(partial(are_applied, session_cluster, objects), "the manager knows the kind", timeout=90)
             yield found
         finally:
             session_cluster.kubectl("delete", "namespace", *names, "--ignore-not-found", "--timeout=80s")
             session_cluster.kubectl("delete", "clustertrainingruntime", *runtimes, "--ignore-not-found")
+
+
+def are_applied(cluster: Cluster, objects: list[dict[str, Any]]) -> bool:
+    """Whether all are there; the manager refuses what needs a kind until it has noticed that there is one."""
+    try:
+        cluster.apply(*objects)
+    except AssertionError as error:
+        if f"the cluster does not have {COSCHEDULING}; install " not in str(error):
+            raise
+        return False
+    return True
 
 
 def test_no_example_is_forgotten() -> None:
