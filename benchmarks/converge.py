@@ -8,10 +8,8 @@ with no manager there. Numbers are ratios to that, since the API server is what 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +22,7 @@ from rich.table import Table
 
 from benchmarks.converging.load import Load
 from benchmarks.converging.phases import Driver, Latency, Restart, Times, Usage, report, restart, settle, usage
+from benchmarks.devcluster_scale import child
 from benchmarks.machine import this_machine
 from benchmarks.results import Machine, TargetResult
 from benchmarks.worker import Worker
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 DEFAULT_OUTPUT = Path(__file__).parent / "converge.json"
 DEFAULT_LOAD = Load()
 MANAGER = "benchmarks.converging.manager"
-_CLUSTER_SECONDS = 60.0
 _MEBIBYTE = 2**20
 _WRITES_OF_CHILDREN = ("apply jobsets", "create configmaps")
 
@@ -63,7 +61,8 @@ def run(load: Load, kubeconfig: Path | None, log: Path | None = None) -> Result:
 
     Raises:
         WorkerError: the manager has ended early.
-        TimeoutError: the cluster does not start, or things do not come about.
+        RuntimeError: the dev cluster does not start.
+        TimeoutError: things do not come about.
     """
     with tempfile.TemporaryDirectory() as directory:
         if kubeconfig is not None:
@@ -77,22 +76,12 @@ def dev_cluster(directory: Path) -> Iterator[Path]:
     """A dev cluster that runs no pods; yields its kubeconfig.
 
     Raises:
-        TimeoutError: it does not start.
+        RuntimeError: it does not start.
     """
-    kubeconfig, log = directory / "kubeconfig", directory / "cluster.log"
+    kubeconfig = directory / "kubeconfig"
     command = [sys.executable, "-m", "trainer.cli", "cluster", "--no-kubelet", "--kubeconfig", str(kubeconfig)]
-    with log.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=file)
-    try:
-        deadline = time.monotonic() + _CLUSTER_SECONDS
-        while "cluster ready" not in log.read_text():
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise TimeoutError(f"the dev cluster did not start:\n{log.read_text()[-2000:]}")
-            time.sleep(0.05)
+    with child("cluster", command, directory):
         yield kubeconfig
-    finally:
-        process.terminate()
-        process.wait()
 
 
 async def _run(load: Load, kubeconfig: Path, log: Path | None) -> Result:

@@ -24,6 +24,8 @@ from rich.table import Table
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.manifests import install_definitions, install_runtimes
+from trainer.configuration.configuration import Configuration
+from trainer.configuration.file import render_configuration
 from trainer.kube.client import ListOptions
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.rest.connection import ConnectionOptions, connect
@@ -212,7 +214,10 @@ def main(
         options = ["--fake-pods", "--data-dir", str(Path(temporary) / "data"), "--kubeconfig", str(kubeconfig)]
         with child("cluster", [*trainer, "cluster", *options], directory) as cluster:
             anyio.run(prepare, kubeconfig)
-            with child("manager", [*trainer, "manager", "--kubeconfig", str(kubeconfig)], directory) as manager:
+            configuration = directory / "configuration.yaml"
+            configuration.write_text(render_configuration(Configuration().without_servers()), encoding="utf-8")
+            files = ["--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+            with child("manager", [*trainer, "manager", *files], directory) as manager:
 
                 async def run() -> Outcome:
                     return await measure(kubeconfig, [cluster, manager], jobs=jobs, nodes=nodes, limit=limit)
