@@ -26,7 +26,7 @@ example-exists:
 test: $(VENV)/.dev
 	$(BIN)/pytest -n 2 tests
 
-e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
+e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
 	$(BIN)/pytest e2e
 
 # Only when it is given here: a variable of the environment is no wish to test on the cluster that it names.
@@ -75,6 +75,11 @@ $(BIN)/python:
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[cluster,dev]'
+	@touch $@
+
+# In a directory of its own: mpirun in $(BIN) would hide that of Open MPI.
+$(VENV)/.mpich: constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --ignore-installed --prefix $(VENV)/mpich mpich
 	@touch $@
 
 $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-_PROGRAMS = {"openmpi-bin": "mpirun.openmpi", "mpich": "mpiexec.hydra", "openssh-server": "sshd"}
+_PROGRAMS = {"openmpi-bin": "mpirun.openmpi", "openssh-server": "sshd"}
 """By what it is known that a package is there."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,19 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 OPEN_MPI = needs("openmpi-bin", "openssh-server")
-MPICH = needs("mpich", "openssh-server")
+SSH = needs("openssh-server")
 
-ALLREDUCE_IN_C = """
+MPICH_PREFIX = Path(sys.prefix) / "mpich"
+"""Where `make e2e` installs it, beside the environment: its mpirun must not hide that of Open MPI.
+
+MPICH before 4.2 over UCX, which Debian 12 has, sometimes hangs in MPI_Finalize (pmodels/mpich#6596).
+"""
+HYDRA = str(MPICH_PREFIX / "bin" / "mpiexec.hydra")
+MPICH = pytest.mark.skipif(not Path(HYDRA).exists(), reason="MPICH is not installed: make .venv/.mpich")
+
+ALLREDUCE_IN_C = f"""
 import ctypes, os
-mpi = ctypes.CDLL("libmpich.so.12")
+mpi = ctypes.CDLL("{MPICH_PREFIX}/lib/libmpi.so.12")
 world, integer, plus = 0x44000000, 0x4C000405, 0x58000003
 assert mpi.MPI_Init(None, None) == 0
 rank, size, total = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
@@ -29,10 +38,10 @@ mpi.MPI_Comm_rank(world, ctypes.byref(rank))
 mpi.MPI_Comm_size(world, ctypes.byref(size))
 own = ctypes.c_int(10 ** rank.value)
 assert mpi.MPI_Allreduce(ctypes.byref(own), ctypes.byref(total), 1, integer, plus, world) == 0
-print(f"rank {rank.value} of {size.value} on {os.uname().nodename}: {total.value}\\n", end="", flush=True)
+print(f"rank {{rank.value}} of {{size.value}} on {{os.uname().nodename}}: {{total.value}}\\n", end="", flush=True)
 mpi.MPI_Finalize()
 """
-"""An Allreduce with handles as in MPICH's mpi.h: Debian has mpi4py for Open MPI only."""
+"""An Allreduce with handles as in MPICH's mpi.h: mpi4py of the environment takes the first libmpi, that of Open MPI."""
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -114,10 +123,11 @@ def test_failure_of_a_process(cluster: Cluster) -> None:
     assert "AssertionError: no data on broken-node-0-1" in log_of_launcher(cluster, "broken")
 
 
+@SSH
 @MPICH
 def test_mpich(cluster: Cluster) -> None:
     """Hydra starts the processes of MPICH by the same hostfile and key."""
-    command = ["mpiexec.hydra", "python", "-c", ALLREDUCE_IN_C]
+    command = [HYDRA, "python", "-c", ALLREDUCE_IN_C]
     cluster.apply(train_job("hydra", "mpi-mpich", command, numProcPerNode=2))
     complete(cluster, "hydra")
 
@@ -129,6 +139,7 @@ def test_mpich(cluster: Cluster) -> None:
     ]
 
 
+@SSH
 @MPICH
 @pytest.mark.parametrize(
     ("nodes", "ranks_on"),
@@ -146,7 +157,7 @@ def test_mpich_launcher_as_node(cluster: Cluster, nodes: int, ranks_on: list[str
     api_version = blueprint["apiVersion"]
     own = {"apiVersion": api_version, "kind": "TrainingRuntime", "metadata": {"name": "mine"}, "spec": spec}
     cluster.apply(own)
-    job = train_job("both", "mine", ["mpiexec.hydra", "python", "-c", ALLREDUCE_IN_C], nodes=nodes)
+    job = train_job("both", "mine", [HYDRA, "python", "-c", ALLREDUCE_IN_C], nodes=nodes)
     job["spec"]["runtimeRef"]["kind"] = "TrainingRuntime"
     cluster.apply(job)
     complete(cluster, "both")
