@@ -1,19 +1,23 @@
 """CEL rules in schemas (`x-kubernetes-validations`).
 
-Source: Kubernetes documentation, "Validation rules"; texts are those of the API server. Cost limits are not enforced.
+Source: Kubernetes documentation, "Validation rules"; texts are those of the API server. What rules may cost
+is limited before they are accepted, see `celbudget`, and not while they are evaluated.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trainer.devcluster.apiserver.cel import types
 from trainer.devcluster.apiserver.cel.errors import CompileError, EvaluationError
 from trainer.devcluster.apiserver.cel.program import compile_expression
 from trainer.devcluster.apiserver.cel.values import NONE, some
+from trainer.devcluster.apiserver.celbudget import Budget, times_below, times_in_request
 from trainer.devcluster.apiserver.celentries import field_names
+from trainer.devcluster.apiserver.celsizes import size_at
 from trainer.devcluster.apiserver.celtypes import SchemaTypes, value_of, with_root_properties
 from trainer.devcluster.apiserver.correlation import ABSENT, old_items, same
 from trainer.kube import field_errors
@@ -22,6 +26,7 @@ from trainer.kube.field_errors import FieldError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from trainer.devcluster.apiserver.cel.call_costs import SizeOf
     from trainer.devcluster.apiserver.cel.program import Program
     from trainer.devcluster.apiserver.cel.types import Type
 
@@ -116,33 +121,56 @@ class Rules:
         return [cause for cause in outcomes if cause is not None]
 
 
-def compile_rules(schema: Schema, path: str = "", *, is_resource: bool = False) -> tuple[Rules, list[FieldError]]:
+def compile_rules(
+    schema: Schema, path: str = "", *, is_resource: bool = False, budget: Budget | None = None
+) -> tuple[Rules, list[FieldError]]:
     """Compile the rules of a structural schema whose entries have been checked.
 
     Args:
         schema: the structural schema.
         path: where the schema is in its definition, for the fields of the causes.
         is_resource: whether `self` is a whole object, with apiVersion, kind and the names in metadata.
+        budget: what they may cost; the default is anything.
 
     Returns:
-        The rules, and a cause for every expression that cannot be compiled.
+        The rules, and a cause for every expression that cannot be compiled or is too expensive.
     """
-    compiler = _Compiler()
-    return compiler.compile(schema, path, "", is_resource=is_resource), compiler.causes
+    compiler = _Compiler(budget)
+    rules = compiler.compile(schema, path, _Place(), is_resource=is_resource)
+    if budget is not None:
+        compiler.causes += budget.check_total(path)
+    return rules, compiler.causes
+
+
+class _Place(NamedTuple):
+    """What is known about a node from those above it."""
+
+    uncorrelated: str = ""
+    """Path of the list or map because of which nothing here has a past that `oldSelf` could be."""
+    times: int | None = 1
+    """How often the node can occur in an object; None when nothing bounds it."""
+
+
+class _Scope(NamedTuple):
+    """What an expression may refer to."""
+
+    variables: Mapping[str, Type]
+    size_of: SizeOf | None
 
 
 @dataclass(slots=True)
 class _Compiler:
+    budget: Budget | None
     causes: list[FieldError] = field(default_factory=list)
     types: SchemaTypes = field(default_factory=SchemaTypes)
 
-    def compile(self, schema: Schema, path: str, uncorrelated: str, *, is_resource: bool = False) -> Rules:
+    def compile(self, schema: Schema, path: str, place: _Place, *, is_resource: bool = False) -> Rules:
         """The rules of a node and of everything below it.
 
         Args:
             schema: the node.
             path: where it is in the definition.
-            uncorrelated: path of the list or map because of which nothing here has a past that `oldSelf` could be.
+            place: what is above it.
             is_resource: whether it is a whole object.
         """
         is_resource = is_resource or bool(schema.get("x-kubernetes-embedded-resource"))
@@ -150,32 +178,52 @@ class _Compiler:
         for index, entry in enumerate(schema.get(_RULES) or ()):
             rule_path = f"{path}.{_RULES}[{index}]"
             self_type = self.types.of(schema, is_resource=is_resource)
-            rule = self._rule(entry, self_type or types.DYN, rule_path)
+            rule = self._rule(entry, self_type or types.DYN, rules, rule_path)
             if rule is not None:
                 rules.own.append(rule)
-                self.causes += _check_transition(rule, rule_path, uncorrelated)
-        forgets_items = "" if schema.get("x-kubernetes-list-type") == "map" else path
-        forgets_fields = path if schema.get("x-kubernetes-map-type") == "atomic" else ""
-        rules.items = self._below(schema.get("items"), f"{path}.items", uncorrelated or forgets_items)
-        values = schema.get("additionalProperties")
-        rules.values = self._below(values, f"{path}.additionalProperties", uncorrelated)
-        for name, child in (schema.get("properties") or {}).items():
-            compiled = self._below(child, f"{path}.properties[{name}]", uncorrelated or forgets_fields)
-            if compiled is not None:
-                rules.properties[name] = compiled
+                self.causes += self._charge(rule, rules, rule_path, place.times)
+                self.causes += _check_transition(rule, rule_path, place.uncorrelated)
+        self._compile_below(rules, path, place)
         return rules
 
-    def _below(self, schema: object, path: str, uncorrelated: str) -> Rules | None:
+    def _compile_below(self, rules: Rules, path: str, place: _Place) -> None:
+        schema, times = rules.schema, times_below(rules.schema, place.times)
+        forgets_items = "" if schema.get("x-kubernetes-list-type") == "map" else path
+        forgets_fields = path if schema.get("x-kubernetes-map-type") == "atomic" else ""
+        in_items = _Place(place.uncorrelated or forgets_items, times)
+        rules.items = self._below(schema.get("items"), f"{path}.items", in_items)
+        values = schema.get("additionalProperties")
+        rules.values = self._below(values, f"{path}.additionalProperties", _Place(place.uncorrelated, times))
+        in_fields = _Place(place.uncorrelated or forgets_fields, times)
+        for name, child in (schema.get("properties") or {}).items():
+            compiled = self._below(child, f"{path}.properties[{name}]", in_fields)
+            if compiled is not None:
+                rules.properties[name] = compiled
+
+    def _charge(self, rule: _Rule, rules: Rules, path: str, times: int | None) -> Iterator[FieldError]:
+        if self.budget is None:
+            return
+        if times is None:
+            times = times_in_request(rules.schema, is_resource=rules.is_resource)
+        yield from self.budget.charge(f"{path}.rule", "rule", rule.program.cost, times)
+        if rule.message_program is not None:
+            # The API server does not count how often a message can be wanted.
+            message, keyword = rule.message_program, "messageExpression"
+            yield from self.budget.charge(f"{path}.{keyword}", keyword, message.cost, 1)
+
+    def _below(self, schema: object, path: str, place: _Place) -> Rules | None:
         if not isinstance(schema, dict):
             return None
-        compiled = self.compile(schema, path, uncorrelated)
+        compiled = self.compile(schema, path, place)
         return None if compiled.is_empty else compiled
 
-    def _rule(self, entry: Mapping[str, Any], self_type: Type, path: str) -> _Rule | None:
+    def _rule(self, entry: Mapping[str, Any], self_type: Type, rules: Rules, path: str) -> _Rule | None:
         optional = bool(entry.get("optionalOldSelf"))
         variables = {"self": self_type, "oldSelf": types.optional_of(self_type) if optional else self_type}
-        program = self._program(entry, "rule", variables, f"{path}.rule")
-        message = self._program(entry, "messageExpression", variables, f"{path}.messageExpression")
+        size_of = None if self.budget is None else partial(size_at, rules.schema, is_resource=rules.is_resource)
+        scope = _Scope(variables, size_of)
+        program = self._program(entry, "rule", scope, f"{path}.rule")
+        message = self._program(entry, "messageExpression", scope, f"{path}.messageExpression")
         if program is None:
             return None
         return _Rule(
@@ -187,15 +235,13 @@ class _Compiler:
             optional_old_self=optional,
         )
 
-    def _program(
-        self, entry: Mapping[str, Any], keyword: str, variables: Mapping[str, Type], path: str
-    ) -> Program | None:
+    def _program(self, entry: Mapping[str, Any], keyword: str, scope: _Scope, path: str) -> Program | None:
         source = str(entry.get(keyword) or "").strip()
         if not source:
             return None
         is_rule = keyword == "rule"
         try:
-            program = compile_expression(source, variables)
+            program = compile_expression(source, scope.variables, size_of=scope.size_of)
         except CompileError as error:
             stage = "compilation failed" if is_rule else "messageExpression compilation failed"
             self.causes.append(_invalid_entry(path, entry, f"{stage}: {error}"))

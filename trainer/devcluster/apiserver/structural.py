@@ -22,6 +22,7 @@ from trainer.kube import field_errors
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from trainer.devcluster.apiserver.celbudget import Budget
     from trainer.devcluster.apiserver.celrules import Rules
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
@@ -60,7 +61,12 @@ class StructuralSchema:
 
     @classmethod
     def from_crd(
-        cls, schema: Object, path: str = "spec.validation.openAPIV3Schema", *, status_subresource: bool = False
+        cls,
+        schema: Object,
+        path: str = "spec.validation.openAPIV3Schema",
+        *,
+        status_subresource: bool = False,
+        budget: Budget | None = None,
     ) -> StructuralSchema:
         """Check a schema and compile its rules.
 
@@ -68,9 +74,11 @@ class StructuralSchema:
             schema: the `openAPIV3Schema` of a version; copied.
             path: where it is in the definition, for the fields of the causes.
             status_subresource: whether the status has an endpoint of its own, which limits what may be at the root.
+            budget: what its rules may cost; the default is anything, for schemas that have been accepted.
 
         Raises:
-            SchemaError: it is not structural, or a pattern or CEL expression in it cannot be compiled.
+            SchemaError: it is not structural, a pattern or CEL expression in it cannot be compiled, or its rules are
+                too expensive.
         """
         document = copy.deepcopy(schema)
         causes = check_shape(document, path)
@@ -82,7 +90,7 @@ class StructuralSchema:
         wrong_keywords = check_keywords(document, path)
         causes += not_structural + wrong_defaults + wrong_keywords
         if not (not_structural or wrong_defaults or wrong_keywords):
-            rules, problems = compile_rules(document, path, is_resource=True)
+            rules, problems = compile_rules(document, path, is_resource=True, budget=budget)
             causes += problems
         if causes:
             raise SchemaError(causes)

@@ -271,3 +271,48 @@ def test_storage_versions_are_remembered() -> None:
     migrated["status"]["storedVersions"] = ["v2"]
     assert updated(STRATEGY, migrated, new, "status") == []
     assert migrated["status"]["storedVersions"] == ["v2"]
+
+
+def costly_schema(length: int, *, title: str = "") -> Object:
+    rules = [{"rule": "self.matches('x')"}]
+    field = {"type": "string", "maxLength": length, "description": title, "x-kubernetes-validations": rules}
+    spec = {"type": "object", "properties": {"a": field}}
+    return {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+
+
+TOO_COSTLY = (
+    "{}.openAPIV3Schema.properties[spec].properties[a].x-kubernetes-validations[0].rule: Forbidden: estimated rule "
+    "cost exceeds budget by factor of 2.4x (try simplifying the rule, or adding maxItems, maxProperties, and maxLength "
+    "where arrays, maps, and strings are declared)"
+)
+
+
+def test_expensive_rules_are_refused() -> None:
+    """A definition whose rules may cost too much is not stored."""
+    crd = make_crd(versions=[version(schema=costly_schema(60_000_000))])
+    _, causes = created(STRATEGY, crd)
+    assert [str(cause) for cause in causes] == [TOO_COSTLY.format("spec.validation")]
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [
+        pytest.param([version(schema=costly_schema(60_000_000), served=False)], [], id="schema as it was"),
+        pytest.param(
+            [version(schema=costly_schema(60_000_000, title="other"))],
+            [TOO_COSTLY.format("spec.validation")],
+            id="schema changed",
+        ),
+        pytest.param(
+            [version(schema=costly_schema(60_000_000)), version("v2", schema=costly_schema(60_000_000, title="new"))],
+            [TOO_COSTLY.format("spec.versions[1].schema")],
+            id="version added",
+        ),
+    ],
+)
+def test_stored_expensive_rules_may_stay(versions: list[Object], expected: list[str]) -> None:
+    """A schema that is stored, by a server that estimated less, keeps its rules until somebody changes it."""
+    stored = make_crd(versions=[version(schema=costly_schema(60_000_000))])
+    created(STRATEGY, stored)
+    causes = updated(STRATEGY, {**stored, "spec": {**stored["spec"], "versions": versions}}, stored)
+    assert [str(cause) for cause in causes] == expected

@@ -2,5 +2,5 @@
 
 Sources: the CEL language definition (github.com/google/cel-spec) and the Kubernetes documentation, "Common Expression
 Language in Kubernetes". Expressions are parsed, checked against declared types and compiled to Python closures; texts
-of errors are those of the API server. Cost limits are not enforced.
+of errors are those of the API server. What an expression may cost is estimated; nobody counts while it is evaluated.
 """

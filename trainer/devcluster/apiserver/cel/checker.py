@@ -56,6 +56,12 @@ class Checked:
     """Those of the declared variables that are used."""
     qualified: dict[int, str]
     """By position: calls whose target is part of the name of the function, as in `sets.contains(a, b)`."""
+    types: dict[int, Type]
+    """By identity of the node: the type of each part; good as long as the syntax is kept."""
+    overloads: dict[int, list[Overload]]
+    """By identity of the node: the ways in which each call can be understood."""
+    names: dict[int, str]
+    """By identity of the node: types whose name has dots, as `net.IP`."""
 
 
 def check(node: Node, variables: Mapping[str, Type], functions: Functions) -> Checked:
@@ -68,7 +74,8 @@ def check(node: Node, variables: Mapping[str, Type], functions: Functions) -> Ch
     """
     checker = _Checker(functions)
     result = checker.visit(node, ChainMap(dict(variables)))
-    return Checked(result, checker.issues, frozenset(checker.used & variables.keys()), checker.qualified)
+    used = frozenset(checker.used & variables.keys())
+    return Checked(result, checker.issues, used, checker.qualified, checker.types, checker.overloads, checker.names)
 
 
 @dataclass(slots=True)
@@ -77,8 +84,15 @@ class _Checker:
     issues: list[Issue] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     qualified: dict[int, str] = field(default_factory=dict)
+    types: dict[int, Type] = field(default_factory=dict)
+    overloads: dict[int, list[Overload]] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
 
     def visit(self, node: Node, scope: ChainMap[str, Type]) -> Type:
+        found = self.types[id(node)] = self._visit(node, scope)
+        return found
+
+    def _visit(self, node: Node, scope: ChainMap[str, Type]) -> Type:
         match node:
             case Literal():
                 return _type_of_literal(node.value)
@@ -113,7 +127,9 @@ class _Checker:
         return self._issue(node, f"undeclared reference to '{node.name}' (in container '')")
 
     def _select(self, node: Select, scope: ChainMap[str, Type]) -> Type:
-        if _dotted(node) in _QUALIFIED_TYPES:
+        name = _dotted(node)
+        if name in _QUALIFIED_TYPES:
+            self.names[id(node)] = name
             return Type("type", (DYN,))
         operand = self.visit(node.operand, scope)
         wrapped = operand.name == "optional_type"
@@ -146,7 +162,7 @@ class _Checker:
         operands = node.arguments if node.target is None else (node.target, *node.arguments)
         # The arguments of a format may be of any types.
         arguments = [
-            self._list(each, scope, uniform=name != "format") if isinstance(each, ListOf) else self.visit(each, scope)
+            self._loose_list(each, scope) if isinstance(each, ListOf) and name == "format" else self.visit(each, scope)
             for each in operands
         ]
         if name not in self.functions:
@@ -157,18 +173,25 @@ class _Checker:
         self, node: Call, overloads: tuple[Overload, ...] | list[Overload], arguments: list[Type], name: str
     ) -> Type:
         results: list[Type] = []
+        matching: list[Overload] = []
         for overload in overloads:
             bindings = Bindings()
             if len(overload.parameters) == len(arguments) and all(
                 bindings.accepts(wanted, given) for wanted, given in zip(overload.parameters, arguments, strict=True)
             ):
                 results.append(bindings.resolved(overload.result))
+                matching.append(overload)
+        self.overloads[id(node)] = matching
         if not results:
             is_method = node.target is not None and node.position not in self.qualified
             shown = f"{arguments[0]}." if is_method else ""
             given = ", ".join(map(str, arguments[1:] if is_method else arguments))
             return self._issue(node, f"found no matching overload for '{name}' applied to '{shown}({given})'")
         return results[0] if all(result == results[0] for result in results) else DYN
+
+    def _loose_list(self, node: ListOf, scope: ChainMap[str, Type]) -> Type:
+        found = self.types[id(node)] = self._list(node, scope, uniform=False)
+        return found
 
     def _list(self, node: ListOf, scope: ChainMap[str, Type], *, uniform: bool = True) -> Type:
         item: Type | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainer.devcluster.apiserver.cel.checker import check
+from trainer.devcluster.apiserver.cel.cost import estimate_cost
 from trainer.devcluster.apiserver.cel.errors import CompileError, EvaluationError, Issue
 from trainer.devcluster.apiserver.cel.interpreter import compile_node
 from trainer.devcluster.apiserver.cel.library import FUNCTIONS
@@ -14,7 +15,9 @@ from trainer.devcluster.apiserver.cel.parser import parse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from trainer.devcluster.apiserver.cel.call_costs import SizeOf
     from trainer.devcluster.apiserver.cel.interpreter import Code
+    from trainer.devcluster.apiserver.cel.ranges import Range
     from trainer.devcluster.apiserver.cel.signatures import Functions
     from trainer.devcluster.apiserver.cel.types import Type
 
@@ -29,6 +32,8 @@ class Program:
     variables: frozenset[str]
     """Declared variables that it uses."""
     code: Code
+    cost: Range | None = None
+    """The least and the most that evaluating it can cost; None when nobody has said how large values are."""
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value of the expression.
@@ -45,13 +50,16 @@ class Program:
             raise EvaluationError("evaluation is nested too deeply") from error
 
 
-def compile_expression(source: str, variables: Mapping[str, Type], functions: Functions = FUNCTIONS) -> Program:
+def compile_expression(
+    source: str, variables: Mapping[str, Type], functions: Functions = FUNCTIONS, size_of: SizeOf | None = None
+) -> Program:
     """Compile an expression.
 
     Args:
         source: its text.
         variables: what it may refer to.
         functions: what it may call; the default is the whole library.
+        size_of: how large the variables and what is in them may be, to estimate the cost; the default does not.
 
     Raises:
         CompileError: it is no expression, refers to what is not there, or cannot be right for any values.
@@ -63,4 +71,6 @@ def compile_expression(source: str, variables: Mapping[str, Type], functions: Fu
         raise CompileError(source, [Issue(0, "expression recursion limit exceeded")]) from error
     if checked.issues:
         raise CompileError(source, checked.issues)
-    return Program(source, checked.result, checked.variables, compile_node(node, functions, checked.qualified))
+    code = compile_node(node, functions, checked.qualified)
+    cost = None if size_of is None else estimate_cost(node, checked, size_of)
+    return Program(source, checked.result, checked.variables, code, cost)
