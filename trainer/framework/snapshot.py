@@ -7,7 +7,6 @@ Trainer).
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,7 +27,7 @@ SNAPSHOT_LABEL = "trainer.kubeflow.org/runtime-snapshot"
 
 _DATA_KEY = "runtime"
 _LARGE = 256 * 1024
-"""Characters; indented text may be three times as long, and a ConfigMap holds 1 MiB."""
+"""Bytes; indented text may be three times as long, and a ConfigMap holds 1 MiB."""
 _KEPT = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
 
 
@@ -87,8 +86,8 @@ def open_snapshot(snapshot: Object, train_job: TrainJob) -> tuple[Resource, Obje
 
 def _written(content: Object) -> str:
     """With a line for each value, for people, unless that could be more than a ConfigMap holds."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return text if len(text) > _LARGE else json.dumps(content, indent=2, ensure_ascii=False)
+    encoded = msgspec.json.encode(content)
+    return (encoded if len(encoded) > _LARGE else msgspec.json.format(encoded, indent=2)).decode()
 
 
 def _broken(snapshot: Object, problem: str) -> BuildError:
