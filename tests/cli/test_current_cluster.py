@@ -56,6 +56,18 @@ def test_crashed_cluster(up: StateDirectory, tmp_path: Path) -> None:
     assert current_cluster(None, None, environment | {"KUBECONFIG": "/other"}) == ConnectionOptions()
 
 
+def test_pod(up: StateDirectory) -> None:
+    """What pods run works on their own cluster, whether that of `trainer up` runs or seems to have crashed."""
+    pod = {"XDG_STATE_HOME": str(up.root.parent), "KUBERNETES_SERVICE_HOST": "127.0.0.1"}
+    assert current_cluster(None, "c", pod, pod_first=True) == ConnectionOptions(context="c")
+    assert current_cluster(None, "c", pod) == ConnectionOptions(kubeconfig=up.kubeconfig, context="c")
+
+    run = RunRecord.read(up.record("cluster"))
+    assert run is not None
+    replace(run, process=replace(run.process, start_time=1)).write(up.record("cluster"))
+    assert current_cluster(None, None, pod, pod_first=True) == ConnectionOptions()
+
+
 def test_missing_kubeconfig(tmp_path: Path) -> None:
     """A kubeconfig that does not exist is told by the name of the option."""
     with pytest.raises(BadInputError, match="--kubeconfig: there is no file"):

@@ -22,9 +22,17 @@ Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namesp
 
 
 def current_cluster(
-    kubeconfig: Path | None, context: str | None, environment: Mapping[str, str] = os.environ
+    kubeconfig: Path | None,
+    context: str | None,
+    environment: Mapping[str, str] = os.environ,
+    *,
+    pod_first: bool = False,
 ) -> ConnectionOptions:
     """The cluster of `--kubeconfig`, else of $KUBECONFIG, else that of `trainer up`, else kubectl's default.
+
+    With `pod_first`, for commands that pods run, the cluster of the pod that we run in comes before that of `trainer
+    up`: pods of a dev cluster see the home directory of its user, and the state of `trainer up` in it. Default: no,
+    for people work in pods, too.
 
     Raises:
         BadInputError: there is no such kubeconfig.
@@ -34,7 +42,8 @@ def current_cluster(
         if not kubeconfig.is_file():
             raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
         return ConnectionOptions(kubeconfig=kubeconfig, context=context)
-    if not environment.get("KUBECONFIG"):
+    is_decided = environment.get("KUBECONFIG") or (pod_first and environment.get("KUBERNETES_SERVICE_HOST"))
+    if not is_decided:
         state = StateDirectory.of_user(environment)
         background = BackgroundProcess("cluster", state)
         if background.running() is not None:

@@ -141,7 +141,7 @@ def install_runtimes(
     A runtime with fields that somebody else has changed stays as it is. Exit code: 0 when all the others are applied, 1
     when the cluster refuses one, such as a runtime whose spec would change, 124 for a timeout.
     """
-    options = current_cluster(kubeconfig, context)
+    options = current_cluster(kubeconfig, context, pod_first=True)
     configure_logging(json=False, level="error")
 
     async def install() -> int:
