@@ -9,6 +9,7 @@ import pytest
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.objects import controller_of, name_of, uid_of
 from trainer.kube.resource import JOBSETS, LIMIT_RANGES, RUNTIME_CLASSES
+from trainer.kube.testing import statuses
 from trainer.plugins import coscheduling, volcano
 
 if TYPE_CHECKING:
@@ -100,3 +101,23 @@ async def test_from_the_installation_of_the_kind_to_the_end(cluster: Cluster, sc
 
         await cluster.run_jobset("Completed")
         assert cluster.client.objects(kind) == []
+
+
+@each_scheduler
+async def test_a_gang_whose_jobset_the_cluster_refuses_heals(cluster: Cluster, scheduler: str, kind: Resource) -> None:
+    """A PodGroup that exists does not bind its TrainJob to a runtime of which nothing else has come."""
+    cluster.client.serve(kind)
+    cluster.client.add(gang_runtime(scheduler))
+    refusal = cluster.client.faults.fail(
+        statuses.invalid(JOBSETS, "demo", "no such image"), verb="apply", resource=JOBSETS, times=None
+    )
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        assert (len(cluster.client.objects(kind)), cluster.jobsets) == (1, [])
+        await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "mended"})))
+        refusal.end()
+        await cluster.clock.advance(60)
+        (job,) = cluster.jobset["spec"]["replicatedJobs"]
+        assert job["template"]["spec"]["template"]["spec"]["containers"][0]["image"] == "mended"
+        assert cluster.client.objects(kind) == []
+        assert cluster.train_job["status"]["state"] == "Created"

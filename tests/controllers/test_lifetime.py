@@ -211,3 +211,20 @@ async def test_a_stale_cache_deletes_nothing(cluster: Cluster) -> None:
         await settle()
         await cluster.clock.advance(3600)
         assert cluster.client.objects(TRAIN_JOBS) == []
+
+
+async def test_who_learns_late_that_a_train_job_has_ended_deletes_it_in_time(cluster: Cluster) -> None:
+    """Its end was written by the leader before, and the cache shows it only after its objects are gone."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(ttlSecondsAfterFinished=30))
+        now, others = timestamp(cluster.clock.now()), cluster.client.peer()
+        cluster.client.faults.hold_watches(TRAIN_JOBS)
+        status = cluster.train_job["status"]
+        ended = [*status["conditions"], condition("Complete", "True", now)]
+        others.add(cluster.train_job | {"status": status | {"conditions": ended, "state": "Complete"}})
+        others.remove(JOBSETS, "demo", "default")
+        await settle()
+        cluster.client.faults.release_watches()
+        await cluster.clock.advance(31)
+        assert cluster.jobsets == []
+        assert cluster.client.objects(TRAIN_JOBS) == []

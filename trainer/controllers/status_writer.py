@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
@@ -10,13 +12,16 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.announcements import announcements, changed_conditions
 from trainer.framework.deployer import FIELD_MANAGER
 from trainer.framework.status import owned_fields
-from trainer.kube.errors import NotFoundError
+from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import TrainJobStatus
-    from trainer.controllers.metrics.trainjobs import TrainJobMetrics
+    from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
+    from trainer.framework.announcements import Announcement
     from trainer.framework.status import Observation
     from trainer.kube.client import Client
     from trainer.kube.events.recorder import EventRecorder
@@ -25,13 +30,33 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
+_REMEMBERED = 1024
+"""Writes that have failed and may have been carried out; the oldest goes first, and then it is not told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What is to be told once a status is known to be stored."""
+
+    fields: Object
+    """The status as it was sent."""
+    state: str | None
+    changed: tuple[str, ...]
+    steps: Sequence[Step]
+    announcements: Sequence[Announcement]
+
+
 class StatusWriter:
-    """Applies the part of the status that is ours."""
+    """Applies the part of the status that is ours.
+
+    A write whose answer is lost may have been carried out: it is counted and announced when the cache shows it.
+    """
 
     def __init__(self, client: Client, recorder: EventRecorder, metrics: TrainJobMetrics) -> None:
         self._client = client
         self._recorder = recorder
         self._metrics = metrics
+        self._unanswered: OrderedDict[str, _News] = OrderedDict()
 
     async def write(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
         """Apply the status if it differs from that of the TrainJob, and record what that is worth telling.
@@ -43,7 +68,11 @@ class StatusWriter:
             seen: what the status was derived from.
         """
         before, fields = train_job.status, owned_fields(status, seen.plugin_types)
-        if before is not None and owned_fields(before, seen.plugin_types) == fields:
+        present = None if before is None else owned_fields(before, seen.plugin_types)
+        unanswered = self._unanswered.pop(uid_of(obj), None)
+        if unanswered is not None and unanswered.fields == present:
+            self._tell(obj, unanswered)
+        if present == fields:
             return
         applied = {
             "apiVersion": TRAIN_JOBS.api_version,
@@ -52,15 +81,28 @@ class StatusWriter:
             "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)},
             "status": fields,
         }
-        steps = self._metrics.steps(train_job, status)
+        news = _News(
+            fields,
+            status.state,
+            tuple(condition.type for condition in changed_conditions(before, status)),
+            self._metrics.steps(train_job, status),
+            tuple(announcements(before, status, seen)),
+        )
         try:
             await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
         except NotFoundError:
             log.info("dropped status, the TrainJob is gone")
             return
-        for count, number in steps:
+        except KubeError:
+            self._unanswered[uid_of(obj)] = news
+            if len(self._unanswered) > _REMEMBERED:
+                self._unanswered.popitem(last=False)
+            raise
+        self._tell(obj, news)
+
+    def _tell(self, obj: Object, news: _News) -> None:
+        for count, number in news.steps:
             count(number)
-        changed = changed_conditions(before, status)
-        log.info("wrote status", state=status.state, changed=[condition.type for condition in changed])
-        for kind, reason, message in announcements(before, status, seen):
+        log.info("wrote status", state=news.state, changed=news.changed)
+        for kind, reason, message in news.announcements:
             self._recorder.record(obj, type=kind, reason=reason, message=message)

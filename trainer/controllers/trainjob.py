@@ -105,7 +105,8 @@ class TrainJobController:
         is_over = decided is not None or self._has_ended(train_job, obj)
         attempt = Attempt() if is_over else await self._creator.create(train_job, obj)
         if attempt is None:
-            return None
+            # The change of its status, which the cache will show, triggers nothing, and its time to live runs.
+            return Result(requeue=True)
         if attempt.is_new and deadline is None and self._controller.is_busy():
             # The pods of others start before people are told of these; who has a deadline must be looked at in time.
             self._metrics.made(train_job)

@@ -93,11 +93,15 @@ class Deployer:
         return missing
 
     def has_deployed(self, owner: Object) -> bool:
-        """Whether the cache shows anything that was deployed for the TrainJob, by whatever build.
+        """Whether the cache shows anything of the TrainJob that lives on, by whatever build: what runs pods does.
 
-        A ConfigMap proves nothing: people who may not run pods may write one, and mark it as they like.
+        A PodGroup proves nothing, since what runs pods may have been refused after it; nor does a ConfigMap: people who
+        may not run pods may write one, and mark it as they like.
         """
-        return any(resource != CONFIG_MAPS for resource, _ in self._deployed(owner))
+        return any(
+            resource != CONFIG_MAPS and LIVES_ON not in annotations_of(child)
+            for resource, child in self._deployed(owner)
+        )
 
     def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
         """In its namespace only: people may name an owner of another one."""

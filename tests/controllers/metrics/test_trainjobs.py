@@ -244,6 +244,28 @@ async def test_a_status_that_is_not_stored_counts_nothing(cluster: Cluster) -> N
         assert counter(cluster, "completed") == 1
 
 
+@pytest.mark.parametrize("is_shown", [pytest.param(True, id="cache-first"), pytest.param(False, id="retry-first")])
+async def test_a_status_whose_answer_is_lost_is_counted_once(cluster: Cluster, *, is_shown: bool) -> None:
+    """It is stored: that is counted, and people are told, when the cache shows it or another attempt has succeeded."""
+    async with cluster.managed():
+        await submit(cluster)
+        await cluster.clock.advance(20)
+        await cluster.run_jobset(ready=1)
+        await cluster.clock.advance(100)
+        if not is_shown:
+            cluster.client.faults.hold_watches(TRAIN_JOBS)
+        cluster.client.faults.lose_answer(verb="apply", resource=TRAIN_JOBS)
+        await end(cluster, "Complete")
+        assert counter(cluster, "completed") == 0
+        await cluster.clock.advance(1)
+        cluster.client.faults.release_watches()
+        await cluster.clock.advance(1)
+        assert counter(cluster, "completed") == 1
+        runs, seconds = times(cluster, "run", result="Complete")
+        assert (runs, round(seconds)) == (1, 100)
+        assert [reason for _, reason, _ in cluster.events].count("AllJobsCompleted") == 1
+
+
 async def test_the_framework_follows_the_runtime(cluster: Cluster) -> None:
     """The gauge shows the label that the runtime has now."""
     async with cluster.managed():

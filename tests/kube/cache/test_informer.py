@@ -15,7 +15,7 @@ from trainer.kube import pager
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
 from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError, TransportError
-from trainer.kube.objects import Object, ObjectKey, name_of
+from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
@@ -121,6 +121,37 @@ async def test_recreated_object_is_a_delete_and_an_add(
     client.compact()
     await clock.advance(60)
     assert handler.take() == ["stale delete b", "add b"]
+
+
+@pytest.mark.parametrize("is_replaced", [pytest.param(False, id="gone"), pytest.param(True, id="another-of-its-name")])
+@pytest.mark.parametrize("is_late", [pytest.param(False, id="answer-first"), pytest.param(True, id="list-first")])
+async def test_own_write_that_ends_while_no_watch_is_open(
+    informer: Informer,
+    handler: RecordingHandler,
+    client: FakeClient,
+    clock: ManualClock,
+    *,
+    is_late: bool,
+    is_replaced: bool,
+) -> None:
+    """Who has created an object, and reads it back, learns that it is gone although no watch has ever shown it."""
+    handler.take()
+    client.end_watches(TransportError("connection lost"))
+    answer = await client.create(PODS, pod("d"))
+    if not is_late:
+        informer.wrote(answer)
+    await client.delete(PODS, "d", "ns")
+    if is_replaced:
+        await client.create(PODS, pod("d"))
+    client.compact()
+    await clock.advance(60)
+    if is_late:
+        informer.wrote(answer)
+    # To tell of its end after the other has come would sound as if that had ended.
+    own = [] if is_late and is_replaced else ["add d", "stale delete d"]
+    assert handler.take() == [*own, *(["add d"] if is_replaced else [])]
+    shown = informer.lister.get(ObjectKey("ns", "d"))
+    assert (shown is not None and uid_of(shown) != uid_of(answer)) is is_replaced
 
 
 async def test_late_handler_is_told_what_is_known(

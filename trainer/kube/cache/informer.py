@@ -240,7 +240,8 @@ class Informer:
         except ValueError as error:
             log.warning("cannot show own write", resource=self.resource.qualified_name, reason=str(error))
             return
-        self._writes.wrote(written, self._store.get(written.key), selected=self._matcher.matches(obj))
+        if self._writes.wrote(written, self._store.get(written.key), selected=self._matcher.matches(obj)):
+            self._tell_came_and_went(written)
 
     def deleted(self, key: ObjectKey, uid: str, answer: Object | None) -> None:
         """Show readers what is left of an object that this process has deleted, until the watch shows it or newer."""
@@ -268,10 +269,14 @@ class Informer:
             was_served, self._is_served = self._is_served, is_served
             is_first = not (self._has_synced and was_served)
             self._is_filled = True
-            self._writes.replaced(resource_version, self._store.get)
+            ended = self._writes.replaced(resource_version, self._store.get)
             async for key, obj in in_slices(old.items()):
                 if self._store.get(key) is None:
                     self._tell(partial(deleted, obj, stale=True))
+            for obj in ended:
+                known = old.get(obj.key)
+                if known is None or known.uid != obj.uid:
+                    self._tell_came_and_went(obj)
             async for obj in in_slices(objects):
                 self._tell_change(old.get(obj.key), obj, stale=True, initial=is_first)
             for registration in self._registrations:
@@ -325,6 +330,11 @@ class Informer:
     def _tell(self, notification: Notification) -> None:
         for registration in tuple(self._registrations):
             registration.tell(notification)
+
+    def _tell_came_and_went(self, obj: CachedObject) -> None:
+        """Readers have seen an object that this process has written, and no watch has ever shown it."""
+        self._tell(partial(added, obj, initial=False))
+        self._tell(partial(deleted, obj, stale=True))
 
     async def _serve_late_handlers(self) -> None:
         while True:

@@ -53,24 +53,31 @@ class OwnWrites:
         """Number of writes that the store does not show yet."""
         return len(self._writes)
 
-    def wrote(self, obj: CachedObject, cached: CachedObject | None, *, selected: bool) -> None:
+    def wrote(self, obj: CachedObject, cached: CachedObject | None, *, selected: bool) -> bool:
         """Note the answer to a create, update, patch or apply.
 
         Args:
             obj: the answer.
             cached: what the store has under its key.
             selected: whether the object belongs into the store.
+
+        Returns:
+            Whether a list has come before the answer and shows that there is no such object any more.
         """
         version = version_of(obj)
-        if version is None or self._is_shown(obj.key, version, cached):
-            return
+        if version is None:
+            return False
+        if self._is_shown(obj.key, version, cached):
+            # Where another has taken its name, the handlers know only that one.
+            return selected and cached is None and self._deleted.get(obj.key, -1) < version
         present = self._writes.get(obj.key)
         if present is not None and (present.version > version or (present.gone and present.uid == obj.uid)):
-            return
+            return False
         if not selected and cached is None:
             self._writes.pop(obj.key, None)
-            return
+            return False
         self._writes[obj.key] = _Write(obj if selected else None, obj.uid, version, gone=False, at=self._now())
+        return False
 
     def deleted(self, obj: CachedObject) -> None:
         """Note that the server has said that an object is gone; one that waits for its end has been `wrote`.
@@ -132,15 +139,28 @@ class OwnWrites:
             if not write.gone and write.version <= self._caught_up:
                 del self._writes[key]
 
-    def replaced(self, resource_version: str, find: Callable[[ObjectKey], CachedObject | None]) -> None:
-        """The store has been replaced by a list of this version, in which `find` looks up objects."""
+    def replaced(
+        self, resource_version: str, find: Callable[[ObjectKey], CachedObject | None]
+    ) -> Sequence[CachedObject]:
+        """The store has been replaced by a list of this version, in which `find` looks up objects.
+
+        Returns:
+            What was written before that and has ended since: if no watch has shown it, nobody knows.
+        """
+        before = self._writes.copy()
         self.caught_up(resource_version)
+        ended = [
+            write.obj
+            for key, write in before.items()
+            if write.obj is not None and key not in self._writes and _is_other(find(key), write.uid)
+        ]
         for key, write in tuple(self._writes.items()):
             listed = find(key)
             if listed is not None:
                 self.observe(listed, gone=False)
             elif write.gone and write.version <= self._caught_up:
                 del self._writes[key]
+        return ended
 
     def forget(self) -> None:
         """Nothing that was written exists any more."""
@@ -160,6 +180,10 @@ class OwnWrites:
 
     def _now(self) -> float:
         return self._clock.monotonic()
+
+
+def _is_other(obj: CachedObject | None, uid: str) -> bool:
+    return obj is None or obj.uid != uid
 
 
 def version_of(obj: CachedObject) -> int | None:
