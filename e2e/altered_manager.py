@@ -1,17 +1,20 @@
-"""A program of the tests: the manager on a machine whose clock is wrong, or as a later build would have it.
+"""A program of the tests: the manager on a machine whose clock is wrong, as a later build would have it, or in a hurry.
 
-`python altered_manager.py [--clock-offset SECONDS] [--build NAME] manager ARGUMENTS...`
+`python altered_manager.py [--clock-offset SECONDS] [--build NAME] [--certificate-poll SECONDS] manager ARGUMENTS...`
 """
 
 from __future__ import annotations
 
 import argparse
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from trainer.cli.app import app
 from trainer.kube.clock import SystemClock
+from trainer.kube.serving import rotation
+from trainer.kube.serving.lifetimes import RotationOptions
 from trainer.plugins.jobset import builder, plugin
 
 if TYPE_CHECKING:
@@ -47,15 +50,23 @@ def change_build(name: str) -> None:
     patch.object(plugin, "build_jobset", build_jobset).start()
 
 
+def poll_certificates(seconds: float) -> None:
+    """Have it look at the Secret with its certificates so often, and not once a minute."""
+    patch.object(rotation, "RotationOptions", partial(RotationOptions, poll=seconds)).start()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--clock-offset", type=float, default=0)
     parser.add_argument("--build", default="")
+    parser.add_argument("--certificate-poll", type=float, default=0)
     own, rest = parser.parse_known_args()
     if own.clock_offset:
         shift_clock(own.clock_offset)
     if own.build:
         change_build(own.build)
+    if own.certificate_poll:
+        poll_certificates(own.certificate_poll)
     app(rest, prog_name="trainer")
 
 

@@ -7,6 +7,7 @@ What the variables of the environment mean is in README.md of this directory.
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -36,9 +37,12 @@ _NOT_PASSED = pytest.StashKey[list[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No test has been left out yet."""
+    """No test has been left out yet, and what tests start can be interrupted."""
     config.stash[_WHOLE_RUN] = not any("::" in argument for argument in config.args)
     config.stash[_NOT_PASSED] = []
+    # Shells have what they start in the background ignore it, and programs leave that to all that they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import socket
-from contextlib import ExitStack
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,32 @@ if TYPE_CHECKING:
 CONFIG = Path(__file__).parents[1] / "config"
 HOST = "127.0.0.1"
 WEBHOOKS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+PORTS = range(20_000, 30_000)
+"""Less than the numbers that kernels choose from (32768 and more, by default), and no node ports (30000 and more)."""
+
+_given: set[int] = set()
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in sockets]
+    """Ports of this machine that nobody listens on, each given once.
+
+    Managers listen on theirs again after a restart: the kernel must not give them to anybody meanwhile.
+    """
+    found: list[int] = []
+    for port in random.sample(PORTS, len(PORTS)):
+        if len(found) == count:
+            break
+        if port not in _given and _is_free(port):
+            _given.add(port)
+            found.append(port)
+    assert len(found) == count, "nearly all ports are taken"
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with suppress(OSError), socket.create_server((HOST, port)):
+        return True
+    return False
 
 
 def merged(configuration: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

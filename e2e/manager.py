@@ -7,7 +7,7 @@ import json
 import re
 import ssl
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -121,7 +121,7 @@ def _token(cluster: Cluster) -> str:
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": READER}
         subject = {"kind": "ServiceAccount", "name": READER, "namespace": NAMESPACE}
         cluster.belongings.create(
-            cluster,
+            replace(cluster, namespace=""),
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": READER, "namespace": NAMESPACE}},
             role | {"metadata": {"name": READER}},
             {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": READER}}

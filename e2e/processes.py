@@ -52,7 +52,7 @@ class Process:
             assert self._popen.poll() is None, f"{self.command} ended:\n{self.output()}"
             return False
 
-        until(written, f"{text!r} in the output of {self.command}:\n{self.output()}", timeout=timeout)
+        until(written, lambda: f"{text!r} in the output of {self.command}:\n{self.output()}", timeout=timeout)
 
     def send(self, number: int) -> None:
         """Send it a signal."""

@@ -34,7 +34,7 @@ def wait_for_progress(cluster: Cluster, name: str, **fields: Any) -> dict[str, A
         found = progress(cluster, name)
         return found if all(found.get(field) == value for field, value in fields.items()) else None
 
-    return until(reached, f"TrainJob {name} reports {fields}, not {progress(cluster, name)}", timeout=SECONDS)
+    return until(reached, lambda: f"TrainJob {name} reports {fields}, not {progress(cluster, name)}", timeout=SECONDS)
 
 
 def events(cluster: Cluster, reason: str) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ class Percentages:
         """Wait until exactly these have been seen."""
         until(
             lambda: self.seen()[-len(percentages) :] == list(percentages),
-            f"percentages {percentages}, not {self.seen()}",
+            lambda: f"percentages {percentages}, not {self.seen()}",
             timeout=SECONDS,
         )
         assert self.seen() == list(percentages)

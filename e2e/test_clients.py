@@ -176,7 +176,7 @@ def test_kopf(cluster: Cluster, tmp_path: Path) -> None:
             answer: str = (cluster.get("configmap", "question") or {}).get("data", {}).get("answer", "")
             return answer == "hello world"
 
-        until(answered, f"kopf has answered:\n{operator.output()}")
+        until(answered, lambda: f"kopf has answered:\n{operator.output()}")
         assert (cluster.get("configmap", "question") or {})["metadata"]["finalizers"]
         cluster.kubectl("delete", "configmap", "question", "--timeout=30s")
         operator.wait_for_output("forgot question")

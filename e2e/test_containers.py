@@ -49,7 +49,7 @@ def test_job_with_a_sidecar(cluster: Cluster) -> None:
         "spec": {
             "restartPolicy": "Never",
             "initContainers": [sidecar],
-            "containers": [shell("main", "sleep 2; echo done")],
+            "containers": [shell("main", "sleep 4; echo done")],
         }
     }
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}, "spec": {"template": template}}
@@ -63,7 +63,7 @@ def test_job_with_a_sidecar(cluster: Cluster) -> None:
     assert found["status"]["initContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
     name = found["metadata"]["name"]
     assert cluster.kubectl("logs", name, "-c", "proxy").stdout == "bye\n"
-    assert ("Killing", "Stopping container proxy") in events(cluster, name)
+    until(lambda: ("Killing", "Stopping container proxy") in events(cluster, name), "an event")
     assert "Completed" in cluster.kubectl("get", "pods").stdout
 
 
@@ -103,9 +103,11 @@ def test_probe_that_fails(cluster: Cluster, kind: str) -> None:
     until(lambda: container_state(cluster, "sick").get("restartCount"), "the container was restarted")
 
     what = kind.removesuffix("Probe")
-    told = events(cluster, "sick")
-    assert ("Unhealthy", f"{what.title()} probe failed: sick\n") in told
-    assert ("Killing", f"Container main failed {what} probe, will be restarted") in told
+    expected = {
+        ("Unhealthy", f"{what.title()} probe failed: sick\n"),
+        ("Killing", f"Container main failed {what} probe, will be restarted"),
+    }
+    until(lambda: expected <= set(events(cluster, "sick")), "both events")
     cluster.kubectl("delete", "pod", "sick", "--timeout=30s")
 
 
@@ -119,7 +121,11 @@ def test_readiness_over_http(cluster: Cluster) -> None:
 
     cluster.kubectl("wait", "--for=condition=Ready", "pod/server", "--timeout=30s")
 
-    assert any(reason == "Unhealthy" and "connection refused" in text for reason, text in events(cluster, "server"))
+    def is_told() -> bool:
+        told = events(cluster, "server")
+        return any(reason == "Unhealthy" and "connection refused" in text for reason, text in told)
+
+    until(is_told, "an event tells that it was not ready at first")
 
 
 def test_hooks(cluster: Cluster) -> None:

@@ -175,24 +175,31 @@ def wait_for_start(cluster: Cluster, size: int, *, after: int = 0) -> None:
     def started() -> bool:
         return f"rank 0 of {size}" in starts(cluster)[after:]
 
-    until(started, f"{size} nodes train; so far: {starts(cluster)}", timeout=PATIENCE)
+    until(started, lambda: f"{size} nodes train; so far: {starts(cluster)}", timeout=PATIENCE)
 
 
 def processes_of(marker: str) -> list[TrainingProcess]:
     """The processes of a training."""
     found = []
     for pid in with_argument(marker):
-        variables = dict(
-            entry.partition("=")[::2] for entry in Path(f"/proc/{pid}/environ").read_text().split("\0") if entry
-        )
-        found.append(TrainingProcess(pid, variables["JOB_COMPLETION_INDEX"], is_worker="LOCAL_RANK" in variables))
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_text()
+        except OSError:  # it has ended
+            continue
+        variables = dict(entry.partition("=")[::2] for entry in environment.split("\0") if entry)
+        if node := variables.get("JOB_COMPLETION_INDEX"):
+            found.append(TrainingProcess(pid, node, is_worker="LOCAL_RANK" in variables))
     return found
 
 
 def pid_of(marker: str, *, node: str, is_worker: bool) -> int:
-    """The only process of this kind on a node."""
-    (found,) = [each for each in processes_of(marker) if (each.node, each.is_worker) == (node, is_worker)]
-    return found.pid
+    """The only process of this kind on a node, once there is no other: one that forks is two until the other execs."""
+
+    def only() -> int | None:
+        found = [each.pid for each in processes_of(marker) if (each.node, each.is_worker) == (node, is_worker)]
+        return found[0] if len(found) == 1 else None
+
+    return until(only, f"node {node} has one process of this kind", timeout=PATIENCE)
 
 
 def scale(cluster: Cluster, nodes: int) -> None:
@@ -224,8 +231,9 @@ def test_scaling(cluster: Cluster) -> None:
     refused = cluster.kubectl("scale", "trainjob/demo", "--replicas=4", check=False)
     assert "must be between minNodes and maxNodes" in refused.stderr
 
+    before = len(starts(cluster))
     scale(cluster, 2)
-    wait_for_start(cluster, 2, after=len(starts(cluster)))
+    wait_for_start(cluster, 2, after=before)
     complete(cluster)
     (jobset,) = cluster.list("jobset")
     assert jobset["status"].get("restarts", 0) == 0
@@ -249,13 +257,12 @@ def test_progress_goes_on(cluster: Cluster) -> None:
         status = progress(cluster, name)
         return status if (status.get("trainMetrics") or {}).get("processes") == str(nodes) else None
 
+    def now() -> str:
+        return f"progress of other nodes is shown: {progress(cluster, name)}"
+
     for nodes in (1, 3, 2):
         cluster.kubectl("scale", f"trainjob/{name}", f"--replicas={nodes}")
-        until(
-            partial(shown, nodes),
-            f"progress of {nodes} nodes is shown, not {progress(cluster, name)}",
-            timeout=PATIENCE,
-        )
+        until(partial(shown, nodes), now, timeout=PATIENCE)
         assert f"rank {nodes - 1} of {nodes} goes on" in log()
 
     reported = [json.loads(line.removeprefix(TAG)) for line in log().splitlines() if line.startswith(TAG)]

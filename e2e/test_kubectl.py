@@ -68,18 +68,21 @@ def test_output_yaml(cluster: Cluster) -> None:
 
 
 def test_watch(cluster: Cluster) -> None:
-    """`get -w` shows the job from its creation to its end."""
+    """`get -w` shows the job as it is, and each of its states to its end."""
+    cluster.apply(train_job("demo", COUNT, suspend=True))
+    cluster.wait_for_state("demo", "Suspended")
     with subprocess.Popen(cluster.command("get", "trainjob", "-w"), stdout=subprocess.PIPE, text=True) as watch:
         try:
-            submit(cluster)
             assert watch.stdout is not None
-            states = []
+            states = [line.split()[1] for line in (watch.stdout.readline(), watch.stdout.readline())]
+            cluster.kubectl("patch", "trainjob", "demo", "--type=merge", "-p", '{"spec":{"suspend":false}}')
             for line in watch.stdout:
                 states.append(line.split()[1])
                 if states[-1] == "Complete":
                     break
         finally:
             watch.terminate()
+    assert states[:2] == ["STATE", "Suspended"]
     assert "Running" in states
     assert states[-1] == "Complete"
 

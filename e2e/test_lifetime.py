@@ -45,7 +45,7 @@ def test_deadline(cluster: Cluster) -> None:
 
 def test_time_to_live(cluster: Cluster) -> None:
     """A TrainJob that has ended is deleted when its time is over, with all that came of it."""
-    cluster.apply(train_job("demo", "pass", ttlSecondsAfterFinished=1))
+    cluster.apply(train_job("demo", "pass", ttlSecondsAfterFinished=3))
 
     until(lambda: cluster.get("jobset", "demo"), "it has begun")
     until(lambda: cluster.get("trainjob", "demo") is None, "it is gone")

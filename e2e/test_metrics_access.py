@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from e2e.waiting import until
+
 if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
@@ -49,10 +51,11 @@ def test_strangers(cluster: Cluster) -> None:
 def test_those_who_may(session_cluster: Cluster) -> None:
     """The role that comes with the manifests for Prometheus shows everything, by a certificate that can be verified."""
     manager = session_cluster.manager
+    leads = 'leader_election_master_status{name="trainer.kubeflow.org"} 1.0'
 
+    until(lambda: leads in manager.metrics(session_cluster), "it leads")
     text = manager.metrics(session_cluster)
 
-    assert 'leader_election_master_status{name="trainer.kubeflow.org"} 1.0' in text
     assert "# TYPE controller_runtime_reconcile_total counter" in text
 
 

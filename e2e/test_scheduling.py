@@ -159,7 +159,12 @@ def test_gang(cluster: Cluster, scheduler: str) -> None:
     until(lambda: events(cluster, "FailedScheduling", first), "the pods are told why they wait")
     assert {each["status"]["phase"] for each in cluster.list("pod")} == {"Pending"}
     assert not any(each["spec"].get("nodeName") for each in cluster.list("pod"))
-    assert (cluster.get(kind, "demo") or {})["status"]["phase"] in {"Pending", "Scheduling", "Inqueue"}
+
+    def is_told() -> bool:
+        status = (cluster.get(kind, "demo") or {}).get("status") or {}
+        return status.get("phase") in {"Pending", "Scheduling", "Inqueue"}
+
+    until(is_told, "the PodGroup tells that it waits")
 
     patch = json.dumps({"status": {"allocatable": {"cpu": "12k"}}})
     cluster.kubectl("patch", "node", "laptop", "--subresource=status", "--type=merge", "-p", patch)
@@ -190,8 +195,11 @@ def test_autoscaler(cluster: Cluster) -> None:
         "cpu resource utilization (percentage of request) above target"
         in until(lambda: events(cluster, "SuccessfulRescale", "demo"), "an event")[0]
     )
-    shown = cluster.kubectl("get", "hpa", "demo", "--no-headers").stdout.split()
-    assert shown[:2] == ["demo", "TrainJob/demo"]
-    assert "100%/50%" in shown
+
+    def row() -> list[str]:
+        return cluster.kubectl("get", "hpa", "demo", "--no-headers").stdout.split()
+
+    assert row()[:2] == ["demo", "TrainJob/demo"]
+    until(lambda: "100%/50%" in row(), "what it has measured is shown")
     described = cluster.kubectl("describe", "hpa", "demo").stdout
     assert "ValidMetricFound" in described

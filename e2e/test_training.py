@@ -132,12 +132,13 @@ def test_manager_is_killed_and_restarted(cluster: Cluster) -> None:
 
     Meanwhile nobody can submit a TrainJob, since nobody could say whether it is right.
     """
-    cluster.apply(train_job("demo", SLEEP, nodes=2, arguments=["3"]))
+    cluster.apply(train_job("demo", SLEEP, nodes=2, arguments=["5"]))
     cluster.wait_for_state("demo", "Running")
-    before = identities(cluster)
 
+    # At once: the nodes do not wait.
     cluster.manager.send(signal.SIGKILL)
     assert cluster.manager.wait() == -signal.SIGKILL
+    before = identities(cluster)
     refused = cluster.kubectl("apply", "-f", "-", stdin=json.dumps(train_job("meanwhile", SLEEP)), check=False)
     if cluster.has_webhooks:
         assert "failed calling webhook" in refused.stderr

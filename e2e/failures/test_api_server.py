@@ -29,6 +29,10 @@ SECRET = "trainer-webhook-certificates"
 DAY = timedelta(days=1)
 SETTLING = timedelta(hours=1)
 """How old an authority must be to sign."""
+UNSETTLED = timedelta(seconds=10)
+"""What a new authority lacks of that: time to see on a busy machine that it is trusted, and does not sign yet."""
+POLL = 0.5
+"""Seconds between two looks at the Secret, which are a minute otherwise."""
 
 
 def test_api_server_restarted(replicas: Replicas) -> None:
@@ -73,6 +77,9 @@ def test_webhooks_down(replicas: Replicas) -> None:
 def test_certificate_rotated(replicas: Replicas) -> None:
     """While a lost Secret is restored, a certificate renewed and an authority replaced, no admission fails."""
     cluster = replicas.cluster
+    for replica in replicas.both:
+        replicas.stop(replica)
+        replica.start("--certificate-poll", str(POLL))
 
     def left_to_others(number: int) -> dict[str, Any]:
         return fake_job(f"checked-{number}", managedBy="kueue.x-k8s.io/multikueue")
@@ -90,15 +97,19 @@ def test_certificate_rotated(replicas: Replicas) -> None:
 
         present = keyring(replicas)
         assert present is not None
-        nearly_settled = datetime.now(UTC) - SETTLING + timedelta(seconds=5)
+        nearly_settled = datetime.now(UTC) - SETTLING + UNSETTLED
         change_secret(replicas, present.with_authority("webhook", 3650 * DAY, nearly_settled))
-        until(lambda: trusted(replicas) == [2, 2], "the API server trusts both authorities")
-        assert shown(replicas) == {renewed}
-        until(lambda: datetime.now(UTC) - nearly_settled > SETTLING, "the new authority may sign")
-        look_again(replicas)
+        more = len(present.authorities) + 1
+        until(lambda: trusted(replicas) == [more, more], "the API server trusts the new authority as well")
+        meanwhile = shown(replicas)
+        assert datetime.now(UTC) - nearly_settled < SETTLING, "this machine is too slow to see that they wait"
+        assert meanwhile == {renewed}
         wait_for_other_certificate(replicas, {first, renewed})
         admitted.wait_for_more(5)
     assert not admitted.refused
+    for replica in replicas.both:
+        replicas.stop(replica)
+        replica.start()
 
 
 def shown(replicas: Replicas) -> set[str]:
@@ -127,17 +138,6 @@ def change_secret(replicas: Replicas, content: Keyring | None) -> None:
     replicas.cluster.kubectl(
         "patch", "secret", SECRET, "-n", NAMESPACE, "--type=merge", "-p", json.dumps({"data": data})
     )
-    look_again(replicas)
-
-
-def look_again(replicas: Replicas) -> None:
-    """Have the replicas read the Secret now and not within a minute: the bundle is not what they have written."""
-    cluster, name = replicas.cluster, "mutatingwebhookconfiguration/defaulter.trainer.kubeflow.org"
-    configuration = json.loads(cluster.kubectl("get", name, "-o", "json").stdout)
-    bundle = base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"])
-    value = base64.b64encode(bundle + b"\n").decode()
-    change = [{"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": value}]
-    cluster.kubectl("patch", name, "--type=json", "-p", json.dumps(change))
 
 
 def trusted(replicas: Replicas) -> list[int]:

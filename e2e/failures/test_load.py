@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +14,10 @@ from e2e.submission import submit
 if TYPE_CHECKING:
     from e2e.replicas import Replicas
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(600)
 JOBS = 500
+PATIENCE = 300.0
+"""Seconds, mostly of computing: a minute on two idle cores, several when others compute as well."""
 
 
 def test_many_at_once(replicas: Replicas) -> None:
@@ -25,7 +26,7 @@ def test_many_at_once(replicas: Replicas) -> None:
     submitted = submit(replicas.cluster, [fake_job(f"job-{number}", BRIEF) for number in range(JOBS)], at_once=32)
     assert not submitted.refused
     assert len(submitted.accepted) == JOBS
-    replicas.wait_for_state("Complete", submitted.accepted, timeout=180)
+    replicas.wait_for_state("Complete", submitted.accepted, timeout=PATIENCE)
     assert replicas.creations() == dict.fromkeys(submitted.accepted, 1)
     assert len(identities(replicas.cluster, "jobsets")) == JOBS
     assert failed_reconciles(replicas) == before
@@ -34,8 +35,7 @@ def test_many_at_once(replicas: Replicas) -> None:
 
 def failed_reconciles(replicas: Replicas) -> float:
     """Of both, since their processes have started."""
-    cluster = replace(replicas.cluster, namespace="")
-    texts = [each.process.metrics(cluster) for each in replicas.both]
+    texts = [each.process.metrics(replicas.cluster) for each in replicas.both]
     values = re.findall(r"^controller_runtime_reconcile_errors_total\{.*\} (\S+)$", "".join(texts), re.MULTILINE)
     assert values
     return sum(map(float, values))

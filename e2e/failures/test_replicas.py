@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(300)
 TAKE_OVER_SECONDS = 20
-HAND_OVER_SECONDS = 5
+HAND_OVER_SECONDS = 10
+"""Less than it takes until a lease expires that nobody has released."""
 SKEW = 300
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import socket
 import stat
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.devcluster.cluster import jobset_definition, main, parse_arguments
+from trainer.devcluster.cluster import _announce, jobset_definition, main, parse_arguments
 from trainer.devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer.devcluster.kubelet import PodNetworkMode
 
@@ -127,6 +128,20 @@ def test_life_of_the_process(number: signal.Signals, tmp_path: Path) -> None:
     log = (tmp_path / "stderr").read_text()
     assert "Traceback" not in log
     assert "Unclosed" not in log
+
+
+async def test_the_line_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where output is not buffered and goes where the log goes, no line of the log comes into the middle of it."""
+    writes: list[str] = []
+
+    class Unbuffered(io.StringIO):
+        def write(self, text: str) -> int:
+            writes.append(text)
+            return len(text)
+
+    monkeypatch.setattr(sys, "stdout", Unbuffered())
+    await _announce([], "cluster ready: there")
+    assert writes == ["cluster ready: there\n"]
 
 
 def test_jobset_definition_is_that_of_jobset() -> None:

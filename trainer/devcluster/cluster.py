@@ -139,7 +139,10 @@ def _run_pods(manager: Manager, options: ClusterOptions, api_server: str) -> Cal
 async def _announce(started: Sequence[Callable[[], Awaitable[None]]], text: str) -> None:
     for wait in started:
         await wait()
-    print(text, flush=True)  # noqa: T201 - the one line that scripts wait for
+    # The one line that scripts wait for, in one write: print makes two of it where output is not buffered, and the
+    # thread that writes the log may come between.
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 async def install_definition(client: Client, definition: Object) -> None:
