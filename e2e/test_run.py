@@ -122,6 +122,8 @@ def test_unknown_runtime(cluster: Cluster, tmp_path: Path) -> None:
 
     assert result.returncode == 124
     assert "no-such-runtime" in result.stdout.partition("created")[2]
+    if cluster.has_webhooks:
+        assert result.stderr.startswith("warning: spec.runtimeRef.name: ")
 
 
 def test_several_jobs(cluster: Cluster, tmp_path: Path) -> None:

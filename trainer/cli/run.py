@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainer.cli.console import output, say
+from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
 from trainer.cli.display import JobDisplay
 from trainer.cli.documents import read_documents
@@ -59,7 +60,7 @@ def run(
     Exit code: 0 when all jobs are Complete, 1 when one Failed, 2 for bad input, 124 for a timeout.
     """
     documents = read_documents(file)
-    options = current_cluster(kubeconfig, context)
+    options = replace(current_cluster(kubeconfig, context), warn=lambda _path, warning: note(warning, kind="warning"))
     configure_logging(json=False, level="warning")
     submitted: list[Object] = []
 

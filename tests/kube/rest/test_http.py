@@ -35,6 +35,7 @@ from trainer.kube.rest import http
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.retries import REQUESTED_RETRIES
+from trainer.kube.rest.server_warnings import log_warning
 from trainer.kube.rest.transport import Endpoint
 from trainer.kube.selection import Selection
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.rest.credentials import Credentials
+    from trainer.kube.rest.server_warnings import WarningHandler
     from trainer.kube.testing import ManualClock
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -152,10 +154,12 @@ async def connect_to(api: ApiServer, clock: ManualClock) -> AsyncIterator[Connec
     async with AsyncExitStack() as stack:
         stack.push_async_callback(server.close)
 
-        async def connect(credentials: Credentials | None = None, path: str = "") -> HttpClient:
+        async def connect(
+            credentials: Credentials | None = None, path: str = "", warn: WarningHandler = log_warning
+        ) -> HttpClient:
             endpoint = Endpoint(f"http://127.0.0.1:{server.port}{path}")
             credentials = credentials or FixedCredentials()
-            client = HttpClient(endpoint, credentials, user_agent="trainer/test", clock=clock)
+            client = HttpClient(endpoint, credentials, user_agent="trainer/test", clock=clock, warn=warn)
             return await stack.enter_async_context(client)
 
         yield connect
@@ -478,6 +482,17 @@ async def test_warnings_of_the_server_are_logged(client: HttpClient, api: ApiSer
     with capture_logs() as logs:
         await client.create(NODES, {})
     assert [entry["warning"] for entry in logs] == ['unknown field "spec.x"']
+
+
+async def test_warnings_for_a_screen(connect_to: Connect, api: ApiServer) -> None:
+    """Whoever has a screen gets the warnings instead of the log; codes other than 299 are not for people."""
+    told: list[tuple[str, str]] = []
+    api.answers = [json_answer({}, Warning='199 - "stale", 299 - "old version", 299 - "unknown field"')]
+    client = await connect_to(warn=lambda path, warning: told.append((path, warning)))
+    with capture_logs() as logs:
+        await client.create(NODES, {})
+    assert told == [("/api/v1/nodes", "old version"), ("/api/v1/nodes", "unknown field")]
+    assert not logs
 
 
 BIG = pod("big", annotations={"text": "x" * 3_000_000})

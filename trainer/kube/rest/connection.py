@@ -18,6 +18,7 @@ from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.credentials import Credentials, TokenFile
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.rate_limiter import RateLimiter
+from trainer.kube.rest.server_warnings import log_warning
 from trainer.kube.rest.tls import TlsOptions
 from trainer.kube.rest.transport import Endpoint
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.clock import Clock
     from trainer.kube.metrics import Metrics
+    from trainer.kube.rest.server_warnings import WarningHandler
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds token, ca.crt and namespace (Kubernetes documentation, "Accessing the API from a Pod")."""
@@ -54,6 +56,8 @@ class ConnectionOptions:
     detailed_metrics: bool = False
     """Also measure durations, sizes, retries and name look-ups of requests. Default: False, since these are some
     60 series per verb."""
+    warn: WarningHandler = log_warning
+    """Gets what the API server wants its users to read. Default: the log, since most processes have no screen."""
 
 
 @asynccontextmanager
@@ -81,6 +85,7 @@ async def connect(
         rate_limiter=limiter,
         metrics=metrics,
         detailed_metrics=options.detailed_metrics,
+        warn=options.warn,
     )
     async with client:
         yield client

@@ -26,6 +26,7 @@ from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.pager import list_all
 from trainer.kube.resource import PODS
 from trainer.kube.rest.page_decoder import decode_page
+from trainer.kube.rest.server_warnings import log_warning
 from trainer.kube.rest.transport import Endpoint, Request, Transport
 from trainer.kube.rest.watch_stream import read_events
 from trainer.kube.selection import EVERYTHING, Selection
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
     from trainer.kube.rest.credentials import Credentials
     from trainer.kube.rest.rate_limiter import RateLimiter
+    from trainer.kube.rest.server_warnings import WarningHandler
 
 log = structlog.get_logger(__name__)
 
@@ -70,6 +72,7 @@ class HttpClient:
         rate_limiter: RateLimiter | None = None,
         metrics: Metrics | None = None,
         detailed_metrics: bool = False,
+        warn: WarningHandler = log_warning,
     ) -> None:
         self.server = endpoint.server
         self.namespace = endpoint.namespace
@@ -81,6 +84,7 @@ class HttpClient:
             rate_limiter=rate_limiter,
             metrics=metrics,
             detailed_metrics=detailed_metrics,
+            warn=warn,
         )
 
     async def __aenter__(self) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +21,7 @@ from trainer.kube.rest.failures import answer_error, transport_error
 from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
 from trainer.kube.rest.pool import open_pool
 from trainer.kube.rest.retries import pause_before_retry
+from trainer.kube.rest.server_warnings import log_warning, server_warnings
 from trainer.kube.rest.tls import ReloadingTls, TlsOptions
 from trainer.kube.rest.turns import Turns
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.rest.credentials import Credentials, Identity
     from trainer.kube.rest.rate_limiter import RateLimiter
+    from trainer.kube.rest.server_warnings import WarningHandler
 
 log = structlog.get_logger(__name__)
 
@@ -58,8 +59,6 @@ STREAMS_PER_ROUND = 4
 
 A write takes ten rounds or more, so what a round takes is what a write takes tenfold.
 """
-
-_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,7 @@ class Transport:
         rate_limiter: RateLimiter | None = None,
         metrics: Metrics | None = None,
         detailed_metrics: bool = False,
+        warn: WarningHandler = log_warning,
     ) -> None:
         self.endpoint = endpoint
         self._base = endpoint.server.rstrip("/")
@@ -117,6 +117,7 @@ class Transport:
         self._clock = clock or SystemClock()
         self._rate_limiter = rate_limiter
         self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc, detailed=detailed_metrics)
+        self._warn = warn
         self._turns = Turns(per_round=STREAMS_PER_ROUND)
         self._tls: ReloadingTls | None = None
         if endpoint.tls is not None:
@@ -246,7 +247,8 @@ class Transport:
         if response.status == 401 and (renewed := await self._renewed(identity)) is not None:
             response.release()
             response = await self._send(send, request, renewed)
-        _log_warnings(request, response)
+        for warning in server_warnings(response.headers.getall("Warning", ())):
+            self._warn(request.path, warning)
         if response.status < 300:
             return response
         headers = response.headers
@@ -387,10 +389,3 @@ async def _whole(chunks: AsyncIterator[bytes]) -> bytes:
 
 def _text(value: str | int | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _log_warnings(request: Request, response: Answer) -> None:
-    """Pass on what the API server wants its users to read (RFC 9111 Warning headers, such as deprecations)."""
-    for header in response.headers.getall("Warning", ()):
-        for text in _WARNING.findall(header):
-            log.warning("the API server warns", path=request.path, warning=re.sub(r"\\(.)", r"\1", text))
