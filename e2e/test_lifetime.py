@@ -42,6 +42,12 @@ def test_deadline(cluster: Cluster) -> None:
     assert failed["reason"] == "DeadlineExceeded"
     until(lambda: not cluster.list("jobset") and not cluster.list("pod"), "JobSet and pods are gone")
 
+    def counts() -> dict[str, Any]:
+        (job,) = (cluster.get("trainjob", "demo") or {})["status"]["jobsStatus"]
+        return dict(job)
+
+    until(lambda: counts()["active"] == 0, "nothing is told to run any more")
+
 
 def test_time_to_live(cluster: Cluster) -> None:
     """A TrainJob that has ended is deleted when its time is over, with all that came of it."""

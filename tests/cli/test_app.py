@@ -71,6 +71,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.param("run -f job.yaml --kubeconfig unreachable --context x", "x", id="no such context"),
         pytest.param("demo missing", "there is no file missing", id="no such example"),
         pytest.param("demo typo.yaml", "spec.traner: Unknown field", id="example with a typo"),
+        pytest.param("get -o xml", "'-o': 'xml' is not one of 'table', 'wide', 'json'", id="unknown output"),
         pytest.param("cluster --port 70000", "'--port'", id="port too large"),
         pytest.param("cluster --pod-network pigeon", "'--pod-network'", id="unknown pod network"),
         pytest.param("cluster --kubeconfig nowhere/kc", "there is no directory nowhere", id="no directory"),

@@ -113,6 +113,8 @@ async def test_a_deadline_passes(cluster: Cluster) -> None:
         )
         assert cluster.train_job["status"]["state"] == "Failed"
         assert cluster.jobsets == []
+        (counts,) = cluster.train_job["status"]["jobsStatus"]
+        assert (counts["active"], counts["ready"]) == (0, 0)
         await cluster.look_again()
         assert cluster.jobsets == []
 

@@ -261,14 +261,26 @@ def test_what_others_own_is_left_out() -> None:
     assert [c["type"] for c in owned_fields(TrainJobStatus.from_object(previous))["conditions"]] == ["Created"]
 
 
-def test_counts_outlive_the_jobs() -> None:
-    """When the child Jobs of a finished TrainJob are gone, the last counts stay."""
+@pytest.mark.parametrize(
+    ("before", "seen", "after"),
+    [
+        pytest.param(jobs(succeeded=1), Observation(), jobs(succeeded=1), id="what-has-ended"),
+        pytest.param(jobs(active=1, ready=1, failed=2), Observation(), jobs(failed=2), id="what-was-deleted-running"),
+        pytest.param(jobs(suspended=1), Observation(), jobs(), id="what-was-deleted-suspended"),
+        pytest.param(
+            jobs(active=1), Observation(problems=(RuntimeError("no"),)), jobs(active=1), id="nobody-has-counted"
+        ),
+        pytest.param(jobs(active=1), Observation(jobs=jobs(failed=1)), jobs(failed=1), id="still-there"),
+    ],
+)
+def test_counts_outlive_the_jobs(before: list[JobStatus], seen: Observation, after: list[JobStatus]) -> None:
+    """When the child Jobs of a finished TrainJob are gone, the last counts stay, but nothing runs any more."""
     previous = {
-        "conditions": [condition("Complete", "True", "AllJobsCompleted")],
-        "jobsStatus": [job.to_object() for job in jobs(succeeded=1)],
-        "state": "Complete",
+        "conditions": [condition("Failed", "True", "DeadlineExceeded")],
+        "jobsStatus": [job.to_object() for job in before],
+        "state": "Failed",
     }
-    assert next_status(train_job(status=previous), Observation(), NOW).jobs_status == jobs(succeeded=1)
+    assert next_status(train_job(status=previous), seen, NOW).jobs_status == after
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,8 @@ def _describe(error: Exception) -> CommandError | None:
             described = [_describe(inner) for inner in error.exceptions]
             return described[0] if all(described) else None
         case typer.TyperException():
-            return BadInputError(error.format_message())
+            # The parser's words for a wrong choice name the exception that it was.
+            return BadInputError(error.format_message().replace(": Value error, ", ": ", 1))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))
         case TransportError():

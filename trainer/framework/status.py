@@ -96,6 +96,8 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     """
     previous, generation = train_job.status or TrainJobStatus(), train_job.metadata.generation
     jobs = seen.jobs if seen.jobs is not None else previous.jobs_status
+    if seen.jobs is None and is_finished(train_job) and not seen.problems:
+        jobs = _at_rest(jobs)
     scale = seen.scale or previous.scale
     ours = _ours(previous, seen.plugin_types)
     if is_finished(train_job):
@@ -125,6 +127,12 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         observed_generation=generation,
         scale=scale,
     )
+
+
+def _at_rest(jobs: list[JobStatus] | None) -> list[JobStatus] | None:
+    """The counts of Jobs that have been deleted: what had ended stays so, and nothing runs any more."""
+    rest = {"active": 0, "ready": 0, "suspended": 0}
+    return None if jobs is None else [job.model_copy(update=rest) for job in jobs]
 
 
 def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozenset()) -> Object:
