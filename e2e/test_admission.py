@@ -162,7 +162,10 @@ def test_changes_while_suspended(cluster: Cluster) -> None:
 
     assert moved.returncode == 0, moved.stderr
     assert "spec.trainer: Forbidden: " in resized.stderr
-    assert "runtimeRef is immutable" in renamed.stderr
+    assert (
+        "spec.runtimeRef: Forbidden: is immutable once the Jobs have been created: delete the TrainJob"
+        in renamed.stderr
+    )
 
     def placed() -> bool:
         jobset = cluster.get("jobset", "queued") or {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from trainer.api import patterns
+from trainer.api import patterns, rules
 from trainer.api.crds import crds, crds_yaml
 
 if TYPE_CHECKING:
@@ -97,16 +97,10 @@ POD = ("spec", "template", "spec", "replicatedJobs", "[]", "template", "spec", "
     [
         pytest.param(
             "trainjobs",
-            ("spec", "runtimeRef"),
-            {"x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "runtimeRef is immutable"}]},
-            id="runtimeRef-immutable",
-        ),
-        pytest.param(
-            "trainjobs",
             ("spec", "managedBy"),
             {
                 "default": "kubeflow.org/trainjob-controller",
-                "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "managedBy is immutable"}],
+                "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": rules.MANAGED_BY_IMMUTABLE}],
             },
             id="managedBy",
         ),

@@ -159,3 +159,43 @@ def test_bad_input(tmp_path: Path, arguments: str, complaint: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1
     assert complaint in result.stderr
+
+
+NAMESPACED = RUNTIME.replace("ClusterTrainingRuntime", "TrainingRuntime")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "code", "finding"),
+    [
+        pytest.param("torch-distribted", 1, "Did you mean torch-distributed? There are ", id="mistyped-shipped"),
+        pytest.param("min", 1, "Did you mean mine? There are ", id="mistyped-of-a-file"),
+        pytest.param(
+            "namespaced",
+            1,
+            "There is a TrainingRuntime namespaced: set spec.runtimeRef.kind to TrainingRuntime",
+            id="kind-forgotten",
+        ),
+        pytest.param(
+            "namespacd, kind: TrainingRuntime", 1, "Did you mean namespaced? There is namespaced", id="in-the-namespace"
+        ),
+        pytest.param(
+            "torch-distributed, kind: TrainingRuntime",
+            1,
+            "There is a ClusterTrainingRuntime torch-distributed: set spec.runtimeRef.kind to ClusterTrainingRuntime",
+            id="wrong-kind",
+        ),
+        pytest.param("torch-distributed-a100", 0, "yet; the TrainJob waits until there is one. There are ", id="other"),
+        pytest.param("mine", 0, "", id="of-a-file"),
+        pytest.param("namespaced, kind: TrainingRuntime", 0, "", id="of-a-file-in-the-namespace"),
+    ],
+)
+def test_runtimes_that_are_not_known(runtime: str, code: int, finding: str) -> None:
+    """A name that is most likely a mistake is an error; one that the cluster may have is a warning."""
+    job = JOB.replace("torch-distributed", runtime)
+    result = lint(job=job, runtimes=f"{RUNTIME}---\n{NAMESPACED.replace('name: mine', 'name: namespaced')}")
+
+    assert result.exit_code == code
+    lines = result.stdout.splitlines()
+    assert len(lines) == (1 if finding else 0), result.stdout
+    assert all(finding in line for line in lines)
+    assert all(line.startswith("job.yaml, document 1 (TrainJob demo): ") for line in lines)

@@ -13,7 +13,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.documents import Document
 from trainer.cli.workspace import Workspace
-from trainer.framework.errors import RuntimeNotFoundError
+from trainer.framework.errors import BuildError, RuntimeNotFoundError
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
@@ -65,6 +65,8 @@ def test_runtimes() -> None:
         assert (runtime.kind, runtime.metadata.name) == (kind, ref["name"])
         assert workspace.builds_on_shipped(job) == shipped
     with pytest.raises(RuntimeNotFoundError):
+        anyio.run(workspace.of, train_job(name="of-the-cluster", kind="TrainingRuntime"))
+    with pytest.raises(BuildError, match="kind to ClusterTrainingRuntime"):
         anyio.run(workspace.of, train_job(name="plain", kind="TrainingRuntime"))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.snapshot import make_snapshot
@@ -14,6 +16,7 @@ from trainer.kube.testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
+    from trainer.kube.objects import Object
 
 NAME = "demo-runtime-snapshot"
 
@@ -156,3 +159,53 @@ async def test_a_manager_that_stops_before_it_tells(cluster: Cluster) -> None:
         assert image(cluster) == "runtime-image"
         (snapshot,) = cluster.client.objects(CONFIG_MAPS)
         assert "newer" not in snapshot["data"]["runtime"]
+
+
+def other_runtime(name: str = "other") -> Object:
+    """A runtime that can be told from `blueprint` by its image."""
+    runtime = runtime_object(replicated_job("node", {"name": "trainer", "image": "other-image"}))
+    return runtime | {"metadata": {"name": name}}
+
+
+async def test_another_runtime_while_nothing_is_built(cluster: Cluster) -> None:
+    """A TrainJob whose objects the cluster has refused moves to another runtime, and so does its snapshot."""
+    for _ in range(3):
+        cluster.client.fail_next(InvalidError(422, "spec.x: Invalid value"), verb="apply", resource=JOBSETS)
+    cluster.client.add(other_runtime())
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        assert "runtime-image" in snapshot["data"]["runtime"]
+        await cluster.change(cluster.train_job, runtimeRef={"name": "other"})
+        await cluster.clock.advance(5)
+        assert image(cluster) == "other-image"
+        (snapshot,) = cluster.client.objects(CONFIG_MAPS)
+        assert "other-image" in snapshot["data"]["runtime"]
+        assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+
+
+@pytest.mark.parametrize("told", [pytest.param(True, id="told"), pytest.param(False, id="untold")])
+async def test_another_runtime_when_the_jobs_exist(cluster: Cluster, told: bool) -> None:
+    """A change that the API server let through, since it did not know of the Jobs yet, changes nothing of them."""
+    cluster.client.add(other_runtime())
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+    before, changed = cluster.jobset["spec"], cluster.train_job
+    changed["spec"]["runtimeRef"] = {"name": "other"}
+    if not told:
+        del changed["status"]
+    cluster.client.add(changed)
+    async with cluster.managed():
+        await cluster.look_again()
+        assert cluster.jobset["spec"] == before
+        assert cluster.condition("Created") == (
+            "True",
+            "JobsCreationSucceeded",
+            (
+                "Succeeded to create Jobs; changed too late, delete the TrainJob and submit it again: spec.runtimeRef; "
+                "the Jobs run ClusterTrainingRuntime/blueprint"
+            ),
+        )
+        assert cluster.events[-1][:2] == ("Warning", "ChangesNotApplied")
+        await cluster.change(cluster.train_job, suspend=True)
+        assert cluster.jobset["spec"] == before | {"suspend": True}

@@ -176,7 +176,7 @@ async def test_a_missing_runtime_is_told_and_waited_for(cluster: Cluster) -> Non
     """The TrainJob says what is missing, asks for nothing meanwhile, and starts when the runtime appears."""
     message = (
         'Failed to build Jobs: spec.runtimeRef.name: Not found: "other": there is no ClusterTrainingRuntime of this '
-        "name; create it, or name one that exists"
+        "name; create it, or change spec.runtimeRef. There is blueprint"
     )
     async with cluster.managed():
         await cluster.put(train_job_object(runtimeRef={"name": "other"}))
@@ -210,11 +210,52 @@ async def test_training_runtimes_are_of_the_same_namespace(cluster: Cluster, nam
             "JobsBuildFailed",
             (
                 'Failed to build Jobs: spec.runtimeRef.name: Not found: "local": there is no TrainingRuntime of this '
-                "name in namespace default; create it, or name one that exists"
+                "name in namespace default; create it, or change spec.runtimeRef"
             ),
         )
         await cluster.put(local)
         assert bool(cluster.jobsets) is found
+
+
+@pytest.mark.parametrize(
+    ("ref", "hint"),
+    [
+        pytest.param({"name": "bluprint"}, "Did you mean blueprint? There is blueprint", id="mistyped"),
+        pytest.param(
+            {"name": "mine"},
+            "There is a TrainingRuntime mine: set spec.runtimeRef.kind to TrainingRuntime",
+            id="kind-forgotten",
+        ),
+        pytest.param(
+            {"name": "mnie", "kind": "TrainingRuntime"}, "There are mine, yours", id="not-like-any-of-the-namespace"
+        ),
+        pytest.param(
+            {"name": "yuors", "kind": "TrainingRuntime"},
+            "Did you mean yours? There are mine, yours",
+            id="mistyped-in-the-namespace",
+        ),
+        pytest.param(
+            {"name": "blueprint", "kind": "TrainingRuntime"},
+            "There is a ClusterTrainingRuntime blueprint: set spec.runtimeRef.kind to ClusterTrainingRuntime",
+            id="wrong-kind",
+        ),
+    ],
+)
+async def test_a_mistyped_runtime_is_told_with_what_exists(cluster: Cluster, ref: Object, hint: str) -> None:
+    """Condition and event name the runtime that was meant and what there is; naming it is enough."""
+    local = runtime_object() | {"kind": "TrainingRuntime"}
+    for name, namespace in (("mine", "default"), ("yours", "default"), ("theirs", "other")):
+        cluster.client.add(local | {"metadata": {"name": name, "namespace": namespace}})
+    async with cluster.managed():
+        await cluster.put(train_job_object(runtimeRef=ref))
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[2].endswith(f"; create it, or change spec.runtimeRef. {hint}")
+        assert cluster.events == [("Warning", "JobsBuildFailed", created[2])]
+
+        await cluster.change(cluster.train_job, runtimeRef={"name": "yours", "kind": "TrainingRuntime"})
+        assert cluster.condition("Created") == CREATED
+        assert len(cluster.jobsets) == 1
 
 
 async def test_a_build_error_names_the_field(cluster: Cluster) -> None:
@@ -266,7 +307,7 @@ async def test_without_runtime_and_snapshot_suspension_still_works(cluster: Clus
         assert created[:2] == CREATED[:2]
         assert created[2].startswith(
             "Succeeded to create Jobs; later changes, except of suspend, are not applied: spec.runtimeRef.name: "
-            'Not found: "blueprint"'
+            'Not found: "blueprint": there is no ClusterTrainingRuntime of this name; create it again'
         )
         before = cluster.jobset["spec"]
         await cluster.change(cluster.train_job, suspend=True)

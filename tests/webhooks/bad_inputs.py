@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tests.webhooks.blueprints import job, override, trainer
+from trainer.api.rules import CREATED_IMMUTABLE, SUSPENDED_ONLY
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -641,16 +642,16 @@ TRAIN_JOB_CHANGES = [
         "runtime-name",
         {},
         {"runtime": "jax"},
-        "spec.runtimeRef",
-        'Invalid value: {"apiGroup":"trainer.kubeflow.org","kind":"ClusterTrainingRuntime","name":"jax"}: runtimeRef is immutable',
+        "spec.runtimeRef.name",
+        f"Forbidden: {CREATED_IMMUTABLE}",
         RULE,
     ),
     changed(
         "runtime-kind",
         {},
         {"runtimeRef": {"name": "plain", "kind": "TrainingRuntime"}},
-        "spec.runtimeRef",
-        'Invalid value: {"apiGroup":"trainer.kubeflow.org","kind":"TrainingRuntime","name":"plain"}: runtimeRef is immutable',
+        "spec.runtimeRef.kind",
+        f"Forbidden: {CREATED_IMMUTABLE}",
         RULE,
     ),
     changed(
@@ -658,7 +659,8 @@ TRAIN_JOB_CHANGES = [
         {},
         {"managedBy": "kueue.x-k8s.io/multikueue"},
         "spec.managedBy",
-        'Invalid value: "kueue.x-k8s.io/multikueue": managedBy is immutable',
+        'Invalid value: "kueue.x-k8s.io/multikueue": managedBy is immutable: '
+        "delete the TrainJob and submit it again, or submit another one",
         RULE,
     ),
     changed(
@@ -666,7 +668,8 @@ TRAIN_JOB_CHANGES = [
         {"activeDeadlineSeconds": 60},
         {"activeDeadlineSeconds": 120},
         "spec.activeDeadlineSeconds",
-        "Invalid value: 120: activeDeadlineSeconds is immutable",
+        "Invalid value: 120: activeDeadlineSeconds is immutable: "
+        "delete the TrainJob and submit it again, or submit another one",
         RULE,
     ),
     changed(
@@ -674,7 +677,8 @@ TRAIN_JOB_CHANGES = [
         {},
         {"activeDeadlineSeconds": 120},
         "spec.activeDeadlineSeconds",
-        "Invalid value: 120: activeDeadlineSeconds is immutable",
+        "Invalid value: 120: activeDeadlineSeconds is immutable: "
+        "delete the TrainJob and submit it again, or submit another one",
         RULE,
     ),
     changed(
@@ -682,7 +686,8 @@ TRAIN_JOB_CHANGES = [
         {"activeDeadlineSeconds": 60},
         {"activeDeadlineSeconds": None},
         "spec.activeDeadlineSeconds",
-        "Invalid value: null: activeDeadlineSeconds is immutable",
+        "Invalid value: null: activeDeadlineSeconds is immutable: "
+        "delete the TrainJob and submit it again, or submit another one",
         RULE,
     ),
     changed(
@@ -690,7 +695,7 @@ TRAIN_JOB_CHANGES = [
         {"trainer": {"image": "a"}},
         {"trainer": {"image": "b"}},
         "spec.trainer.image",
-        "Forbidden: cannot be changed once the Jobs have been created: make a new TrainJob",
+        f"Forbidden: {CREATED_IMMUTABLE}",
         RULE,
     ),
     changed(
@@ -698,7 +703,7 @@ TRAIN_JOB_CHANGES = [
         {"suspend": True},
         {"trainer": {"numNodes": 2}},
         "spec.trainer",
-        "Forbidden: cannot be changed once the Jobs have been created: make a new TrainJob",
+        f"Forbidden: {CREATED_IMMUTABLE}",
         RULE,
     ),
     changed(
@@ -706,7 +711,7 @@ TRAIN_JOB_CHANGES = [
         {"trainer": {"image": "a"}},
         {"trainer": None},
         "spec.trainer",
-        "Forbidden: cannot be changed once the Jobs have been created: make a new TrainJob",
+        f"Forbidden: {CREATED_IMMUTABLE}",
         RULE,
     ),
     changed(
@@ -714,7 +719,7 @@ TRAIN_JOB_CHANGES = [
         {"runtime": "fine-tuning", "datasetConfig": {"storageUri": "s3://bucket/a"}},
         {"datasetConfig": {"storageUri": "s3://bucket/b"}},
         "spec.datasetConfig.storageUri",
-        "Forbidden: cannot be changed once the Jobs have been created: make a new TrainJob",
+        f"Forbidden: {CREATED_IMMUTABLE}",
         RULE,
     ),
     changed(
@@ -722,7 +727,7 @@ TRAIN_JOB_CHANGES = [
         {"runtime": "fine-tuning"},
         {"modelConfig": {"input": {"storageUri": "hf://org/model"}}},
         "spec.modelConfig",
-        "Forbidden: cannot be changed once the Jobs have been created: make a new TrainJob",
+        f"Forbidden: {CREATED_IMMUTABLE}",
         RULE,
     ),
     changed(
@@ -730,7 +735,7 @@ TRAIN_JOB_CHANGES = [
         {},
         {"labels": {"team": "a"}},
         "spec.labels",
-        "Forbidden: can only be changed while the TrainJob is suspended, once the Jobs have been created",
+        f"Forbidden: {SUSPENDED_ONLY}",
         RULE,
     ),
     changed(
@@ -738,7 +743,7 @@ TRAIN_JOB_CHANGES = [
         {"annotations": {"a": "b"}},
         {"annotations": None},
         "spec.annotations",
-        "Forbidden: can only be changed while the TrainJob is suspended, once the Jobs have been created",
+        f"Forbidden: {SUSPENDED_ONLY}",
         RULE,
     ),
     changed(
@@ -746,7 +751,7 @@ TRAIN_JOB_CHANGES = [
         {},
         {"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "nodeSelector": {"zone": "a"}}]},
         "spec.podSpecOverrides",
-        "Forbidden: can only be changed while the TrainJob is suspended, once the Jobs have been created",
+        f"Forbidden: {SUSPENDED_ONLY}",
         RULE,
     ),
     changed(
@@ -755,7 +760,7 @@ TRAIN_JOB_CHANGES = [
         {"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "serviceAccountName": "robot"}]},
         "spec.podSpecOverrides",
         "Forbidden: only nodeSelector, tolerations, schedulingGates and metadata can be changed once the Jobs have been "
-        "created: make a new TrainJob",
+        "created; to change anything else, delete the TrainJob and submit it again, or submit another one",
         RULE,
     ),
     changed(
@@ -768,7 +773,7 @@ TRAIN_JOB_CHANGES = [
         },
         "spec.podSpecOverrides",
         "Forbidden: only nodeSelector, tolerations, schedulingGates and metadata can be changed once the Jobs have been "
-        "created: make a new TrainJob",
+        "created; to change anything else, delete the TrainJob and submit it again, or submit another one",
         RULE,
     ),
     BadInput(

@@ -10,6 +10,7 @@ from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import blueprint, job
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.framework.alternatives import Alternatives, alternatives
 from trainer.framework.errors import BuildError, RuntimeNotFoundError
 from trainer.framework.runtimes import FoundRuntime, read_runtime, runtime_place
 from trainer.framework.snapshot import make_snapshot
@@ -35,7 +36,9 @@ class Cache:
         self.asked.append(is_built)
         resource, key = runtime_place(train_job)
         if self._runtime is None:
-            raise RuntimeNotFoundError(resource.kind, key)
+            raise RuntimeNotFoundError(
+                resource.kind, key, alternatives(key.name, ["plan", "secret"], "TrainingRuntime")
+            )
         model = read_runtime(resource, self._runtime)
         return FoundRuntime(model, resource, self._runtime, is_snapshot=self._is_snapshot)
 
@@ -102,9 +105,17 @@ async def test_snapshot_of_another_train_job() -> None:
 
 
 async def test_nowhere() -> None:
-    """A runtime that does not exist is told as such."""
-    with pytest.raises(RuntimeNotFoundError):
+    """A runtime of the cluster that does not exist is told as such, with what there is."""
+    with pytest.raises(RuntimeNotFoundError) as caught:
         await nodes_of(job(), Cache())
+    assert caught.value.present == Alternatives("TrainingRuntime", "plan", ("plan", "secret"))
+
+
+async def test_nowhere_in_the_namespace() -> None:
+    """Whoever reaches the port can ask in the name of any namespace: what is in it is not listed."""
+    with pytest.raises(RuntimeNotFoundError) as caught:
+        await nodes_of(job(runtimeRef={"name": "plain", "kind": "TrainingRuntime"}), Cache())
+    assert caught.value.present == Alternatives("TrainingRuntime")
 
 
 async def test_unreadable() -> None:

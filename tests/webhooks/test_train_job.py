@@ -377,3 +377,14 @@ async def test_a_cluster_that_does_not_answer() -> None:
 
     with pytest.raises(ServiceUnavailableError):
         await admit(job(), runtimes=Silent())
+
+
+async def test_another_runtime_before_the_jobs_exist() -> None:
+    """A TrainJob whose runtime does not exist can name one that does, and is judged by it."""
+    old = job(runtime="later")
+
+    assert (await admit(job(), old)).allowed
+    unfit = await admit(job(trainer={"numProcPerNode": 8}), old)
+    assert unfit.causes[0].field == "spec.trainer.numProcPerNode"
+    late = await admit(job(runtime="torch", status=CREATED), job(status=CREATED))
+    assert late.message == f"spec.runtimeRef.name: Forbidden: {CREATED_IMMUTABLE}"

@@ -17,20 +17,23 @@ if TYPE_CHECKING:
 
 RULES: Final = "x-kubernetes-validations"
 
-RUNTIME_REF_IMMUTABLE: Final = "runtimeRef is immutable"
-MANAGED_BY_IMMUTABLE: Final = "managedBy is immutable"
-DEADLINE_IMMUTABLE: Final = "activeDeadlineSeconds is immutable"
+_AGAIN: Final = "delete the TrainJob and submit it again, or submit another one"
+MANAGED_BY_IMMUTABLE: Final = f"managedBy is immutable: {_AGAIN}"
+DEADLINE_IMMUTABLE: Final = f"activeDeadlineSeconds is immutable: {_AGAIN}"
 RUNTIME_IMMUTABLE: Final = (
     "the spec of a runtime is immutable: make a new version under another name, and let new TrainJobs refer to it"
 )
-CREATED_IMMUTABLE: Final = "cannot be changed once the Jobs have been created: make a new TrainJob"
+CREATED_IMMUTABLE: Final = f"is immutable once the Jobs have been created: {_AGAIN}"
 SCALE_BOUNDS: Final = (
     "must be between minNodes and maxNodes of status.scale: the elastic training runs on no other number"
 )
-SUSPENDED_ONLY: Final = "can only be changed while the TrainJob is suspended, once the Jobs have been created"
+SUSPENDED_ONLY: Final = (
+    "can only be changed while the TrainJob is suspended, once the Jobs have been created: "
+    "set spec.suspend to true first, or in the same update"
+)
 OVERRIDES_IMMUTABLE: Final = (
-    "only nodeSelector, tolerations, schedulingGates and metadata can be changed once the Jobs have been created: "
-    "make a new TrainJob"
+    "only nodeSelector, tolerations, schedulingGates and metadata can be changed once the Jobs have been created; "
+    f"to change anything else, {_AGAIN}"
 )
 ONE_SOURCE: Final = "only one of torch, mpi, jax, xgboost, tensorflow may be set"
 ONE_GROUP_SOURCE: Final = "only one of coscheduling, volcano may be set"
@@ -88,7 +91,7 @@ def train_job_rules() -> list[Object]:
     return [
         _of_new("self.metadata.name.size() <= 63", NAME_LENGTH),
         _of_new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')", NAME_FORM),
-        *(_fixed_once_created(name) for name in ("datasetConfig", "modelConfig")),
+        *(_fixed_once_created(name) for name in ("runtimeRef", "datasetConfig", "modelConfig")),
         _fixed_trainer(),
         _bounded_nodes(),
         *(_fixed_unless_suspended(name) for name in ("labels", "annotations", "podSpecOverrides")),

@@ -164,8 +164,8 @@ class TrainJobSpec(ApiModel):
         json_schema_extra=rules.cel_rules(rules.immutable_member("activeDeadlineSeconds", rules.DEADLINE_IMMUTABLE))
     )
 
-    runtime_ref: Annotated[RuntimeRef, Field(json_schema_extra=rules.immutable(rules.RUNTIME_REF_IMMUTABLE))]
-    """The training runtime to build on. Cannot be changed."""
+    runtime_ref: RuntimeRef
+    """The training runtime to build on. Cannot be changed once the Jobs have been created."""
     trainer: Trainer | None = None
     """Settings of the training container."""
     dataset_config: DatasetConfig | None = None

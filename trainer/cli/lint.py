@@ -124,7 +124,9 @@ def lint(
 ) -> None:
     """Check TrainJobs and runtimes as admission does, without a cluster: one line for each error and warning.
 
-    Runtimes are taken from the files, else from those that come with this package.
+    Runtimes are taken from the files, else from those that come with this package. One that is in neither may be in the
+    cluster, so that is a warning; it is an error if the name looks like a typing error, or is that of a runtime of the
+    other kind.
 
     Exit code: 0 when there are no errors, 1 when there are, 2 when a file cannot be read.
     """

@@ -12,11 +12,12 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.documents import Document
 from trainer.cli.manifests import runtimes
 from trainer.configuration.file import load_configuration
+from trainer.framework.alternatives import alternatives
 from trainer.framework.discovery import make_registry
-from trainer.framework.errors import RuntimeNotFoundError
+from trainer.framework.errors import BuildError, RuntimeNotFoundError
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.review import Review
-from trainer.framework.runtimes import read_runtime, runtime_place
+from trainer.framework.runtimes import other_place, read_runtime, runtime_place
 from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, metadata_of, name_of
 from trainer.manager import enabled_plugins
 from trainer.webhooks.defaults import default_runtime, default_train_job
@@ -103,12 +104,24 @@ class Workspace:
         return True
 
     async def of(self, train_job: TrainJob) -> Runtime:
-        """See `RuntimeSource.of`."""
+        """See `RuntimeSource.of`.
+
+        A runtime that is neither in the files nor shipped may be in the cluster that they are for. Only a name that is
+        most likely a mistake is an error.
+        """
         resource, key = runtime_place(train_job)
-        found = self._objects.get((resource, key)) or self._shipped.get((resource, key))
-        if found is None:
-            raise RuntimeNotFoundError(resource.kind, key)
-        return read_runtime(resource, found)
+        found = self._runtime(resource, key)
+        if found is not None:
+            return read_runtime(resource, found)
+        other, other_key = other_place(train_job)
+        known = {*self._objects, *self._shipped}
+        names = [of.name for kind, of in known if kind == resource and of.namespace == key.namespace]
+        present = alternatives(key.name, names, other.kind if self._runtime(other, other_key) else "")
+        error = RuntimeNotFoundError(resource.kind, key, present)
+        raise BuildError(*error.errors) if present.is_mistake else error
+
+    def _runtime(self, resource: Resource, key: ObjectKey) -> Object | None:
+        return self._objects.get((resource, key)) or self._shipped.get((resource, key))
 
     def builds_on_shipped(self, train_job: TrainJob) -> bool:
         """Whether the runtime of the TrainJob is one that we ship."""

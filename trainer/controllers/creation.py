@@ -110,6 +110,7 @@ class Creator:
                 None if found.is_snapshot else found,
                 is_missing=bool(missing),
                 has_workload=not any(each is component for each in missing for component in workload),
+                note=_former(found) if found.is_former else "",
             )
         except BuildError as error:
             if not was_created or not self._deployer.has_deployed(obj):
@@ -172,6 +173,11 @@ class Creator:
         except NotFoundError:
             return True
         return uid_of(current) != uid_of(obj) or is_finished(TrainJob.from_object(current))
+
+
+def _former(found: FoundRuntime) -> str:
+    runtime = f"{found.resource.kind}/{name_of(found.object)}"
+    return f"; changed too late, delete the TrainJob and submit it again: spec.runtimeRef; the Jobs run {runtime}"
 
 
 def _note(shortfall: Shortfall) -> str:

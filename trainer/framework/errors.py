@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.framework.alternatives import Alternatives
 from trainer.kube.errors import KubeError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import key_of, uid_of
@@ -25,13 +26,21 @@ class BuildError(Exception):
 
 
 class RuntimeNotFoundError(BuildError):
-    """The runtime of a TrainJob does not exist; it is built as soon as it does."""
+    """The runtime of a TrainJob does not exist; the TrainJob is built as soon as it does.
 
-    def __init__(self, kind: str, key: ObjectKey) -> None:
+    Args:
+        kind: of the runtime.
+        key: its namespace, "" for a ClusterTrainingRuntime, and its name.
+        present: what the TrainJob can name instead. None when it has been built, so that its runtimeRef cannot change.
+    """
+
+    def __init__(self, kind: str, key: ObjectKey, present: Alternatives | None = None) -> None:
         self.kind = kind
         self.key = key
+        self.present = present or Alternatives()
         place = f" in namespace {key.namespace}" if key.namespace else ""
-        problem = f'Not found: "{key.name}": there is no {kind} of this name{place}; create it, or name one that exists'
+        remedy = f"create it, or change spec.runtimeRef{present.hint(key.name)}" if present else "create it again"
+        problem = f'Not found: "{key.name}": there is no {kind} of this name{place}; {remedy}'
         super().__init__(FieldError("spec.runtimeRef.name", problem, "FieldValueNotFound"))
 
 

@@ -12,10 +12,11 @@ from trainer.api.trainingruntime import (
     ClusterTrainingRuntime,
     TrainingRuntime,
 )
+from trainer.framework.alternatives import alternatives
 from trainer.framework.errors import BuildError, RuntimeNotFoundError
 from trainer.framework.snapshot import SNAPSHOT_LABEL, open_snapshot, snapshot_key
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey, controller_of
+from trainer.kube.objects import ObjectKey, controller_of, name_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
+    from trainer.framework.alternatives import Alternatives
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
     from trainer.kube.manager.manager import Manager
@@ -53,6 +55,14 @@ def runtime_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
     return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", ref.name)
 
 
+def other_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
+    """Kind and key of a runtime of the name in `spec.runtimeRef`, but of the kind that it does not say."""
+    ref = train_job.spec.runtime_ref
+    if ref.kind == CLUSTER_TRAINING_RUNTIMES.kind:
+        return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", ref.name)
+    return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", ref.name)
+
+
 def read_runtime(resource: Resource, obj: Mapping[str, object]) -> Runtime:
     """A runtime as a model.
 
@@ -80,6 +90,8 @@ class FoundRuntime:
     """Whether it comes from the snapshot of the TrainJob; otherwise it is the runtime of today."""
     outdated_snapshot: Object | None = None
     """A snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
+    is_former: bool = False
+    """Whether `spec.runtimeRef` names another by now: it was changed when the Jobs existed already. Defaults to no."""
 
 
 class Runtimes:
@@ -121,13 +133,23 @@ class Runtimes:
             snapshot = None
         live = None if snapshot and is_built else self._listers[resource].get(key)
         if snapshot and (is_built or live is not None):
-            resource, found = open_snapshot(snapshot, train_job)
-            if live is None or live.get("spec") == found["spec"]:
-                return FoundRuntime(read_runtime(resource, found), resource, found, is_snapshot=True)
+            kept, found = open_snapshot(snapshot)
+            is_former = (kept, name_of(found)) != (resource, key.name)
+            if live is None or (live.get("spec") == found["spec"] and not is_former):
+                runtime = read_runtime(kept, found)
+                return FoundRuntime(runtime, kept, found, is_snapshot=True, is_former=is_former)
         if live is None:
-            raise RuntimeNotFoundError(resource.kind, key)
+            present = None if is_built else self._present(train_job, resource, key)
+            raise RuntimeNotFoundError(resource.kind, key, present)
         runtime = read_runtime(resource, live)
         return FoundRuntime(runtime, resource, live, is_snapshot=False, outdated_snapshot=snapshot)
+
+    def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:
+        """What the TrainJob can name instead: runtimes of the cluster, or of its own namespace."""
+        other, key = other_place(train_job)
+        is_other = self._listers[other].peek(key) is not None
+        names = (each.name for each in self._listers[resource].keys(missing.namespace or None))
+        return alternatives(missing.name, names, other.kind if is_other else "")
 
     def train_jobs_of(self, runtime: CachedObject) -> Iterable[ObjectKey]:
         """The TrainJobs that name a runtime."""

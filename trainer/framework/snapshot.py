@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SNAPSHOT_LABEL = "trainer.kubeflow.org/runtime-snapshot"
 """Label of all snapshots, so that no other ConfigMap has to be cached."""
 
+_RESOURCES = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
 _DATA_KEY = "runtime"
 _LARGE = 256 * 1024
 """Bytes; indented text may be three times as long, and a ConfigMap holds 1 MiB."""
@@ -65,23 +66,22 @@ def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
     }
 
 
-def open_snapshot(snapshot: Object, train_job: TrainJob) -> tuple[Resource, Object]:
+def open_snapshot(snapshot: Object) -> tuple[Resource, Object]:
     """The runtime in a snapshot, and its kind.
 
+    It may be another than `spec.runtimeRef` names: that can change until the Jobs are known to exist.
+
     Raises:
-        BuildError: somebody has made something else of the snapshot.
+        BuildError: somebody has changed the snapshot.
     """
-    resources = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
-    ref = train_job.spec.runtime_ref
     try:
         runtime: Object = msgspec.json.decode((snapshot.get("data") or {})[_DATA_KEY], type=dict)
-        found = (str(runtime["kind"]), name_of(runtime))
-        spec = runtime["spec"]
+        resource, name, spec = _RESOURCES[runtime["kind"]], name_of(runtime), runtime["spec"]
     except (KeyError, TypeError, msgspec.DecodeError) as error:
-        raise _broken(snapshot, "does not hold a runtime") from error
-    if found != (ref.kind, ref.name) or not isinstance(spec, dict):
-        raise _broken(snapshot, f"holds {'/'.join(found)}, not {ref.kind}/{ref.name}")
-    return resources[ref.kind], runtime
+        raise _broken(snapshot) from error
+    if not isinstance(spec, dict) or not name:
+        raise _broken(snapshot)
+    return resource, runtime
 
 
 def _written(content: Object) -> str:
@@ -90,6 +90,8 @@ def _written(content: Object) -> str:
     return (encoded if len(encoded) > _LARGE else msgspec.json.format(encoded, indent=2)).decode()
 
 
-def _broken(snapshot: Object, problem: str) -> BuildError:
-    detail = f"Invalid value: {problem}; delete the ConfigMap, and a new snapshot of the runtime will be taken"
+def _broken(snapshot: Object) -> BuildError:
+    detail = (
+        "Invalid value: does not hold a runtime; delete the ConfigMap, and a new snapshot of the runtime will be taken"
+    )
     return BuildError(FieldError(f"ConfigMap {name_of(snapshot)} data.{_DATA_KEY}", detail))

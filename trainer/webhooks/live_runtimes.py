@@ -16,6 +16,7 @@ from trainer.kube.resource import CONFIG_MAPS
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
+    from trainer.framework.alternatives import Alternatives
     from trainer.framework.runtimes import FoundRuntime
     from trainer.kube.client import Client
     from trainer.kube.objects import Object, ObjectKey
@@ -60,8 +61,8 @@ class LiveRuntimes:
         """
         try:
             found = self._cached.find(train_job, is_built=_is_created(train_job))
-        except RuntimeNotFoundError:
-            return await self._snapshot(train_job) or await self._live(train_job)
+        except RuntimeNotFoundError as error:
+            return await self._snapshot(train_job) or await self._live(train_job, error.present)
         if found.is_snapshot:
             return found.runtime
         return await self._snapshot(train_job) or found.runtime
@@ -74,13 +75,22 @@ class LiveRuntimes:
         owner = controller_of(snapshot) if snapshot is not None else None
         if snapshot is None or owner is None or owner.get("uid") != train_job.metadata.uid:
             return None
-        return read_runtime(*open_snapshot(snapshot, train_job))
+        return read_runtime(*open_snapshot(snapshot))
 
-    async def _live(self, train_job: TrainJob) -> Runtime:
+    async def _live(self, train_job: TrainJob, present: Alternatives) -> Runtime:
+        """The runtime itself.
+
+        Whoever reaches the webhook may ask in the name of any namespace, so its runtimes are not listed: the condition
+        of the TrainJob does that.
+
+        Raises:
+            RuntimeNotFoundError: there is none.
+        """
         resource, key = runtime_place(train_job)
         runtime = await self._get(resource, key)
         if runtime is None:
-            raise RuntimeNotFoundError(resource.kind, key)
+            shown = present.without_names() if resource.namespaced else present
+            raise RuntimeNotFoundError(resource.kind, key, shown)
         return read_runtime(resource, runtime)
 
     async def _get(self, resource: Resource, key: ObjectKey) -> Object | None:

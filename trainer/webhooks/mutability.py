@@ -3,7 +3,7 @@
 | field of `spec` | may change |
 |---|---|
 | suspend, ttlSecondsAfterFinished | always, like all metadata |
-| runtimeRef, managedBy, activeDeadlineSeconds | never |
+| managedBy, activeDeadlineSeconds | never |
 | labels, annotations; nodeSelector, tolerations, schedulingGates and metadata of podSpecOverrides | before the Jobs
   exist, then while suspended |
 | trainer.numNodes of an elastic training | between its bounds, until it ends |
@@ -22,7 +22,6 @@ from trainer.api.rules import (
     DEADLINE_IMMUTABLE,
     MANAGED_BY_IMMUTABLE,
     OVERRIDES_IMMUTABLE,
-    RUNTIME_REF_IMMUTABLE,
     SUSPENDED_ONLY,
 )
 from trainer.api.trainjob_status import ConditionType
@@ -37,11 +36,10 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _IMMUTABLE = {
-    "runtimeRef": RUNTIME_REF_IMMUTABLE,
     "managedBy": MANAGED_BY_IMMUTABLE,
     "activeDeadlineSeconds": DEADLINE_IMMUTABLE,
 }
-_FIXED_ONCE_CREATED = ("trainer", "datasetConfig", "modelConfig")
+_FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig")
 _SCHEDULING = ("labels", "annotations")
 _SCHEDULING_OF_PODS = ("nodeSelector", "tolerations", "schedulingGates", "metadata")
 _OVERRIDES = "podSpecOverrides"

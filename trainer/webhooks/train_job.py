@@ -66,7 +66,8 @@ async def _review(obj: Object, old: Object | None, pipeline: Pipeline, runtimes:
         runtime = await runtimes.of(train_job)
     except RuntimeNotFoundError as error:
         place = f" in namespace {error.key.namespace}" if error.key.namespace else ""
-        text = f"there is no {error.kind} {error.key.name}{place} yet; the TrainJob waits until there is one"
+        hint = error.present.hint(error.key.name)
+        text = f"there is no {error.kind} {error.key.name}{place} yet; the TrainJob waits until there is one{hint}"
         return Review.of([AdmissionWarning("spec.runtimeRef.name", text)])
     except BuildError as error:
         return Review.of(error.errors)

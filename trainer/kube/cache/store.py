@@ -225,10 +225,7 @@ class Lister:
 
     def list(self, namespace: str | None = None, selector: LabelSelector | None = None) -> Objects:
         """Objects of one namespace (None: of all) whose labels match, in no particular order."""
-        found = self._writes.merge(
-            self._store.in_namespace(namespace), lambda obj: namespace is None or obj.key.namespace == namespace
-        )
-        return [obj.decode() for obj in found if selector is None or selector.matches(obj.labels)]
+        return [obj.decode() for obj in self._in(namespace) if selector is None or selector.matches(obj.labels)]
 
     def by_index(self, index: str, value: str) -> Objects:
         """Objects under `value` in an index added with `Informer.add_index`, or in `CONTROLLER_UID`.
@@ -246,9 +243,14 @@ class Lister:
         """
         return {obj.key for obj in self._under(index, value)}
 
-    def keys(self) -> set[ObjectKey]:
-        """Namespace and name of every object."""
-        return {obj.key for obj in self._writes.merge(self._store.in_namespace(None), lambda _: True)}
+    def keys(self, namespace: str | None = None) -> set[ObjectKey]:
+        """Namespace and name of the objects of one namespace (None: of all)."""
+        return {obj.key for obj in self._in(namespace)}
+
+    def _in(self, namespace: str | None) -> Sequence[CachedObject]:
+        return self._writes.merge(
+            self._store.in_namespace(namespace), lambda obj: namespace is None or obj.key.namespace == namespace
+        )
 
     def _under(self, index: str, value: str) -> Sequence[CachedObject]:
         found = self._store.by_index(index, value)
