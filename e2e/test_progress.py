@@ -221,7 +221,7 @@ def test_many_messages(cluster: Cluster, manager: Manager) -> None:
 
 
 def test_bad_messages(cluster: Cluster) -> None:
-    """They are dropped and told once, with the reason; good ones before and after count, and so do other jobs'."""
+    """Bad values are dropped and reported once per field; good ones count, and so do those of other jobs."""
     cluster.apply(
         training("other", "say(progressPercentage=30); live_on()"),
         training(
@@ -229,9 +229,8 @@ def test_bad_messages(cluster: Cluster) -> None:
             """
             say(progressPercentage=10)
             for number in range(20):
-                say(progressPercentage=140 + number)
-                write(TAG + " not JSON\\n")
-            say(trainMetrics={"loss": float("nan")})
+                say(progressPercentage=140 + number, currentStep=number)
+            say(trainMetrics={"loss": float("nan"), "lr": 0.5})
             say(progressPercentage=77, name="other", metadata={"name": "other"}, namespace="default", uid="x")
             live_on()
             """,
@@ -239,14 +238,20 @@ def test_bad_messages(cluster: Cluster) -> None:
     )
 
     wait_for_progress(cluster, "demo", progressPercentage=77)
-    (event,) = until(lambda: events(cluster, "TrainerStatusRejected"), "an event", timeout=SECONDS)
+    found = until(
+        lambda: told if len(told := events(cluster, "TrainerStatusRejected")) == 2 else None, "events", timeout=SECONDS
+    )
 
-    assert event["type"] == "Warning"
-    assert event["involvedObject"]["name"] == "demo"
-    assert "progressPercentage: Invalid value: 140: must be at most 100" in event["message"]
-    assert (event.get("count") or 1, event.get("series")) == (1, None)
+    assert {event["type"] for event in found} == {"Warning"}
+    assert {event["involvedObject"]["name"] for event in found} == {"demo"}
+    messages = " ".join(event["message"] for event in found)
+    assert "progressPercentage: Invalid value: 140: must be at most 100" in messages
+    assert "trainMetrics[loss]: Invalid value: NaN: must be a finite number" in messages
+    assert {(event.get("count") or 1, event.get("series")) for event in found} == {(1, None)}
+    shown = wait_for_progress(cluster, "demo", progressPercentage=77)
+    assert (shown["currentStep"], shown["trainMetrics"]) == (19, {"lr": "0.5"})
     wait_for_progress(cluster, "other", progressPercentage=30)
-    assert len(events(cluster, "TrainerStatusRejected")) == 1
+    assert len(events(cluster, "TrainerStatusRejected")) == 2
 
 
 @pytest.mark.parametrize("where", [pytest.param("metadata", id="trainjob"), pytest.param("spec", id="jobset")])

@@ -115,8 +115,14 @@ async def test_csv(client: FakeClient, clock: ManualClock) -> None:
         ),
         pytest.param(
             [{"trainMetrics": {"loss": "much"}}],
+            "TrainJob demo has reported progress, but no metrics",
+            "warning: 1 values were dropped, the last one: trainMetrics[loss]: Invalid value",
+            id="dropped value",
+        ),
+        pytest.param(
+            ["[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] much"],
             "TrainJob demo has reported no metrics",
-            "warning: 1 messages were not understood, the last one: trainMetrics[loss]: Invalid value",
+            'warning: 1 messages were not understood, the last one: Invalid value: "much": must be one JSON object',
             id="not understood",
         ),
     ],

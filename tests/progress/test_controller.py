@@ -157,19 +157,46 @@ async def test_suspended_and_resumed(training: Training) -> None:
         assert training.percentage == 31
 
 
-async def test_failed(training: Training) -> None:
-    """A failed training keeps what was reported last; only that time would remain is no longer said."""
+@pytest.mark.parametrize("end", ["Complete", "Failed"])
+async def test_end(training: Training, end: str) -> None:
+    """A training that has ended keeps what was reported last, without the time that remains."""
     async with training.managed():
         await training.start()
         await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 2700}')
         assert training.shown["estimatedRemainingTimeSummary"] == "45 minutes"
+        assert training.shown["estimatedRemainingSeconds"] == 2700
         await training.end(code=1)
-        await training.finish("Failed")
+        await training.finish(end)
         await training.clock.advance(10)
-        assert training.shown == {"progressPercentage": 30, "estimatedRemainingSeconds": 2700}
+        assert training.shown == {"progressPercentage": 30}
         writes = training.writes
         await training.clock.advance(600)
         assert training.writes == writes
+
+
+async def test_end_while_the_log_goes_on(training: Training) -> None:
+    """What remains is gone at the end, though the log has not been read to its end and says more later."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 2700}')
+        await training.finish("Failed")
+        await training.clock.advance(5)
+        assert training.shown == {"progressPercentage": 30}
+        await training.report('{"progressPercentage": 31, "estimatedRemainingSeconds": 2600}')
+        await training.clock.advance(5)
+        assert training.shown == {"progressPercentage": 31}
+
+
+async def test_end_of_a_training_whose_log_is_not_read(training: Training) -> None:
+    """What remains is gone also when somebody has switched the reading off before the end."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 2700}')
+        job = training.train_job
+        await training.put(job | {"metadata": job["metadata"] | {"annotations": {MONITORING: "false"}}})
+        await training.finish()
+        await training.clock.advance(5)
+        assert training.shown == {"progressPercentage": 30}
 
 
 async def test_complete_without_a_last_message(training: Training) -> None:
@@ -292,21 +319,64 @@ async def test_annotated_pod_and_container(training: Training) -> None:
         assert training.percentage == 2
 
 
-async def test_bad_messages(training: Training) -> None:
-    """Bad messages are counted and told once, and cost no good one."""
+async def test_lines_that_are_no_messages(training: Training) -> None:
+    """They are counted and reported once per pod, and cost no good one."""
     async with training.managed():
         await training.start()
         for step in range(5):
-            await training.report(f'{{"currentStep": {step}, "progressPercentage": 140}}')
             await training.report("no JSON")
             await training.report(f'{{"currentStep": {step}}}')
         await training.clock.advance(10)
         assert training.shown == {"currentStep": 4}
         ((reason, message),) = training.warnings
         assert reason == "TrainerStatusRejected"
-        assert "progressPercentage" in message
-        assert "140" in message
-        assert training.series("rejected_messages_total") == 10
+        assert "must be one JSON object" in message
+        assert training.series("rejected_messages_total") == 5
+        assert training.series("dropped_values_total") == 0
+
+
+async def test_bad_values(training: Training) -> None:
+    """They are dropped, counted, and reported once per field and pod; the rest of their messages counts."""
+    async with training.managed():
+        await training.start()
+        for step in range(5):
+            await training.report(
+                f'{{"currentStep": {step}, "progressPercentage": 140, "trainMetrics": {{"loss": NaN, "lr": {step}}}}}'
+            )
+        await training.clock.advance(10)
+        assert training.shown == {"currentStep": 4, "trainMetrics": {"lr": "4"}}
+        (first, second) = training.warnings
+        assert first[0] == second[0] == "TrainerStatusRejected"
+        assert "progressPercentage: Invalid value: 140: must be at most 100" in first[1]
+        assert "trainMetrics[loss]: Invalid value: NaN: must be a finite number" in second[1]
+        assert training.series("dropped_values_total") == 10
+        assert training.series("rejected_messages_total") == 0
+
+
+async def test_bad_values_of_many_names(training: Training) -> None:
+    """Names that a training makes up give neither more events nor long ones."""
+    async with training.managed():
+        await training.start()
+        for number in range(50):
+            names = ", ".join(f'"{"n" * 50}{number}-{each}": null' for each in range(50))
+            await training.report(f'{{"currentStep": {number}, "evalMetrics": {{{names}}}}}')
+        await training.clock.advance(10)
+        assert training.shown["currentStep"] == 49
+        ((_, message),) = training.warnings
+        assert len(message) < 1024
+
+
+async def test_bad_values_of_the_next_pod(training: Training) -> None:
+    """Another pod is reported again."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"currentStep": -1, "totalSteps": 9}')
+        await training.end(code=1)
+        training.client.remove(PODS, FIRST_POD, KEY.namespace)
+        await settle()
+        await training.start("digits-node-0-0-later")
+        await training.report('{"currentStep": -2, "totalSteps": 9}', "digits-node-0-0-later")
+        assert [("-1" in text, "-2" in text) for _, text in training.warnings] == [(True, False), (False, True)]
 
 
 async def test_a_restarted_manager_reads_on(training: Training) -> None:

@@ -24,6 +24,7 @@ def test_names_and_labels() -> None:
         ("trainer_progress_lines_total",),
         ("trainer_progress_messages_total",),
         ("trainer_progress_rejected_messages_total",),
+        ("trainer_progress_dropped_values_total",),
         ("trainer_progress_skipped_lines_total",),
         *(("trainer_progress_reconnects_total", f"reason={reason}") for reason in Interruption),
         ("trainer_progress_lag_seconds_count",),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import string
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -259,6 +260,17 @@ OBJECT = "must be one JSON object"
             id="deep objects",
         ),
         pytest.param(b" " * (PAYLOAD_LIMIT + 1), "Too long: may not be more than 65536 bytes", id="too long"),
+    ],
+)
+def test_parse_rejects(payload: bytes, text: str) -> None:
+    """What is not one JSON object is refused as a whole, naming the rule in printable characters."""
+    assert rejection(payload) == text
+    assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("payload", "text"),
+    [
         pytest.param(
             b' {"progressPercentage":140}',
             "progressPercentage: Invalid value: 140: must be at most 100",
@@ -274,7 +286,11 @@ OBJECT = "must be one JSON object"
             "progressPercent: Forbidden: it is another name of progressPercentage, which is there, too",
             id="both names of the percentage",
         ),
-        pytest.param(b' {"currentStep":1,"currentStep":2}', "currentStep: Forbidden: it is there twice", id="twice"),
+        pytest.param(
+            b' {"currentStep":1,"currentStep":2}',
+            "currentStep: Forbidden: it is there twice, and the first one counts",
+            id="twice",
+        ),
         pytest.param(b' {"currentStep":45.7}', "currentStep: Invalid value: 45.7: must be an integer", id="fraction"),
         pytest.param(
             b' {"currentStep":45.0000000000000000000000001}',
@@ -390,10 +406,57 @@ OBJECT = "must be one JSON object"
         ),
     ],
 )
-def test_parse_rejects(payload: bytes, text: str) -> None:
-    """A message that breaks a rule is refused as a whole, naming field, value and rule in printable characters."""
-    assert rejection(payload) == text
+def test_parse_drops_values(payload: bytes, text: str) -> None:
+    """A value that breaks a rule is dropped, naming field, value and rule in printable characters; the rest counts."""
+    rest = b',"totalEpochs":7}' if b"totalEpochs" not in payload else b',"currentEpoch":7}'
+    message = parse(payload.removesuffix(b"}") + rest)
+    assert [str(error) for error in message.dropped] == [text]
     assert text.isprintable()
+    assert 7 in {message.total_epochs, message.current_epoch}
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        pytest.param(
+            b' {"progressPercentage":140,"currentStep":3,"totalSteps":NaN}', Message(current_step=3), id="integers"
+        ),
+        pytest.param(
+            b' {"progressPercentage":45,"trainMetrics":{"loss":NaN,"lr":0.1},"evalMetrics":{"loss":0.5}}',
+            Message(progress_percentage=45, train_metrics={"lr": "0.1"}, eval_metrics={"loss": "0.5"}),
+            id="one metric among others",
+        ),
+        pytest.param(
+            b' {"trainMetrics":7,"evalMetrics":{"a":"1","b":2}}', Message(eval_metrics={"b": "2"}), id="one map of two"
+        ),
+        pytest.param(b' {"trainMetrics":{"loss":Infinity}}', Message(train_metrics={}), id="all metrics of a map"),
+        pytest.param(b' {"currentStep":1,"currentStep":2}', Message(current_step=1), id="the first of a pair"),
+        pytest.param(
+            b' {"evalMetrics":{"a":1,"a":2,"b":3}}', Message(eval_metrics={"a": "1", "b": "3"}), id="metric twice"
+        ),
+        pytest.param(
+            b' {"progressPercent":45,"progressPercentage":46}', Message(progress_percentage=46), id="both percentages"
+        ),
+        pytest.param(
+            b' {"progressPercent":45,"progressPercentage":NaN}', Message(progress_percentage=45), id="one percentage"
+        ),
+    ],
+)
+def test_what_is_left_of_a_message(payload: bytes, expected: Message) -> None:
+    """All values that fit count, whatever is beside them."""
+    message = parse(payload)
+    assert message.dropped
+    assert replace(message, dropped=()) == expected
+
+
+def test_more_metrics_than_allowed() -> None:
+    """The first ones count."""
+    assert len(parse(b" " + metrics(METRICS_LIMIT + 1)).train_metrics or {}) == METRICS_LIMIT
+
+
+def test_errors_are_bounded() -> None:
+    """A message of nothing but bad values names only the first ones."""
+    assert len(parse(b" " + json.dumps({"trainMetrics": {f"m{n}": None for n in range(200)}}).encode()).dropped) == 16
 
 
 FIELD_NAMES = (
@@ -445,14 +508,16 @@ def fits(message: Message) -> bool:
 @example(b'{"currentStep":0.' + b"0" * 60000 + b"1}", b" ")
 @example(b'{"x":' * 500 + b"1" + b"}" * 500, b" ")
 def test_parse_of_anything(payload: bytes, blank: bytes) -> None:
-    """Whatever a training prints behind the tag is a message within all limits or one short printable refusal."""
+    """Whatever a training prints behind the tag is a message within all limits, or short printable errors."""
     refusal: RejectedMessageError | None = None
     message: Message | None = None
     try:
         message = parse(blank + payload)
     except RejectedMessageError as error:
         refusal = error
-    assert (fits(message) if message else False) or (str(refusal).isprintable() and len(str(refusal)) < 600)
+    texts = [str(refusal)] if refusal else [str(error) for error in message.dropped] if message else []
+    assert all(text.isprintable() and len(text) < 600 for text in texts)
+    assert refusal is not None or (message is not None and fits(message))
 
 
 @given(st.dictionaries(st.text(string.ascii_letters, min_size=1, max_size=64), st.floats(allow_nan=False)))

@@ -14,7 +14,7 @@ from trainer.kube.objects import ObjectKey, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 from trainer.progress.metrics import ProgressSeries
-from trainer.progress.writer import FIELD_MANAGER, ProgressWriter
+from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -251,8 +251,7 @@ async def test_end(desk: Desk) -> None:
         assert desk.written == [40]
         await desk.clock.advance(INTERVAL)
         assert desk.written == [40, 40]
-        assert "estimatedRemainingTimeSummary" not in desk.shown
-        assert desk.shown["estimatedRemainingSeconds"] == 60
+        assert REMAINING.isdisjoint(desk.shown)
         desk.writer.close(KEY)
         await desk.clock.advance(60)
         assert desk.written == [40, 40]
@@ -272,7 +271,23 @@ async def test_last_message_after_the_end(desk: Desk) -> None:
         desk.writer.close(KEY)
         await desk.clock.advance(1)
         assert desk.written[-1] == 100
-        assert "estimatedRemainingTimeSummary" not in desk.shown
+        assert REMAINING.isdisjoint(desk.shown)
+
+
+async def test_message_after_a_closed_account(desk: Desk) -> None:
+    """A message that arrives after the end was written is shown without what remains."""
+    async with desk.open():
+        desk.report(40)
+        await settle()
+        obj = desk.client.objects(TRAIN_JOBS)[0]
+        desk.client.add(obj | {"status": obj["status"] | COMPLETE})
+        await settle()
+        desk.writer.close(KEY)
+        await desk.clock.advance(INTERVAL)
+        desk.report(100)
+        await desk.clock.advance(INTERVAL)
+        assert desk.written == [40, 40, 100]
+        assert REMAINING.isdisjoint(desk.shown)
 
 
 async def test_nothing_is_kept_after_the_end(desk: Desk) -> None:
@@ -293,16 +308,21 @@ async def test_nothing_is_kept_after_the_end(desk: Desk) -> None:
         assert kept() is None
 
 
-async def test_end_seen_by_another_manager() -> None:
+@pytest.mark.parametrize("end", ["Complete", "Failed"])
+@pytest.mark.parametrize(
+    "remaining",
+    [
+        pytest.param({"estimatedRemainingTimeSummary": "1 minute", "estimatedRemainingSeconds": 60}, id="both"),
+        pytest.param({"estimatedRemainingSeconds": 3610}, id="seconds"),
+        pytest.param({"estimatedRemainingSeconds": 0}, id="zero"),
+    ],
+)
+async def test_end_seen_by_another_manager(end: str, remaining: Object) -> None:
     """A manager that finds a TrainJob ended takes back what remains, too, and only that."""
     desk = Desk()
-    shown = {
-        "progressPercentage": 40,
-        "estimatedRemainingTimeSummary": "1 minute",
-        "lastUpdatedTime": "2026-01-01T00:00:00Z",
-    }
+    shown = {"progressPercentage": 40, "lastUpdatedTime": "2026-01-01T00:00:00Z"} | remaining
     obj = desk.client.objects(TRAIN_JOBS)[0]
-    desk.client.add(obj | {"status": COMPLETE})
+    desk.client.add(obj | {"status": {"conditions": [{"type": end, "status": "True", "reason": "Done"}]}})
     applied = {name: obj[name] for name in ("apiVersion", "kind")} | {
         "metadata": {"name": KEY.name, "namespace": KEY.namespace},
         "status": {"trainerStatus": shown},

@@ -14,8 +14,9 @@ class EventReason(StrEnum):
     """Warning: the Jobs exist, and the cluster has not accepted, or no longer accepts, all that the TrainJob asks for,
     such as another number of nodes of an elastic training. It is tried again."""
     TRAINER_STATUS_REJECTED = "TrainerStatusRejected"
-    """Warning: a message about progress in the log breaks a rule, which the event names with the field; it was dropped.
-    Told once for each TrainJob, by each manager that reads its log."""
+    """Warning: a message about progress in the log has a value that breaks a rule, which the event names with the
+    field; the value was dropped, and the rest of the message counts. What is no JSON object is dropped as a whole.
+    Reported once for each pod and field of a message, by each manager that reads its log."""
     TRAINING_STALLED = "TrainingStalled"
     """Warning: the training runs, and has not made progress for as long as progress.stallTimeout of the configuration
     or the annotation trainer.kubeflow.org/trainer-status-stall-seconds allows. Told once for each stall."""

@@ -47,6 +47,10 @@ class MetricSamples:
     """How many could not be understood."""
     rejection: str = ""
     """Why the last of them was not; printable."""
+    dropped: int = 0
+    """How many values of messages break a rule."""
+    last_dropped: str = ""
+    """The last of them, with the rule; printable."""
     _step: int | None = None
     _epoch: int | None = None
 
@@ -61,6 +65,9 @@ class MetricSamples:
                 self.rejection = str(error)
                 continue
             self.messages += 1
+            if message.dropped:
+                self.dropped += len(message.dropped)
+                self.last_dropped = str(message.dropped[-1])
             self._step = self._step if message.current_step is None else message.current_step
             self._epoch = self._epoch if message.current_epoch is None else message.current_epoch
             new += self._samples(line.time, message.train_metrics or {}, is_eval=False)

@@ -206,6 +206,8 @@ class MetricReader:
         name, samples = name_of(self._job), self._samples
         if samples.rejected:
             note(f"{samples.rejected} messages were not understood, the last one: {samples.rejection}", kind="warning")
+        if samples.dropped:
+            note(f"{samples.dropped} values were dropped, the last one: {samples.last_dropped}", kind="warning")
         if samples.series:
             return
         if samples.messages:

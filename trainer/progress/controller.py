@@ -7,6 +7,7 @@ followed. What the logs say reaches the `ProgressWriter`. Only the leader follow
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -34,7 +35,7 @@ from trainer.progress.history_server import HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.stalls import StallWatch
-from trainer.progress.writer import FIELD_MANAGER, SUMMARY, ProgressWriter
+from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
     from trainer.kube.podlogs.instant import Instant
@@ -56,6 +58,9 @@ SETTLED_AFTER = timedelta(minutes=10)
 """How long after the end of a TrainJob a manager that has just started still reads its log."""
 
 _PAUSE_AFTER_DEFECT = 60.0
+
+_TOLD_VALUES = 4
+"""Dropped values of one field that an event names: its note has at most 1024 characters."""
 
 
 class ProgressController:
@@ -112,6 +117,8 @@ class ProgressController:
             jobset = None
         if not all(monitoring_enabled(annotations_of(each)) for each in (obj, jobset or {})):
             self._forget(key)
+            if has_ended(obj):
+                self._writer.close(key)
             return None
         state = self._look(jobset, obj) if jobset is not None else None
         self._point(key, obj, state)
@@ -203,14 +210,14 @@ class ProgressController:
         return self._default_stall_timeout, False
 
     def _close(self, key: ObjectKey) -> None:
-        """The TrainJob has ended: once all is read, nothing remains but what it shows."""
+        """The TrainJob has ended: it no longer shows what remains, and once all is read, nothing else is kept of it."""
+        self._writer.close(key)
         training = self._trainings.get(key)
         if training is not None and training.follower is not None:
             if not training.follower.is_done:
                 return
             training.follower = None
         self.history.forget(key)
-        self._writer.close(key)
 
     def _forget(self, key: ObjectKey) -> None:
         training = self._trainings.pop(key, None)
@@ -237,9 +244,23 @@ class ProgressController:
         self._writer.submit(training.key, training.uid, lambda: follower.status, newest)
 
     def refused(self, training: _Training, error: RejectedMessageError) -> None:
-        """A training has reported something that cannot be taken; people are told once."""
-        text = f"ignored a message about the progress of the training: {error}; further ones are ignored without a word"
-        training.tell_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text)
+        """A training has reported something that is no message; people are warned once per pod."""
+        pod, _ = training.place or ("", "")
+        text = (
+            f"dropped a message about the progress of the training: {error}; further ones of the pod are not reported"
+        )
+        training.tell_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=pod)
+
+    def dropped(self, training: _Training, values: Sequence[FieldError]) -> None:
+        """A training has reported values that break a rule; people are warned once per pod and field of a message."""
+        pod, _ = training.place or ("", "")
+        for field, errors in groupby(values, lambda error: error.field.partition("[")[0]):
+            told = "; ".join(map(str, islice(errors, _TOLD_VALUES)))
+            text = f"dropped values of a message about the progress of the training, of which the rest counts: {told}"
+            further = f"; further ones of {field} of the pod are not reported"
+            training.tell_once(
+                self._events, EventReason.TRAINER_STATUS_REJECTED, text + further, subject=f"{pod} {field}"
+            )
 
     def ended(self, training: _Training) -> None:
         """What a training has reported may have been all."""
@@ -288,6 +309,10 @@ class _Training:
         """See `Listener`."""
         self._controller.refused(self, error)
 
+    def on_dropped(self, values: Sequence[FieldError]) -> None:
+        """See `Listener`."""
+        self._controller.dropped(self, values)
+
     def on_end(self) -> None:
         """See `Listener`."""
         self._controller.ended(self)
@@ -314,7 +339,7 @@ def _is_settled(obj: Object, now: datetime) -> bool:
 
     A manager that finds thousands of them when it starts reads only those of which another may not have had the time.
     """
-    if SUMMARY in ((obj.get("status") or {}).get("trainerStatus") or {}):
+    if not REMAINING.isdisjoint((obj.get("status") or {}).get("trainerStatus") or {}):
         return False
     ended = end_of(obj)
     return ended is not None and now - ended > SETTLED_AFTER

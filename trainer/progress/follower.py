@@ -16,11 +16,12 @@ from trainer.progress.protocol import PAYLOAD_LIMIT, RejectedMessageError, parse
 from trainer.progress.run import TrainingRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from trainer.api.trainjob_status import TrainerStatus
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
+    from trainer.kube.field_errors import FieldError
     from trainer.progress.metrics import ProgressSeries
     from trainer.progress.primary_pod import ContainerState
     from trainer.progress.protocol import Message
@@ -47,7 +48,10 @@ class Listener(Protocol):
         """The training has reported something."""
 
     def on_rejected(self, error: RejectedMessageError) -> None:
-        """The log has a message that breaks a rule."""
+        """The log has a tagged line that is no message."""
+
+    def on_dropped(self, values: Sequence[FieldError]) -> None:
+        """A message of the log has values that break a rule; the rest of it comes by `on_message`."""
 
     def on_end(self) -> None:
         """A stream of the log was read to its end, as when the container ends: what it has told may have been all."""
@@ -178,6 +182,9 @@ class Follower:
                 self._listener.on_rejected(error)
                 continue
             self._context.series.messages.inc()
+            if message.dropped:
+                self._context.series.dropped_values.inc(len(message.dropped))
+                self._listener.on_dropped(message.dropped)
             self._turn_to_new_run(line.time)
             self._run.take(message, line.time)
             if self._stream_run is not self._run:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import Counter, Gauge, Histogram
 
 from trainer.kube.podlogs.interruption import Interruption
+from trainer.progress.protocol import DROPPED_LIMIT
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -30,7 +31,10 @@ class ProgressSeries:
         )
         self.lines = counter("lines", "Lines of logs read, whatever is in them.")
         self.messages = counter("messages", "Messages about progress that were taken.")
-        self.rejected_messages = counter("rejected_messages", "Tagged lines with a message that breaks a rule.")
+        self.rejected_messages = counter("rejected_messages", "Tagged lines that are no message.")
+        self.dropped_values = counter(
+            "dropped_values", f"Values of messages that break a rule; at most {DROPPED_LIMIT} of a message are counted."
+        )
         self.skipped_lines = counter("skipped_lines", "Lines that were too long to be read.")
         self.reconnects = Counter(
             "trainer_progress_reconnects_total",

@@ -1,7 +1,7 @@
 """The messages by which a training tells of its progress in its log: tagged lines with one JSON object (KEP-2779).
 
-Whoever prints them is a training script, and so may print anything: whatever does not fit is a `RejectedMessageError`
-that names the field and the rule, and is never half a message.
+A training script may print anything. What is not one JSON object is a `RejectedMessageError`; of an object each value
+that breaks a rule is dropped, with an error that names the field and the rule, and all other values count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_many
+from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_long, too_many
 from trainer.kube.podlogs.position import instant_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ METRICS_LIMIT: Final = 256
 """Metrics that each of the two maps may have."""
 TEXT_LIMIT: Final = 64
 """Characters that a metric's name may have, and the text of its value."""
+DROPPED_LIMIT: Final = 16
+"""Dropped values of one message of which the errors are kept."""
 _SHOWN_LIMIT = 40
 """Characters of a wrong value that a message repeats."""
 
@@ -109,35 +111,35 @@ class Message:
     """Numbers by name, digit by digit as they were printed."""
     eval_metrics: Mapping[str, str] | None = None
     """As `train_metrics`, measured on the evaluation data."""
+    dropped: tuple[FieldError, ...] = ()
+    """The values of the line that break a rule, at most `DROPPED_LIMIT`. Each text has at most a few hundred
+    characters, all of them printable, and so can be shown in events, logs and terminals."""
 
 
 class RejectedMessageError(ValueError):
-    """A message is not as the protocol wants it.
-
-    The text names field, value and rule: `progressPercentage: Invalid value: 140: must be at most 100`. It has at most
-    a few hundred characters, all of them printable, and so can be shown in events, logs and terminals.
-    """
+    """What follows the tag is not one JSON object; the text is as printable and short as those of dropped values."""
 
 
 def parse(payload: bytes) -> Message:
     """Read what follows the tag: whitespace and one JSON object.
 
     Keys that are not known are ignored, so that later versions can say more. A null is an absent field. Integers may be
-    written as `45.0`.
+    written as `45.0`. A value that breaks a rule is dropped.
 
     Raises:
-        RejectedMessageError: it is something else, or a value breaks a rule.
+        RejectedMessageError: it is something else.
     """
-    fields = _known(_decode(payload))
+    reader = _Reader(_decode(payload))
     return Message(
-        progress_percentage=_percentage(fields),
-        estimated_remaining_seconds=_integer(fields, "estimatedRemainingSeconds", 2**63 - 1),
-        current_step=_integer(fields, "currentStep", 2**31 - 1),
-        total_steps=_integer(fields, "totalSteps", 2**31 - 1),
-        current_epoch=_integer(fields, "currentEpoch", 2**31 - 1),
-        total_epochs=_integer(fields, "totalEpochs", 2**31 - 1),
-        train_metrics=_metrics(fields, "trainMetrics"),
-        eval_metrics=_metrics(fields, "evalMetrics"),
+        progress_percentage=reader.percentage(),
+        estimated_remaining_seconds=reader.integer("estimatedRemainingSeconds", 2**63 - 1),
+        current_step=reader.integer("currentStep", 2**31 - 1),
+        total_steps=reader.integer("totalSteps", 2**31 - 1),
+        current_epoch=reader.integer("currentEpoch", 2**31 - 1),
+        total_epochs=reader.integer("totalEpochs", 2**31 - 1),
+        train_metrics=reader.metrics("trainMetrics"),
+        eval_metrics=reader.metrics("evalMetrics"),
+        dropped=tuple(reader.dropped),
     )
 
 
@@ -178,59 +180,100 @@ _DECODER = json.JSONDecoder(
 
 def _decode(payload: bytes) -> _Members:
     if len(payload) > PAYLOAD_LIMIT:
-        raise _rejected(FieldError("", f"Too long: may not be more than {PAYLOAD_LIMIT} bytes"))
+        raise RejectedMessageError(str(too_long("", PAYLOAD_LIMIT)))
     if not payload[:1].isspace():
-        raise _invalid("", payload.decode(errors="replace"), "the tag must be followed by whitespace and a JSON object")
+        raise _rejected(payload.decode(errors="replace"), "the tag must be followed by whitespace and a JSON object")
     try:
         text = payload.decode().strip(" \t\r\n\v\f")
     except UnicodeDecodeError as error:
         detail = f"must be UTF-8: {error.reason} at byte {error.start + 1}"
-        raise _invalid("", payload.decode(errors="replace"), detail) from None
+        raise _rejected(payload.decode(errors="replace"), detail) from None
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         reason = error.msg.removesuffix(" at").rstrip(": ")
-        raise _invalid("", text, f"must be one JSON object: {reason} at character {error.pos + 1}") from None
+        raise _rejected(text, f"must be one JSON object: {reason} at character {error.pos + 1}") from None
     except RecursionError:
-        raise _invalid("", text, "must be one JSON object: it is nested too deeply") from None
+        raise _rejected(text, "must be one JSON object: it is nested too deeply") from None
     if not isinstance(value, tuple):
-        raise _invalid("", text, "must be one JSON object")
+        raise _rejected(text, "must be one JSON object")
     return value
 
 
-def _known(members: _Members) -> dict[str, object]:
-    """The fields of a message; what they do not know is left out, whatever it is."""
-    fields: dict[str, object] = {}
-    for name, value in members:
-        if name not in _FIELDS:
-            continue
-        if name in fields:
-            raise _rejected(forbidden(name, "it is there twice"))
-        fields[name] = value
-    return fields
+def _rejected(text: str, rule: str) -> RejectedMessageError:
+    return RejectedMessageError(str(_invalid("", text, rule)))
 
 
-def _percentage(fields: Mapping[str, object]) -> int | None:
-    percentage = _integer(fields, "progressPercentage", 100)
-    short = _integer(fields, "progressPercent", 100)  # as the KEP's example writes it
-    if percentage is not None and short is not None:
-        raise _rejected(forbidden("progressPercent", "it is another name of progressPercentage, which is there, too"))
-    return short if percentage is None else percentage
+class _Reader:
+    """Reads the fields of one message, and notes what it drops."""
+
+    def __init__(self, members: _Members) -> None:
+        self.dropped: list[FieldError] = []
+        self._fields: dict[str, object] = {}
+        for name, value in members:
+            if name not in _FIELDS:
+                continue
+            if name in self._fields:
+                self._drop(forbidden(name, "it is there twice, and the first one counts"))
+            else:
+                self._fields[name] = value
+
+    def percentage(self) -> int | None:
+        """The percentage, which has two names."""
+        percentage = self.integer("progressPercentage", 100)
+        short = self.integer("progressPercent", 100)  # as the KEP's example writes it
+        if percentage is None or short is None:
+            return short if percentage is None else percentage
+        self._drop(forbidden("progressPercent", "it is another name of progressPercentage, which is there, too"))
+        return percentage
+
+    def integer(self, name: str, most: int) -> int | None:
+        """An integer from 0 to `most`."""
+        value = self._fields.get(name)
+        if value is None:
+            return None
+        try:
+            return _integer(value, most)
+        except ValueError as rule:
+            self._drop(_invalid(name, value, str(rule)))
+            return None
+
+    def metrics(self, field: str) -> Mapping[str, str] | None:
+        """The numbers by name, of which the first `METRICS_LIMIT` count."""
+        members = self._fields.get(field)
+        if members is None:
+            return None
+        if not isinstance(members, tuple):
+            self._drop(_invalid(field, members, "must be an object with a number for each name"))
+            return None
+        if len(members) > METRICS_LIMIT:
+            self._drop(too_many(field, len(members), METRICS_LIMIT))
+        metrics: dict[str, str] = {}
+        for name, value in members[:METRICS_LIMIT]:
+            error = _name_error(name, field) or _metric_error(value, f"{field}[{name}]")
+            if error is None and name in metrics:
+                error = duplicate(field, name)
+            if error is None:
+                metrics[name] = str(value)
+            else:
+                self._drop(error)
+        return metrics
+
+    def _drop(self, error: FieldError) -> None:
+        if len(self.dropped) < DROPPED_LIMIT:
+            self.dropped.append(error)
 
 
-def _integer(fields: Mapping[str, object], name: str, most: int) -> int | None:
-    value = fields.get(name)
-    if value is None:
-        return None
+def _integer(value: object, most: int) -> int:
     number = _exact(value) if isinstance(value, _Number) else None
     if number is None:
-        raise _invalid(name, value, "must be an integer")
+        raise ValueError("must be an integer")
     if number < 0:
-        raise _invalid(name, value, "must be at least 0")
+        raise ValueError("must be at least 0")
     if number > most:
-        raise _invalid(name, value, f"must be at most {most}")
+        raise ValueError(f"must be at most {most}")
     if number != int(number):
-        raise _invalid(name, value, "must be an integer")
+        raise ValueError("must be an integer")
     return int(number)
 
 
@@ -241,50 +284,30 @@ def _exact(text: _Number) -> Decimal | None:
         return None
 
 
-def _metrics(fields: Mapping[str, object], field: str) -> Mapping[str, str] | None:
-    members = fields.get(field)
-    if members is None:
-        return None
-    if not isinstance(members, tuple):
-        raise _invalid(field, members, "must be an object with a number for each name")
-    if len(members) > METRICS_LIMIT:
-        raise _rejected(too_many(field, len(members), METRICS_LIMIT))
-    metrics: dict[str, str] = {}
-    for name, value in members:
-        _check_name(name, field)
-        if name in metrics:
-            raise _rejected(duplicate(field, name))
-        metrics[name] = _metric(value, f"{field}[{name}]")
-    return metrics
-
-
-def _check_name(name: str, field: str) -> None:
+def _name_error(name: str, field: str) -> FieldError | None:
     if not name:
-        raise _invalid(field, name, "the name of a metric must not be empty")
+        return _invalid(field, name, "the name of a metric must not be empty")
     if len(name) > TEXT_LIMIT:
-        raise _invalid(field, name, f"the name of a metric must be no more than {TEXT_LIMIT} characters")
+        return _invalid(field, name, f"the name of a metric must be no more than {TEXT_LIMIT} characters")
     if not name.isprintable():
-        raise _invalid(field, name, "the name of a metric must consist of printable characters")
+        return _invalid(field, name, "the name of a metric must consist of printable characters")
+    return None
 
 
-def _metric(value: object, path: str) -> str:
+def _metric_error(value: object, path: str) -> FieldError | None:
     if isinstance(value, _NotANumber):
-        raise _invalid(path, value, "must be a finite number")
+        return _invalid(path, value, "must be a finite number")
     if not isinstance(value, _Number):
-        raise _invalid(path, value, "must be a number")
+        return _invalid(path, value, "must be a number")
     if len(value) > TEXT_LIMIT:
-        raise _invalid(path, value, f"must be no more than {TEXT_LIMIT} characters")
+        return _invalid(path, value, f"must be no more than {TEXT_LIMIT} characters")
     if not math.isfinite(float(value)):
-        raise _invalid(path, value, "must be a finite number")
-    return str(value)
+        return _invalid(path, value, "must be a finite number")
+    return None
 
 
-def _invalid(path: str, value: object, rule: str) -> RejectedMessageError:
-    return _rejected(FieldError(path, f"Invalid value: {_show(value)}: {rule}"))
-
-
-def _rejected(error: FieldError) -> RejectedMessageError:
-    return RejectedMessageError(str(error))
+def _invalid(path: str, value: object, rule: str) -> FieldError:
+    return FieldError(path, f"Invalid value: {_show(value)}: {rule}")
 
 
 def _show(value: object) -> str:

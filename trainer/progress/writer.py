@@ -31,8 +31,8 @@ log = structlog.get_logger(__name__)
 
 FIELD_MANAGER = "trainer-progress"
 
-SUMMARY = "estimatedRemainingTimeSummary"
-"""The field that says in words what remains; TrainJobs that have ended do not have it."""
+REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
+"""The fields that say what remains; a TrainJob that has ended does not have them."""
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class ProgressWriter:
             self._controller.enqueue(key)
 
     def close(self, key: ObjectKey) -> None:
-        """The TrainJob has ended, and all is read that it has told: its progress no longer says what remains."""
+        """The TrainJob has ended: its progress no longer says what remains. What is submitted later is written, too."""
         account = self._accounts.get(key)
         if account is None:
             self._controller.enqueue(key)
@@ -180,5 +180,5 @@ def _fields(obj: Object, shown: Object | None, account: _Account | None) -> Obje
     if account is not None and account.newest is not None and (status := account.status()) is not None:
         fields = status.to_object()
     if fields and has_ended(obj):
-        return {name: value for name, value in fields.items() if name != SUMMARY}
+        return {name: value for name, value in fields.items() if name not in REMAINING}
     return fields
