@@ -127,7 +127,7 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _represent_text)
 # YAML 1.2 and Go take more for numbers and truth values than this library.
 _Dumper.add_implicit_resolver(
-    _FLOAT, re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|0o[0-7]+$"), list("+-.0123456789")
+    _FLOAT, re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$|0o[0-7]+$"), list("+-.0123456789")
 )
 _Dumper.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
 

@@ -14,7 +14,7 @@ _LIST_KEYS = ("name", "type", "uid", "mountPath", "containerPort", "ip", "topolo
 """By which server-side apply tells apart the items of lists in the kinds that we build."""
 
 _AMOUNT = re.compile(r"\.((requests|limits)\.[^\[\]]+|sizeLimit|divisor)$")
-"""Paths of amounts of resources (`resource.Quantity`) in the kinds that we build."""
+"""What follows the last bracket in the path of an amount (`resource.Quantity`) in the kinds that we build."""
 
 
 def differences(applied: Any, live: Any, path: str = "") -> Iterator[str]:
@@ -37,7 +37,12 @@ def _is_same(applied: Any, live: Any, path: str) -> bool:
         return not applied
     if type(applied) is bool or type(live) is bool:
         return applied is live
-    return bool(applied == live) or (_AMOUNT.search(path) is not None and _is_same_amount(applied, live))
+    return bool(applied == live) or (_is_amount(path) and _is_same_amount(applied, live))
+
+
+def _is_amount(path: str) -> bool:
+    # Behind the last bracket the first candidate matches; searching the whole path would read it once for each.
+    return _AMOUNT.search(path, max(path.rfind("["), path.rfind("]")) + 1) is not None
 
 
 def _is_same_amount(applied: Any, live: Any) -> bool:

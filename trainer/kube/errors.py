@@ -26,8 +26,18 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-_QUOTED_OBJECT = re.compile(r"""(?<=Invalid value: )[\[\]*&\w.]*\{(?:[^"]|"(?:[^"\\]|\\.)*")*?[\]}]: """)
-"""An object as JSON or Go syntax, up to the rule that it breaks."""
+_QUOTED_OBJECT = re.compile(
+    r"""
+    (?<=Invalid\ value:\ )[\[\]*&\w.]*+\{
+    (?>[^"\]}]++ | "(?>[^"\\]++|\\.)*+(?:"|\\?\Z) | [\]}](?!:\ ))*+
+    (?:[\]}]:\ |\Z)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""An object as JSON or Go syntax, up to the rule that it breaks, or to the end where none follows.
+
+Linear: what begins as an object always matches, so that nothing is read twice.
+"""
 
 
 class KubeError(Exception):

@@ -7,7 +7,7 @@ from enum import Enum
 
 import pytest
 
-from trainer.kube.logs.redaction import redact
+from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
 KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQ\n-----END EC PRIVATE KEY-----"
@@ -74,6 +74,7 @@ def test_what_people_need_stays(key: str, value: object) -> None:
         pytest.param(f"sent Authorization: Bearer {JWT}.", "sent Authorization: Bearer [redacted]", id="bearer"),
         pytest.param("Basic " + base64.b64encode(b"user:password").decode(), "Basic [redacted]", id="basic"),
         pytest.param(f"token {JWT!r} expired", "token '[redacted]' expired", id="jwt"),
+        pytest.param(f"sent id-{JWT}", "sent id-[redacted]", id="jwt-behind-a-dash"),
         pytest.param("via http://user:hunter2@proxy:80", "via http://user:[redacted]@proxy:80", id="url"),
         pytest.param(f"read {KEY} from file", "read [redacted] EC PRIVATE KEY----- from file", id="pem"),
         pytest.param(KEY[:40], "[redacted]", id="pem-cut"),
@@ -86,6 +87,14 @@ def test_text_with_secrets(text: str, expected: str) -> None:
     """Credentials are recognised by their form in the message, in tracebacks and in nested values."""
     assert redacted(event=text) == {"event": expected}
     assert redacted(sent=[{"x": (text,)}]) == {"sent": [{"x": [expected]}]}
+
+
+def test_a_secret_that_is_cut() -> None:
+    """Nothing is shown of the word in which a text is cut: the half of a password does not look like one."""
+    before = "x" * (LONGEST_VALUE - 40)
+    secret = f" http://user:hunter2{'2' * 100}@proxy"
+    shown = str(redacted(event=before + secret)["event"])
+    assert shown == f"{before} [{len(secret)} characters left out]"
 
 
 def test_contents_of_secret_objects() -> None:

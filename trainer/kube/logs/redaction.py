@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,16 +18,25 @@ _WORDS = (
 _SECRET_KEY = re.compile(rf"(({_WORDS})s?|last-applied-configuration)$", re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     rf"""
-    (?P<scheme>\b(?:Bearer|Basic)\s+)[\w.~+/=-]{{16,}}      # Authorization header (RFC 6750, RFC 7617)
-    | \beyJ[\w-]+\.[\w-]+\.[\w-]+                           # JSON web token, as service accounts have
-    | (?P<assigned>(?:{_WORDS})(?:=|(?P<quote>['"]):\ ?(?P=quote)))[^\s&'"]+  # in a query; quoted, as in JSON
-    | (?P<userinfo>://[^\s/:@]*:)[^\s/@]+(?=@)               # password in a URL, as of a proxy
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
+    (?P<scheme>\b(?:Bearer|Basic)\s++)[\w.~+/=-]{{16,}}+     # Authorization header (RFC 6750, RFC 7617)
+    | (?<![\w-])(?P<prefix>(?>[\w-]*?\b(?=eyJ)))[\w-]{{4,}}+\.[\w-]++\.[\w-]++  # JSON web token
+    | (?P<assigned>(?:{_WORDS})(?:=|(?P<quote>['"]):\ ?(?P=quote)))[^\s&'"]++  # in a query; quoted, as in JSON
+    | (?P<userinfo>://[^\s/:@]*+:)[^\s/@]++(?=@)             # password in a URL, as of a proxy
+    | -----BEGIN\ [A-Z ]{{0,40}}PRIVATE\ KEY-----.*?(?:-----END|\Z) # PEM
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+"""Takes linear time, since peers and tenants choose the text: no repeat gives back what it has matched, and no part of
+a text is read again from another start, for each alternative begins with what its own repeats cannot contain."""
 _SECRET_OBJECT_FIELDS = ("data", "stringData")
 _DEPTH = 8
+
+LONGEST_VALUE = 16 * 1024
+"""Characters of one value of an event, with all that is nested in it; the rest is left out."""
+_LONGEST_WORD = 1024
+"""Characters to look back for the beginning of a word that was cut, of which nothing is shown."""
+_ITEM = 8
+"""What an item counts beside its text, for the quotes and commas around it."""
 
 
 def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 - a structlog processor
@@ -36,34 +45,75 @@ def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  
     A net for mistakes, not a licence to log secrets: it knows keys that end in words such as token, password or
     authorization (the *name* of a Secret is none), also in queries and JSON within a text, the contents of Secret
     objects and of lists of them, bearer tokens and JWTs, passwords in URLs, and private keys; in nested values as well.
+
+    Values are cut to `LONGEST_VALUE` before they are searched.
     """
-    return {key: _redact(key, value, _DEPTH) for key, value in event.items()}
+    return {key: _Redaction().redact(key, value, _DEPTH) for key, value in event.items()}
 
 
-def _redact(key: object, value: object, depth: int) -> object:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(key, str) and _SECRET_KEY.search(key):
-        return REDACTED
-    if isinstance(value, str):
-        return _SECRET_TEXT.sub(_replacement, value)
-    if isinstance(value, Mapping):
-        return _redact_mapping(value, depth)
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_redact(None, item, depth - 1) for item in value] if depth else REDACTED
-    # What the renderer would make of it.
-    return _SECRET_TEXT.sub(_replacement, repr(value))
+class _Redaction:
+    """Redacts one value, and counts what it has shown of it."""
+
+    def __init__(self) -> None:
+        self._left = LONGEST_VALUE
+
+    def redact(self, key: object, value: object, depth: int) -> object:
+        self._left -= _ITEM
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(key, str) and _SECRET_KEY.search(key):
+            return REDACTED
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, Mapping):
+            return self._mapping(value, depth)
+        if isinstance(value, list | tuple | set | frozenset):
+            return self._items(value, depth) if depth else REDACTED
+        # What the renderer would make of it.
+        return self._text(repr(value))
+
+    def _text(self, text: str) -> str:
+        shown = _shortened(text, max(self._left, 0))
+        self._left -= len(shown)
+        return _SECRET_TEXT.sub(_replacement, shown)
+
+    def _items(self, values: Collection[object], depth: int) -> list[object]:
+        shown: list[object] = []
+        for value in values:
+            if self._left <= 0:
+                shown.append(_left_out(len(values) - len(shown), "items"))
+                break
+            shown.append(self.redact(None, value, depth - 1))
+        return shown
+
+    def _mapping(self, values: Mapping[object, object], depth: int) -> object:
+        if not depth:
+            return REDACTED
+        if values.get("kind") == "SecretList":
+            values = {**values, "items": _as_secrets(values.get("items"))}
+        hidden = _SECRET_OBJECT_FIELDS if values.get("kind") == "Secret" else ()
+        shown: dict[object, object] = {}
+        for key, value in values.items():
+            if self._left <= 0:
+                shown["..."] = _left_out(len(values) - len(shown), "entries")
+                break
+            name = self._text(key) if isinstance(key, str) else key
+            shown[name] = REDACTED if key in hidden and value else self.redact(key, value, depth - 1)
+        return shown
 
 
-def _redact_mapping(values: Mapping[object, object], depth: int) -> object:
-    if not depth:
-        return REDACTED
-    if values.get("kind") == "SecretList":
-        values = {**values, "items": _as_secrets(values.get("items"))}
-    hidden = _SECRET_OBJECT_FIELDS if values.get("kind") == "Secret" else ()
-    return {
-        key: REDACTED if key in hidden and value else _redact(key, value, depth - 1) for key, value in values.items()
-    }
+def _shortened(text: str, limit: int) -> str:
+    """The beginning of a text, up to a word that is whole: the half of a password could not be recognised."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit]
+    blank = max(kept.rfind(character, limit - _LONGEST_WORD) for character in " \n\t") if limit > _LONGEST_WORD else -1
+    kept = kept[:blank] if blank > 0 else kept
+    return f"{kept} {_left_out(len(text) - len(kept), 'characters')}"
+
+
+def _left_out(number: int, what: str) -> str:
+    return f"[{number} {what} left out]"
 
 
 def _as_secrets(items: object) -> object:
@@ -74,4 +124,4 @@ def _as_secrets(items: object) -> object:
 
 
 def _replacement(match: re.Match[str]) -> str:
-    return (match["scheme"] or match["assigned"] or match["userinfo"] or "") + REDACTED
+    return (match["scheme"] or match["prefix"] or match["assigned"] or match["userinfo"] or "") + REDACTED

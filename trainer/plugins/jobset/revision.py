@@ -23,7 +23,7 @@ _MUTABLE = ("suspend", "ttlSecondsAfterFinished", "coordinator")
 _MUTABLE_IN_POD_METADATA = ("labels", "annotations")
 _MUTABLE_IN_POD_SPEC = ("nodeSelector", "tolerations", "schedulingGates")
 
-_JOB_METADATA = re.compile(r"spec\.replicatedJobs\[[^]]+\]\.template\.metadata\b")
+_JOB_METADATA = re.compile(r"spec\.replicatedJobs\[[^]]++\]\.template\.metadata\b")
 """Labels and annotations of Jobs, which stay as they are when those of JobSet and pods change."""
 
 

@@ -1,0 +1,139 @@
+"""No pattern takes quadratic time for text that a peer or a tenant has chosen.
+
+Nothing measures time here. Texts are so long that a quadratic pattern reads billions of characters, for which the time
+limit of a test is too short, while a linear one reads them in a moment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer import kubernetes_yaml
+from trainer.controllers import failure_log
+from trainer.framework import comparison
+from trainer.kube import errors
+from trainer.kube.errors import ApiError
+from trainer.kube.logs import redaction
+from trainer.kube.logs.redaction import LONGEST_VALUE, redact
+from trainer.kube.rest import server_warnings
+from trainer.plugins.jobset import missing_objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+LENGTH = 400_000
+_LITERAL = re.compile(r"[A-Za-z0-9:/@=,'\" -]{2,}")
+_PUMPS = ("a", "1", "-", ".", "a.", "a-", "1.", " ", "{", '"', "\\", "[", "]", "\x1b[", "a/", "a=", "é", "\n")
+
+
+def _patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The patterns of all modules but those of the dev cluster, whose users are its only peers."""
+    for file in sorted((ROOT / "trainer").rglob("*.py")):
+        name = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        if "re.compile(" not in file.read_text() or name.startswith("trainer.devcluster."):
+            continue
+        for variable, value in vars(importlib.import_module(name)).items():
+            if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+                yield f"{name}.{variable}", value
+
+
+def _texts(pattern: re.Pattern[str]) -> Iterator[str]:
+    """What a pattern repeats, repeated, and then something that does not fit."""
+    literals = _LITERAL.findall(pattern.pattern.replace("\\ ", " ").replace("\\", ""))
+    for pump in dict.fromkeys((*_PUMPS, *literals)):
+        yield pump * (LENGTH // len(pump)) + "\0"
+
+
+PATTERNS = dict(_patterns())
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_matching_a_whole_text(name: str) -> None:
+    """A pattern that a text has to fit as a whole, or from its beginning, decides about any text in linear time."""
+    for text in _texts(PATTERNS[name]):
+        PATTERNS[name].match(text)
+        PATTERNS[name].fullmatch(text)
+
+
+@pytest.mark.parametrize("unit", ["1", "1.", "1:1", "1_", "1e"])
+def test_texts_like_numbers_in_yaml(unit: str) -> None:
+    """Whether a text needs quotes, because YAML would take it for a number, is found out in one reading."""
+    obj = {"a": unit * (LENGTH // len(unit)) + "x"}
+    assert list(kubernetes_yaml.parse(kubernetes_yaml.dump(obj))) == [obj]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        pytest.param(redaction._SECRET_TEXT, id="secrets"),
+        pytest.param(redaction._SECRET_KEY, id="keys-of-secrets"),
+        pytest.param(errors._QUOTED_OBJECT, id="quoted-objects"),
+        pytest.param(failure_log._ESCAPE, id="escape-sequences"),
+        pytest.param(missing_objects._MISSING, id="missing-objects"),
+        pytest.param(missing_objects._MISSING_KEY, id="missing-keys"),
+        pytest.param(server_warnings._WARNING, id="warnings"),
+    ],
+)
+def test_searching_a_text(pattern: re.Pattern[str]) -> None:
+    """A pattern that may begin anywhere reads nothing once for each place where it could have begun."""
+    for text in _texts(pattern):
+        pattern.sub("", text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "-eyJ",
+        "eyJa.",
+        "eyJa.b.",
+        "a-eyJ",
+        "Bearer ",
+        "://",
+        "://a:",
+        "-----BEGIN ",
+        "-----BEGIN PRIVATE KEY-----",
+        "token': ",
+    ],
+)
+def test_secrets_that_begin_again_and_again(unit: str) -> None:
+    """The form of a credential, begun a hundred thousand times and never finished."""
+    redaction._SECRET_TEXT.sub("", unit * (LENGTH // len(unit)))
+
+
+@pytest.mark.parametrize("unit", ["{", '{"', '{"\\', "[", "&x.Y{", "{}", "{}}: "])
+def test_quoted_objects_that_begin_again_and_again(unit: str) -> None:
+    """An object that a server quotes, begun a hundred thousand times and never finished."""
+    text = f"Invalid value: {unit}"
+    str(ApiError(422, text * (LENGTH // len(text))))
+
+
+def test_paths_that_look_like_amounts() -> None:
+    """A path whose parts are all called requests."""
+    path = ".requests" * (LENGTH // 9) + "[x]"
+    assert list(comparison.differences("1", "2", path)) == [path]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("x" * 10_000_000, id="text"),
+        pytest.param("x y " * 2_500_000, id="words"),
+        pytest.param(["x" * 1000] * 10_000, id="list"),
+        pytest.param([1] * 1_000_000, id="numbers"),
+        pytest.param({f"k{number}": "v" for number in range(100_000)}, id="mapping"),
+        pytest.param({"x" * 1_000_000: 1}, id="key"),
+        pytest.param([[["x" * 1000] * 100] * 100] * 10, id="nested"),
+        pytest.param(b"x" * 1_000_000, id="representation"),
+    ],
+)
+def test_long_values_in_logs(value: object) -> None:
+    """A value is cut before it is searched and written, however it is built, and says so."""
+    shown = str(redact(None, "info", {"value": value})["value"])
+    assert len(shown) < 3 * LONGEST_VALUE
+    assert "left out]" in shown
