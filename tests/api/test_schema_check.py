@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from trainer.api.schema_check import check_value, compile_schema
+from trainer.kube.field_errors import MOST_ERRORS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.kube.objects import Object
 
 
@@ -131,3 +135,64 @@ def test_keys_with_defaults_tell_items_apart() -> None:
     value = [{"port": 1}, {"port": 1, "protocol": "UDP"}, {"port": 1, "protocol": "TCP"}]
     (error,) = check_value(value, compile_schema(schema), "ports")
     assert str(error) == 'ports[2]: Duplicate value: {"port":1,"protocol":"TCP"}'
+
+
+ENTRIES = {"type": "array", "items": closed(name=TEXT) | {"required": ["name"]}, "x-kubernetes-list-type": "set"}
+
+
+class Looked(dict[str, Any]):
+    """An object that counts how much of it is looked at."""
+
+    looks = 0
+
+    def get(self, *arguments: Any) -> Any:
+        Looked.looks += 1
+        return super().get(*arguments)
+
+    def items(self) -> Any:
+        for item in super().items():
+            Looked.looks += 1
+            yield item
+
+
+@pytest.mark.parametrize(
+    ("schema", "value_of"),
+    [
+        pytest.param(MANY, lambda size: Looked({f"feild{index}": "" for index in range(size)}), id="unknown-fields"),
+        pytest.param(ENTRIES, lambda size: [Looked()] * size, id="required-fields"),
+        pytest.param({"type": "array", "items": MANY}, lambda size: [Looked(x=1)] * size, id="fields-of-items"),
+        pytest.param(
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+            lambda size: Looked({f"a{index}": "" for index in range(size)}),
+            id="entries",
+        ),
+    ],
+)
+def test_the_check_ends_where_nobody_reads_on(
+    schema: Object, value_of: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred thousand errors cost as much as a hundred, only the first few with what was probably meant."""
+    compared: list[str] = []
+
+    def compare(name: str, *arguments: Any, **options: Any) -> list[str]:
+        compared.append(name)
+        return get_close_matches(name, *arguments, **options)
+
+    monkeypatch.setattr("trainer.api.schema_check.get_close_matches", compare)
+    looks = []
+    for size in (100, 100_000):
+        value = value_of(size)
+        Looked.looks = 0
+        compared.clear()
+        errors = check_value(value, compile_schema(schema))
+        looks.append(Looked.looks)
+        assert len(errors) == MOST_ERRORS + 1
+        assert str(errors[-1]) == f"there are more errors; these are the first {MOST_ERRORS}"
+        assert len(compared) <= 5
+    assert looks[0] == looks[1]
+
+
+def test_a_long_name_is_compared_with_nothing() -> None:
+    """Nobody has mistyped a name of a megabyte."""
+    (error,) = check_value({"field0" * 200_000: ""}, compile_schema(MANY))
+    assert error.message == "Unknown field: there is no such field here"

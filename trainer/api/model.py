@@ -14,6 +14,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.schema import model_schema
 from trainer.api.schema_check import check_value, compile_schema, must_be
 from trainer.kube import field_errors
+from trainer.kube.field_errors import FieldError
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from trainer.api.schema_check import Node
-    from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 _EXPECTED = re.compile(r"'([^']*)'")
@@ -69,7 +69,7 @@ class ApiModel(BaseModel):
         try:
             model = cls.model_validate(obj)
         except ValidationError as error:
-            raise InvalidObjectError(cls._subject(obj), tuple(_field_errors(error.errors()))) from None
+            raise InvalidObjectError(cls._subject(obj), cls._errors_of(error, obj)) from None
         if strict:
             cls._refuse(obj, model.semantic_errors())
         return model
@@ -84,8 +84,16 @@ class ApiModel(BaseModel):
         return ()
 
     @classmethod
+    def _errors_of(cls, error: ValidationError, obj: Mapping[str, Any]) -> tuple[FieldError, ...]:
+        if error.error_count() > field_errors.MOST_ERRORS:
+            # Pydantic describes all or none, each with its input; the check of the schema ends at the first ones.
+            found = check_value(obj, _compiled(cls))
+            return tuple(found) or (FieldError("", f"{error.error_count()} fields are wrong"),)
+        return tuple(_field_errors(error.errors()))
+
+    @classmethod
     def _refuse(cls, obj: Mapping[str, Any], errors: Iterable[FieldError]) -> None:
-        found = tuple(errors)
+        found = field_errors.first_errors(errors)
         if found:
             raise InvalidObjectError(cls._subject(obj), found)
 

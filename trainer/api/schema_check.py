@@ -6,6 +6,7 @@ null is an absent field. What the API server would silently prune is an error he
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -20,20 +21,57 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
 
 _LONGEST_SHOWN: Final = 80
+_NO_FIELD: Final = "there is no such field here"
+_SUGGESTIONS: Final = 5
+"""Unknown fields that are compared with all that are known, which costs more than the rest of the check."""
 _RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
 def check_value(value: Any, node: Node, path: str = "") -> list[FieldError]:
-    """What is wrong with a value; nothing when it fits.
+    """What is wrong with a value; nothing when it fits, and no more than anybody reads.
 
     Args:
         value: decoded JSON or YAML; not changed.
         node: the compiled schema.
         path: where the value is in its object; "" for the object itself.
     """
-    errors: list[FieldError] = []
-    node.check(value, path, errors)
-    return errors
+    findings = Findings()
+    # One more than is shown: then there are more.
+    with suppress(EnoughFoundError):
+        node.check(value, path, findings)
+    return list(field_errors.first_errors(findings.errors))
+
+
+class EnoughFoundError(Exception):
+    """There are as many findings as anybody reads, so that the rest of the value is not looked at."""
+
+
+class Findings:
+    """What is wrong with a value, until there is so much of it that the check ends."""
+
+    def __init__(self) -> None:
+        self.errors: list[FieldError] = []
+
+    def add(self, error: FieldError) -> None:
+        """Note an error.
+
+        Raises:
+            EnoughFoundError: there are more than are shown.
+        """
+        self.errors.append(error)
+        if len(self.errors) > field_errors.MOST_ERRORS:
+            raise EnoughFoundError
+
+    def add_unknown(self, path: str, name: str, known: Iterable[str]) -> None:
+        """Note a field `name` that does not exist at `path`; only the first few come with what was probably meant.
+
+        Raises:
+            EnoughFoundError: there are more than are shown.
+        """
+        if len(self.errors) < _SUGGESTIONS and len(name) <= _LONGEST_SHOWN:
+            self.add(unknown_field(path, name, known))
+        else:
+            self.add(field_errors.FieldError(path, f"Unknown field: {_NO_FIELD}"))
 
 
 def unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
@@ -43,7 +81,7 @@ def unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
     if similar:
         remedy = f"did you mean {by_lower_case[similar[0]]}?"
     elif len(by_lower_case) > 12:
-        remedy = "there is no such field here"
+        remedy = _NO_FIELD
     else:
         remedy = f"known here: {', '.join(by_lower_case.values()) or 'nothing'}"
     return field_errors.FieldError(path, f"Unknown field: {remedy}")
@@ -82,7 +120,7 @@ class Node:
     most: float | None = None
     more_than: float | None = None
 
-    def check(self, value: Any, path: str, errors: list[FieldError]) -> None:
+    def check(self, value: Any, path: str, errors: Findings) -> None:
         """Append what is wrong with a value."""
         match self.kind:
             case "object":
@@ -93,44 +131,47 @@ class Node:
                 self._check_string(value, path, errors)
             case "boolean":
                 if not isinstance(value, bool):
-                    errors.append(must_be(path, value, "true or false"))
+                    errors.add(must_be(path, value, "true or false"))
             case "integer" | "number":
                 self._check_number(value, path, errors)
             case "int-or-string":
                 self._check_int_or_string(value, path, errors)
 
-    def _check_object(self, value: Any, path: str, errors: list[FieldError]) -> None:
+    def _check_object(self, value: Any, path: str, errors: Findings) -> None:
         if not isinstance(value, dict):
-            errors.append(must_be(path, value, "a mapping of fields"))
+            errors.add(must_be(path, value, "a mapping of fields"))
             return
         prefix = f"{path}." if path else ""
-        errors += [field_errors.required(prefix + name) for name in self.required if value.get(name) is None]
+        for name in self.required:
+            if value.get(name) is None:
+                errors.add(field_errors.required(prefix + name))
         if self.longest is not None and len(value) > self.longest:
-            errors.append(field_errors.too_many(path, len(value), self.longest))
+            errors.add(field_errors.too_many(path, len(value), self.longest))
         for name, child in value.items():
             if not isinstance(name, str):
-                errors.append(field_errors.invalid(path, name, "keys must be strings; put them in quotes"))
+                errors.add(field_errors.invalid(path, name, "keys must be strings; put them in quotes"))
             elif self.values is not None:
                 self.values.check(child, f"{path}[{name}]", errors)
             elif name in self.properties:
                 if child is not None:
                     self.properties[name].check(child, prefix + name, errors)
             elif not self.is_open:
-                errors.append(unknown_field(prefix + name, name, self.properties))
+                errors.add_unknown(prefix + name, name, self.properties)
 
-    def _check_list(self, value: Any, path: str, errors: list[FieldError]) -> None:
+    def _check_list(self, value: Any, path: str, errors: Findings) -> None:
         if not isinstance(value, list):
-            errors.append(must_be(path, value, "a list"))
+            errors.add(must_be(path, value, "a list"))
             return
         if len(value) < self.shortest:
-            errors.append(_too_short(path, value, self.shortest, "items"))
+            errors.add(_too_short(path, value, self.shortest, "items"))
         if self.longest is not None and len(value) > self.longest:
-            errors.append(field_errors.too_many(path, len(value), self.longest))
+            errors.add(field_errors.too_many(path, len(value), self.longest))
         if self.items is not None:
-            for index, item in enumerate(value):
+            for index, item in enumerate(value[: self.longest]):
                 self.items.check(item, f"{path}[{index}]", errors)
         if self.list_type in {"set", "map"}:
-            errors.extend(self._duplicates(value, path))
+            for error in self._duplicates(value[: self.longest], path):
+                errors.add(error)
 
     def _duplicates(self, items: list[Any], path: str) -> Iterable[FieldError]:
         seen: set[str] = set()
@@ -151,45 +192,43 @@ class Node:
         values = {name: item.get(name, default) for name, default in self.keys}
         return {name: value for name, value in values.items() if value is not None}
 
-    def _check_string(self, value: Any, path: str, errors: list[FieldError]) -> None:
+    def _check_string(self, value: Any, path: str, errors: Findings) -> None:
         if not isinstance(value, str):
-            errors.append(must_be(path, value, "a string"))
+            errors.add(must_be(path, value, "a string"))
         elif self.enum:
             if value not in self.enum:
-                errors.append(field_errors.not_supported(path, value, self.enum))
+                errors.add(field_errors.not_supported(path, value, self.enum))
         elif len(value) < self.shortest:
-            errors.append(_too_short(path, value, self.shortest, "characters"))
+            errors.add(_too_short(path, value, self.shortest, "characters"))
         elif self.longest is not None and len(value) > self.longest:
-            errors.append(field_errors.too_long(path, self.longest))
+            errors.add(field_errors.too_long(path, self.longest))
         else:
             self._check_pattern(value, path, errors)
 
-    def _check_pattern(self, value: str, path: str, errors: list[FieldError]) -> None:
+    def _check_pattern(self, value: str, path: str, errors: Findings) -> None:
         if self.expression is not None and not self.expression.search(value):
             rule = patterns.WORDS.get(self.pattern) or f"must match {self.pattern}"
-            errors.append(field_errors.invalid(path, value, rule))
+            errors.add(field_errors.invalid(path, value, rule))
 
-    def _check_number(self, value: Any, path: str, errors: list[FieldError]) -> None:
+    def _check_number(self, value: Any, path: str, errors: Findings) -> None:
         whole = self.kind == "integer"
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-            errors.append(must_be(path, value, "an integer" if whole else "a number"))
+            errors.add(must_be(path, value, "an integer" if whole else "a number"))
         elif self.least is not None and value < self.least:
-            errors.append(field_errors.invalid(path, value, f"must be at least {field_errors.number(self.least)}"))
+            errors.add(field_errors.invalid(path, value, f"must be at least {field_errors.number(self.least)}"))
         elif self.most is not None and value > self.most:
-            errors.append(field_errors.invalid(path, value, f"must be at most {field_errors.number(self.most)}"))
+            errors.add(field_errors.invalid(path, value, f"must be at most {field_errors.number(self.most)}"))
         elif self.more_than is not None and value <= self.more_than:
-            errors.append(
-                field_errors.invalid(path, value, f"must be greater than {field_errors.number(self.more_than)}")
-            )
+            errors.add(field_errors.invalid(path, value, f"must be greater than {field_errors.number(self.more_than)}"))
 
-    def _check_int_or_string(self, value: Any, path: str, errors: list[FieldError]) -> None:
+    def _check_int_or_string(self, value: Any, path: str, errors: Findings) -> None:
         if isinstance(value, str):
             self._check_pattern(value, path, errors)
         elif isinstance(value, int) and not isinstance(value, bool):
             if self.least is not None and value < self.least:
-                errors.append(field_errors.invalid(path, value, f"must be at least {field_errors.number(self.least)}"))
+                errors.add(field_errors.invalid(path, value, f"must be at least {field_errors.number(self.least)}"))
         else:
-            errors.append(must_be(path, value, "an integer or a string"))
+            errors.add(must_be(path, value, "an integer or a string"))
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Node:

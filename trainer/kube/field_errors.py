@@ -8,12 +8,19 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.kube.objects import Object
+
+MOST_ERRORS: Final = 50
+"""Errors of one object that are told; nobody reads more, and whoever writes an object decides how many there are."""
+
+_LONGEST_VALUE: Final = 1000
+"""Characters of a value that a message repeats."""
 
 OMITTED: Final = object()
 """Stands for a value that is too large or too secret to be repeated in a message."""
@@ -36,6 +43,18 @@ class FieldError:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message
+
+
+MORE_ERRORS: Final = FieldError("", f"there are more errors; these are the first {MOST_ERRORS}")
+"""Stands for all errors after the first ones."""
+
+
+def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
+    """The first `MOST_ERRORS`, then `MORE_ERRORS` where there are more; of these only one is asked for."""
+    found = tuple(islice(errors, MOST_ERRORS + 1))
+    if len(found) <= MOST_ERRORS:
+        return found
+    return (*found[:MOST_ERRORS], MORE_ERRORS)
 
 
 def invalid(path: str, value: object, detail: str) -> FieldError:
@@ -86,12 +105,12 @@ def too_many(path: str, actual: int, limit: int) -> FieldError:
 
 
 def show(value: object) -> str:
-    """A value as messages show it: texts quoted, numbers as Go prints them, the rest as compact JSON."""
+    """A value as messages show it: texts quoted, numbers as Go prints them, the rest as compact JSON; cut when long."""
     if isinstance(value, float):
         return number(value)
     if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return json.dumps(value, ensure_ascii=False)
+        return _cut(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True))
+    return json.dumps(_cut(value) if isinstance(value, str) else value, ensure_ascii=False)
 
 
 def number(value: float) -> str:
@@ -109,3 +128,7 @@ def number(value: float) -> str:
 
 def _with_detail(text: str, detail: str) -> str:
     return f"{text}: {detail}" if detail else text
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."

@@ -6,7 +6,6 @@ webhooks, must stay as it is, or a change of a label would change a field that i
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
@@ -17,13 +16,15 @@ if TYPE_CHECKING:
 
 
 def default_train_job(obj: Object, old: Object | None = None) -> Object:
-    """A copy of the TrainJob with defaults: the kind of its runtime, its manager, numbers of processes as strings.
+    """A TrainJob with defaults: the kind of its runtime, its manager, numbers of processes as strings.
+
+    What has no default is shared with the one that was sent.
 
     Args:
         obj: the TrainJob as it was sent; it may be wrong in any way.
         old: what it replaces, if anything.
     """
-    obj = copy.deepcopy(obj)
+    obj = _copied(obj, ("spec", "runtimeRef"), ("spec", "trainer"))
     spec, former = _mapping(obj, "spec"), _mapping(old or {}, "spec")
     ref = _mapping(spec, "runtimeRef")
     if ref and ref != former.get("runtimeRef"):
@@ -40,7 +41,9 @@ def default_train_job(obj: Object, old: Object | None = None) -> Object:
 
 
 def default_runtime(obj: Object, old: Object | None = None) -> Object:
-    """A copy of the runtime with defaults: one node, numbers of processes as strings.
+    """A runtime with defaults: one node, numbers of processes as strings.
+
+    What has no default is shared with the one that was sent.
 
     Args:
         obj: the runtime as it was sent; it may be wrong in any way.
@@ -48,7 +51,7 @@ def default_runtime(obj: Object, old: Object | None = None) -> Object:
     """
     if old is not None and obj.get("spec") == old.get("spec"):
         return obj
-    obj = copy.deepcopy(obj)
+    obj = _copied(obj, ("spec", "mlPolicy", "torch"))
     spec = _mapping(obj, "spec")
     policy = _mapping(spec, "mlPolicy")
     torch = _mapping(policy, "torch")
@@ -56,6 +59,19 @@ def default_runtime(obj: Object, old: Object | None = None) -> Object:
         policy["numNodes"] = 1
     _write_as_string(torch, {})
     return obj
+
+
+def _copied(obj: Object, *places: tuple[str, ...]) -> Object:
+    """The object with copies of the mappings on the way to these places; all else is shared, however large it is."""
+    copied = dict(obj)
+    for place in places:
+        parent = copied
+        for name in place:
+            if not isinstance(parent.get(name), dict):
+                break
+            parent[name] = dict(parent[name])
+            parent = parent[name]
+    return copied
 
 
 def _write_as_string(settings: Object, former: Object) -> None:

@@ -6,7 +6,6 @@ leaves it out.
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
@@ -29,7 +28,7 @@ async def default_nodes(obj: Object, runtimes: RuntimeSource) -> Object:
         KubeError: the runtime could not be looked up.
     """
     try:
-        train_job = TrainJob.from_object(obj)
+        train_job = TrainJob.from_object(_size_and_runtime(obj))
         if train_job.spec.trainer is not None and train_job.spec.trainer.num_nodes is not None:
             return obj
         policy = (await runtimes.of(train_job)).spec.ml_policy
@@ -39,7 +38,17 @@ async def default_nodes(obj: Object, runtimes: RuntimeSource) -> Object:
     bounds = elastic.bounds if elastic is not None else None
     if bounds is None:
         return obj
-    obj = copy.deepcopy(obj)
     spec = obj["spec"]
-    spec["trainer"] = (spec.get("trainer") or {}) | {"numNodes": bounds[0]}
-    return obj
+    trainer = (spec.get("trainer") or {}) | {"numNodes": bounds[0]}
+    return obj | {"spec": spec | {"trainer": trainer}}
+
+
+def _size_and_runtime(obj: Object) -> Object:
+    """The TrainJob with nothing but what counts here: how long it takes to read the rest is up to its author."""
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return obj
+    trainer = spec.get("trainer")
+    nodes = {"numNodes": trainer.get("numNodes")} if isinstance(trainer, dict) else trainer
+    kept = {"runtimeRef": spec.get("runtimeRef"), "trainer": nodes}
+    return {"metadata": obj.get("metadata"), "spec": kept}

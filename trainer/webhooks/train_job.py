@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
+_LONGEST_STATUS_LIST = 1000
+"""Entries, several times what the schema allows."""
+
+
 async def review_train_job(obj: Object, old: Object | None, pipeline: Pipeline, runtimes: RuntimeSource) -> Review:
     """Everything that is wrong with a TrainJob, or that its author should know.
 
@@ -94,10 +98,19 @@ def _strictly(obj: Object) -> TrainJob:
 
 def _tolerantly(obj: Object | None) -> TrainJob | None:
     """A stored TrainJob; None when it cannot be read, perhaps because an older version has let it pass."""
+    if obj is None or _has_impossible_status(obj):
+        return None
     try:
-        return TrainJob.from_object(obj) if obj is not None else None
+        return TrainJob.from_object(obj)
     except InvalidObjectError:
         return None
+
+
+def _has_impossible_status(obj: Object) -> bool:
+    """Whether the status has lists that no API server stores; reading their entries takes longer than all else."""
+    status = obj.get("status")
+    lists = [value for value in status.values() if isinstance(value, list)] if isinstance(status, dict) else []
+    return any(len(entries) > _LONGEST_STATUS_LIST for entries in lists)
 
 
 def _errors(obj: Object) -> tuple[FieldError, ...]:

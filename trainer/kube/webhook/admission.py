@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from trainer.kube.webhook.refusal_texts import shown_errors
+
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
@@ -84,14 +86,14 @@ class AdmissionResponse:
 
     @classmethod
     def deny(cls, errors: Sequence[FieldError], *, warnings: Sequence[str] = ()) -> AdmissionResponse:
-        """The object is invalid (422); the message is worded as that of the API server's own validation.
+        """The object is invalid (422); the message is worded as that of the API server's own validation, and bounded.
 
         Raises:
             ValueError: there is no error.
         """
         if not errors:
             raise ValueError("a denial needs at least one error that says what is wrong")
-        causes = tuple(dict.fromkeys(errors))
+        causes = shown_errors(errors)
         texts = tuple(dict.fromkeys(map(str, causes)))
         message = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
         return cls(

@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from trainer.kube.errors import KubeError
-from trainer.kube.field_errors import not_supported, required
+from trainer.kube.field_errors import not_supported, required, too_long
 from trainer.kube.resource import Resource
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.json_patch import json_patch
-from trainer.kube.webhook.warning_texts import shortened
+from trainer.kube.webhook.warning_texts import cut, shortened
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
+
+MAX_MESSAGE_BYTES = 16 * 1024
+"""For the message of a Status: the errors of a denial with the commas between them, or one text."""
+_LONGEST_NAME = 1024
+"""Characters, more than any name has: most kinds allow 253."""
 
 _T = TypeVar("_T")
 _NULL = msgspec.Raw(b"null")
@@ -99,6 +104,7 @@ class AdmissionReview:
             if obj is not None and not isinstance(obj.get("metadata"), dict | None):
                 raise ReviewError(f"request.{name}.metadata: Expected `object`, got `{type(obj['metadata']).__name__}`")
         operation = _operation(raw.operation)
+        _check_names(raw)
         if not raw.uid:
             raise ReviewError(str(required("request.uid")))
         if object_ is None and operation in _NEEDS_OBJECT:
@@ -161,13 +167,13 @@ class AdmissionReview:
 
 
 def status(code: int, reason: str, message: str, *, details: Object | None = None) -> Object:
-    """A metav1.Status that tells of a failure."""
+    """A metav1.Status that tells of a failure; its message, which may repeat what was sent, is cut."""
     failure: Object = {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": message,
+        "message": cut(message, MAX_MESSAGE_BYTES),
         "reason": reason,
         "code": code,
     }
@@ -200,6 +206,19 @@ def _decode(decoder: msgspec.json.Decoder[_T], raw: bytes | msgspec.Raw, where: 
         raise ReviewError(f"the body is not JSON: {error}") from error
     except RecursionError as error:
         raise ReviewError(f"{where or 'the body'}: nested too deeply") from error
+
+
+def _check_names(raw: _Request) -> None:
+    """No API server sends longer names, which would be repeated in answers and logs."""
+    names = {
+        "uid": raw.uid, "name": raw.name, "namespace": raw.namespace, "subResource": raw.sub_resource,
+        "kind.group": raw.kind.group, "kind.version": raw.kind.version, "kind.kind": raw.kind.kind,
+        "resource.group": raw.resource.group, "resource.version": raw.resource.version,
+        "resource.resource": raw.resource.resource,
+    }  # fmt: skip
+    for field, name in names.items():
+        if len(name) > _LONGEST_NAME:
+            raise ReviewError(str(too_long(f"request.{field}", _LONGEST_NAME)))
 
 
 def _operation(text: str) -> Operation:

@@ -24,29 +24,30 @@ def shortened(warnings: Sequence[str]) -> list[str]:
     texts = list(dict.fromkeys(line for line in map(_one_line, warnings) if line))
     if _size(texts) <= MAX_TOTAL_BYTES:
         return texts
-    texts = [_cut(text) for text in texts]
+    texts = [cut(text, MAX_BYTES) for text in texts]
     if _size(texts) <= MAX_TOTAL_BYTES:
         return texts
-    kept: list[str] = []
+    size = 0
     for position, text in enumerate(texts):
         rest = f"warnings not shown: {len(texts) - position}"
-        if _size([*kept, text, rest]) > MAX_TOTAL_BYTES:
-            return [*kept, rest]
-        kept.append(text)
-    return kept
+        size += _size([text])
+        if size + len(rest) > MAX_TOTAL_BYTES:
+            return [*texts[:position], rest]
+    return texts
+
+
+def cut(text: str, most: int) -> str:
+    """The beginning of a text, such that it has no more than `most` bytes; what is cut ends in dots."""
+    encoded = text[: most + 1].encode(errors="replace")
+    if len(encoded) <= most:
+        return text
+    # A character that is cut in two is dropped.
+    return encoded[: most - 3].decode(errors="ignore").rstrip() + "..."
 
 
 def _one_line(text: str) -> str:
     valid = text.encode(errors="replace").decode()
     return " ".join("".join(character if character.isprintable() else " " for character in valid).split())
-
-
-def _cut(text: str) -> str:
-    encoded = text.encode()
-    if len(encoded) <= MAX_BYTES:
-        return text
-    # A character that is cut in two is dropped.
-    return encoded[: MAX_BYTES - 3].decode(errors="ignore").rstrip() + "..."
 
 
 def _size(texts: Sequence[str]) -> int:
