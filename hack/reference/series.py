@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hack.reference.markdown import code, page, prose, table
+from trainer.controllers.metrics.frameworks import NONE
 from trainer.kube.metrics.cardinality import LIMIT, OTHER
 from trainer.metrics.catalogue import catalogue
 
@@ -38,8 +39,10 @@ def metrics() -> str:
         "`/metrics` of each replica, by default HTTPS on port 8443 for those who may get that path: "
         "[operate.md](../operate.md#metrics). A histogram `NAME` is in the series `NAME_bucket`, `NAME_sum` and "
         "`NAME_count`, all times are in seconds.",
-        f"A metric whose labels follow from what people create has at most {LIMIT} label sets; what comes beyond is "
-        f"counted under {code(OTHER)}.",
+        f"A metric whose labels follow from what people create has at most {LIMIT} label sets, which namespaces share; "
+        f"what a namespace has beyond its share is counted under {code(OTHER)}. Label {code('runtime')} is "
+        f"{code(NONE)} where there is no such runtime, and label {code('framework')} is {code(OTHER)} unless a "
+        "ClusterTrainingRuntime names that framework. Series of what is gone are removed after an hour.",
         *blocks,
     )
 

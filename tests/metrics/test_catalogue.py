@@ -42,7 +42,8 @@ _OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 async def _exercised() -> Metrics:
     clock = ManualClock()
     kinds = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
-    client = FakeClient(runtime_object(), resources=kinds, clock=clock)
+    odd = runtime_object() | {"metadata": {"name": _ODD}}
+    client = FakeClient(runtime_object(), odd, resources=kinds, clock=clock)
     manager = build_manager(client, bare(), clock=clock)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
@@ -92,6 +93,8 @@ def test_descriptions() -> None:
     ("name", "kind", "labels"),
     [
         ("trainer_trainjobs", "gauge", ("namespace", "runtime", "framework", "state")),
+        ("trainer_trainjob_status_pending_reason", "gauge", ("namespace", "reason")),
+        ("trainer_trainjob_info", "gauge", ("namespace", "trainjob", "runtime", "framework", "state")),
         ("trainer_trainjobs_created_total", "counter", ("namespace", "runtime", "framework")),
         ("trainer_trainjobs_completed_total", "counter", ("namespace", "runtime", "framework")),
         ("trainer_trainjobs_failed_total", "counter", ("namespace", "runtime", "framework", "reason")),

@@ -95,9 +95,9 @@ class TrainJobController:
             train_job = TrainJob.from_object(obj)
         except InvalidObjectError as error:
             raise TerminalError(f"{error.subject} does not fit its schema: {error}") from error
+        self._metrics.expect(train_job)
         if is_finished(train_job):
             return await self._look_after_finished(train_job, obj)
-        self._metrics.expect(train_job)
         now = self._clock.now()
         deadline = deadline_of(train_job, now)
         decided = deadline_exceeded(train_job) if deadline is not None and now >= deadline else None

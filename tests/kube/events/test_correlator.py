@@ -134,6 +134,18 @@ def test_memory_is_bounded(clock: ManualClock) -> None:
     assert again.count == 1
 
 
+def test_a_flood_in_a_namespace_makes_no_other_forget(clock: ManualClock) -> None:
+    """Repeats in a quiet namespace are still counted together, and its limits still hold."""
+    correlator = EventCorrelator(clock, CorrelationLimits(remembered=20, burst=1))
+    quiet = correlator.observe(occurrence(regarding=about(namespace="quiet")))
+    assert correlator.may_write(quiet)
+    for number in range(1000):
+        correlator.may_write(correlator.observe(occurrence(regarding=about(f"flood-{number}"))))
+    again = correlator.observe(occurrence(regarding=about(namespace="quiet")))
+    assert again is quiet
+    assert not correlator.may_write(again)
+
+
 @pytest.mark.parametrize(
     ("message", "expected"),
     [

@@ -44,8 +44,8 @@ class World:
         self.sender = EventSender(self.client, clock=clock, metrics=self.metrics, options=options)
         self._recorder = EventRecorder(self.sender, "trainer")
 
-    def record(self, message: str = "m", name: str = "a") -> None:
-        self._recorder.record(job(name, uid=name), type="Warning", reason="Failed", message=message)
+    def record(self, message: str = "m", name: str = "a", namespace: str = "ns") -> None:
+        self._recorder.record(job(name, namespace, uid=name), type="Warning", reason="Failed", message=message)
 
     def fail(self, error: Exception, times: int) -> None:
         for _ in range(times):
@@ -233,6 +233,23 @@ async def test_full_queue_drops_and_says_so(clock: ManualClock, background: Back
     world.record(name="e")
     await settle()
     assert len(world.events) == 3
+
+
+async def test_a_flood_costs_no_other_namespace_an_event(clock: ManualClock) -> None:
+    """Whether it reports before, during or after the flood, and it waits for one event of the flood at a time."""
+    world = World(clock, SenderOptions(queue_size=100))
+    world.record(name="before", namespace="quiet")
+    for number in range(3000):
+        if number == 1500:
+            world.record(name="during", namespace="quiet")
+        world.record(name=f"a{number}", namespace="flood")
+    world.record(name="after", namespace="quiet")
+    world.sender.stop()
+    await world.sender.run()
+    written = [request.body["involvedObject"]["name"] for request in world.client.requests]
+    assert len(written) == 100
+    assert [written.index(name) for name in ("before", "during", "after")] == [0, 2, 4]
+    assert world.sample("dropped_total", reason="queue_full") == 3003 - 100
 
 
 async def test_stop_writes_what_waits(world: World) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
+from trainer.api.trainjob_status import ConditionType, State
 from trainer.kube.objects import ObjectKey
 
 if TYPE_CHECKING:
@@ -32,8 +33,15 @@ class _Spec(msgspec.Struct, gc=False, rename="camel"):
     managed_by: str | None = None
 
 
+class _Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str
+    reason: str = ""
+
+
 class _Status(msgspec.Struct, gc=False):
     state: str | None = None
+    conditions: list[_Condition] = []
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -58,6 +66,8 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
     is_suspended: bool
     created: datetime | None
     """None where that cannot be read."""
+    pending: str = ""
+    """Reason of the condition Pending; "" where no pod waits."""
 
     @classmethod
     def of(cls, obj: CachedObject) -> Glimpse:
@@ -70,7 +80,15 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
         runtime = "" if spec.runtime_ref is None else _key(spec.runtime_ref, obj.key.namespace)
         is_ours = (spec.managed_by or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
         state = intern(status.state or (UNKNOWN if is_ours else EXTERNAL))
-        return cls(intern(runtime), state, bool(spec.suspend), seen.metadata.creation_timestamp)
+        pending = intern(_pending_reason(status)) if state == State.PENDING else ""
+        return cls(intern(runtime), state, bool(spec.suspend), seen.metadata.creation_timestamp, pending)
+
+
+def _pending_reason(status: _Status) -> str:
+    for condition in status.conditions:
+        if condition.type == ConditionType.PENDING and condition.status == "True":
+            return condition.reason
+    return ""
 
 
 def _key(ref: _RuntimeRef, namespace: str) -> str:

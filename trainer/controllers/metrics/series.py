@@ -8,10 +8,12 @@ from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from trainer.kube.metrics.cardinality import LIMIT, OTHER, BoundedCounter
+from trainer.api.trainjob_status import State
+from trainer.kube.metrics.cardinality import LIMIT, BoundedCounter, bounded_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from prometheus_client import CollectorRegistry
 
@@ -34,6 +36,10 @@ _FOLDED = (True, True, False)
 """Of namespace, runtime and framework; the last are few, and worth telling apart to the end."""
 
 
+_ENDS = (State.COMPLETE.value, State.FAILED.value)
+
+_EVERY_REPLICA = "Every replica shows all of them: take the max over replicas, by the other labels."
+
 _FAILED_JOBS = "FailedJobs"
 """Why JobSets mostly fail: a Job of theirs has, and no failure policy says more."""
 
@@ -43,9 +49,10 @@ class Group(NamedTuple):
 
     namespace: str
     runtime: str
-    """A name, with the namespace of a TrainingRuntime before it: `torch-distributed`, `team-a/finetune`."""
+    """A name, with the namespace of a TrainingRuntime before it: `torch-distributed`, `team-a/finetune`. "none" where
+    there is no such runtime."""
     framework: str
-    """Label trainer.kubeflow.org/framework of the runtime, or "none"."""
+    """Label trainer.kubeflow.org/framework of the runtime, if a ClusterTrainingRuntime has the same, or "none"."""
 
 
 class TrainJobSeries:
@@ -65,7 +72,30 @@ class TrainJobSeries:
         def histogram(name: str, text: str, labels: Sequence[str], buckets: Sequence[float]) -> Histogram:
             return Histogram(f"trainer_trainjob_{name}_seconds", text, labels, buckets=buckets, registry=registry)
 
-        self.population = Population(registry, limit=limit)
+        def gauge(name: str, text: str, labels: Sequence[str], folded: Sequence[bool]) -> ObservedGauge:
+            text = f"{text} {_EVERY_REPLICA}"
+            return ObservedGauge(registry, name, text, labels=labels, folded=folded, limit=limit)
+
+        self.population = gauge(
+            "trainer_trainjobs",
+            "TrainJobs in the cache of this replica by state: that of their status; without one, Unknown, or External "
+            "where spec.managedBy names somebody else.",
+            (*Group._fields, "state"),
+            (*_FOLDED, False),
+        )
+        self.pending = gauge(
+            "trainer_trainjob_status_pending_reason",
+            "TrainJobs in state Pending by the reason of their condition Pending.",
+            ("namespace", "reason"),
+            (True, True),
+        )
+        self.info = gauge(
+            "trainer_trainjob_info",
+            "1 for each of the TrainJobs of a namespace whose state changed last, up to 50, those that have not ended "
+            "first.",
+            ("namespace", "trainjob", "runtime", "framework", "state"),
+            (True, True, True, False, False),
+        )
         self.created = counter("created", "TrainJobs that got their first status.")
         self.completed = counter("completed", "TrainJobs that became Complete.")
         self.failed = counter("failed", "TrainJobs that became Failed, by the reason of the condition.", "reason")
@@ -88,41 +118,72 @@ class TrainJobSeries:
             _RUNNING,
         )
 
+        self._counters = (self.created, self.completed, self.failed)
+        self._timed: set[str] = set()
+
     def expect(self, group: Group) -> None:
-        """Show with 0 how TrainJobs of this group may end: `rate()` and `increase()` do not see the first otherwise."""
+        """Show with 0 what may happen to TrainJobs of this group: `increase()` does not see the first otherwise."""
+        self.created.labels(*group)
         self.completed.labels(*group)
         self.failed.labels(*group, _FAILED_JOBS)
+        framework = group.framework
+        if framework not in self._timed:
+            self._timed.add(framework)
+            self.to_jobset.labels(framework)
+            self.in_queue.labels(framework)
+            for end in _ENDS:
+                self.running.labels(framework, end)
+
+    def give_back(self, groups: AbstractSet[tuple[str, str]]) -> None:
+        """Remove the series that have not counted since the last call and are of no group that there is.
+
+        Args:
+            groups: namespaces and runtimes.
+        """
+        for counter in self._counters:
+            counter.give_back(lambda values: values[:2] in groups)
 
 
-class Population(Collector):
-    """The gauge `trainer_trainjobs`, whose values are asked for when it is scraped, possibly by another thread."""
+class ObservedGauge(Collector):
+    """A gauge whose values are asked for when it is scraped, possibly by another thread.
 
-    def __init__(self, registry: CollectorRegistry, *, limit: int = LIMIT) -> None:
+    Args:
+        registry: where it is registered.
+        name: of the metric.
+        text: its help.
+        labels: their names; the first is the namespace.
+        folded: for each label whether it becomes `OTHER` beyond the limit.
+        limit: label sets before that.
+    """
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        name: str,
+        text: str,
+        *,
+        labels: Sequence[str],
+        folded: Sequence[bool],
+        limit: int,
+    ) -> None:
+        self._family = (name, text, tuple(labels))
+        self._folded = folded
         self._limit = limit
-        self._count: Callable[[], Mapping[tuple[Group, str], int]] = dict
+        self._count: Callable[[], Mapping[tuple[str, ...], int]] = dict
         registry.register(self)
 
-    def observe(self, count: Callable[[], Mapping[tuple[Group, str], int]]) -> None:
-        """Have the gauge ask here how many TrainJobs of each group are in which state."""
+    def observe(self, count: Callable[[], Mapping[tuple[str, ...], int]]) -> None:
+        """Have the gauge ask here for its values by label values."""
         self._count = count
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
         """Name, help and labels."""
-        yield GaugeMetricFamily(
-            "trainer_trainjobs",
-            "TrainJobs in the cache of this replica by state: that of their status; without one, Unknown, or External "
-            "where spec.managedBy names somebody else. Every replica shows all of them: take the max over "
-            "replicas, by the other labels.",
-            labels=(*Group._fields, "state"),
-        )
+        name, text, labels = self._family
+        yield GaugeMetricFamily(name, text, labels=labels)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The present numbers; those beyond the limit of label sets together."""
         (family,) = self.describe()
-        counts: dict[tuple[Group, str], int] = {}
-        for (group, state), count in self._count().items():
-            label_set = (group, state) if len(counts) < self._limit else (Group(OTHER, OTHER, group.framework), state)
-            counts[label_set] = counts.get(label_set, 0) + count
-        for (group, state), count in counts.items():
-            family.add_metric((*group, state), count)
+        for values, count in bounded_counts(self._count(), self._folded, self._limit).items():
+            family.add_metric(values, count)
         yield family

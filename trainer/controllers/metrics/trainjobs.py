@@ -27,6 +27,11 @@ Step: TypeAlias = tuple[Callable[[float], None], float]
 """What to call, and with which number, once a status is stored."""
 
 
+_GIVE_BACK_EVERY = 1800.0
+"""Seconds between two looks for series of what is gone. They stay for as long at least, so that every scrape has seen
+what they have counted."""
+
+
 class TrainJobMetrics:
     """Follows the informers of TrainJobs and runtimes; make it before the manager runs.
 
@@ -40,8 +45,11 @@ class TrainJobMetrics:
         self._series = manager.metrics.series(TrainJobSeries)
         self._milestones = Milestones(manager.clock)
         self._frameworks = Frameworks()
-        census = Census(self._frameworks, self._milestones)
+        self._census = census = Census(self._frameworks, self._milestones)
+        self._gives_back_at = self._clock.monotonic() + _GIVE_BACK_EVERY
         self._series.population.observe(census.count)
+        self._series.pending.observe(census.pending)
+        self._series.info.observe(census.latest)
         manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(census)
         manager.informer(TRAINING_RUNTIMES, Selection(namespace)).add_handler(self._frameworks)
         manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
@@ -53,8 +61,12 @@ class TrainJobMetrics:
             life.made = self._clock.monotonic()
 
     def expect(self, train_job: TrainJob) -> None:
-        """It goes on: show how it may end before it does, also in a process that finds it half-way."""
+        """It is there: show what may happen to it before it does, also in a process that finds it half-way or ended."""
         self._series.expect(self._group(train_job))
+        now = self._clock.monotonic()
+        if now >= self._gives_back_at:
+            self._gives_back_at = now + _GIVE_BACK_EVERY
+            self._series.give_back(self._census.groups())
 
     def steps(self, train_job: TrainJob, status: TrainJobStatus) -> list[Step]:
         """What is to be counted when this status is stored, as things are before that.
@@ -75,8 +87,7 @@ class TrainJobMetrics:
 
     def _group(self, train_job: TrainJob) -> Group:
         _, key = runtime_place(train_job)
-        runtime = str(key)
-        return Group(train_job.metadata.namespace or "", runtime, self._frameworks.of(runtime))
+        return Group(train_job.metadata.namespace or "", *self._frameworks.labels_of(str(key)))
 
     def _counts(self, group: Group, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
         if not before.conditions:

@@ -6,8 +6,9 @@
 3. **Limit**: a source may write 25 times about an object, and once more every 5 minutes after that. What it may not
    write is counted all the same: the next write shows it.
 
-All memory is bounded to what was used last. It lives in this process: after a restart, or when an event is
-forgotten, a repeat makes a new event with count 1.
+All memory is bounded to what was used last, and namespaces share it: one with few events keeps them, however many
+another one has. It lives in this process: after a restart, or when an event is forgotten, a repeat makes a new event
+with count 1.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class CorrelationLimits:
     refill: float = 300.0
     """Seconds until one more write is allowed. Default: 300, as in client-go."""
     remembered: int = 4096
-    """Entries in each memory of the correlator; the least recently used goes first. Default: 4096, as in client-go."""
+    """Entries in each memory of the correlator; the least recently used of the namespace with most goes first. Default:
+    4096, as in client-go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +167,34 @@ class _Messages:
 
 
 class _Memory(Generic[_K, _V]):
-    """Values by key; only the most recently used are kept."""
+    """Values by key; when there are too many, the namespace with most forgets its least recently used one."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._values: OrderedDict[_K, _V] = OrderedDict()
+        self._length = 0
+        self._by_namespace: dict[str, OrderedDict[_K, _V]] = {}
 
-    def get(self, key: _K, make: Callable[[], _V]) -> _V:
+    def get(self, namespace: str, key: _K, make: Callable[[], _V]) -> _V:
         # Keys are long: each look-up counts.
-        value = self._values.get(key)
+        values = self._by_namespace.get(namespace)
+        if values is None:
+            values = self._by_namespace[namespace] = OrderedDict()
+        value = values.get(key)
         if value is not None:
-            self._values.move_to_end(key)
+            values.move_to_end(key)
             return value
-        value = self._values[key] = make()
-        if len(self._values) > self._size:
-            self._values.popitem(last=False)
+        value = values[key] = make()
+        self._length += 1
+        if self._length > self._size:
+            self._forget()
         return value
+
+    def _forget(self) -> None:
+        namespace, values = max(self._by_namespace.items(), key=lambda item: len(item[1]))
+        values.popitem(last=False)
+        self._length -= 1
+        if not values:
+            del self._by_namespace[namespace]
 
 
 class EventCorrelator:
@@ -197,9 +211,10 @@ class EventCorrelator:
     def observe(self, occurrence: Occurrence) -> CountedEvent:
         """Count an occurrence; returns its event, the same one for repeats."""
         similar = (occurrence.source, occurrence.regarding, occurrence.type, occurrence.reason)
-        combined = self._is_one_of_many(similar, occurrence.message)
+        combined = self._is_one_of_many(similar, occurrence)
         now = self._clock.now()
         event = self._events.get(
+            occurrence.regarding.namespace,
             (*similar, None if combined else occurrence.message),
             lambda: CountedEvent(_event_name(occurrence.regarding.name), now, now, occurrence),
         )
@@ -210,12 +225,17 @@ class EventCorrelator:
 
     def may_write(self, event: CountedEvent) -> bool:
         """Whether its source may write about its object now; each yes uses up one write."""
-        limits, key = self._limits, (event.latest.source, event.latest.regarding)
-        return self._allowances.get(key, lambda: RateLimiter(1 / limits.refill, limits.burst, clock=self._clock)).take()
+        limits, about = self._limits, event.latest.regarding
+        allowance = self._allowances.get(
+            about.namespace,
+            (event.latest.source, about),
+            lambda: RateLimiter(1 / limits.refill, limits.burst, clock=self._clock),
+        )
+        return allowance.take()
 
-    def _is_one_of_many(self, similar: tuple[object, ...], message: str) -> bool:
-        now = self._clock.monotonic()
-        known = self._messages.get(similar, lambda: _Messages(now))
+    def _is_one_of_many(self, similar: tuple[object, ...], occurrence: Occurrence) -> bool:
+        now, message = self._clock.monotonic(), occurrence.message
+        known = self._messages.get(occurrence.regarding.namespace, similar, lambda: _Messages(now))
         if now - known.last_used > self._limits.similar_window:
             known.texts.clear()
         known.last_used = now

@@ -1,5 +1,7 @@
 """Event sender: brings the events of a process to the API server, one after the other, so that nobody waits for it.
 
+Namespaces take turns and share the queue: see `trainer.kube.events.fair_queue`.
+
 An event that repeats while it waits is written once, with its latest count. A write that got no answer is tried again
 up to eleven times, every 10 s; its name makes sure that it is not stored twice. What the server refuses is dropped.
 Events are a service to people and never worth a failed reconcile: nothing here raises.
@@ -26,6 +28,7 @@ from trainer.kube.errors import (
     TransportError,
 )
 from trainer.kube.events.correlator import CorrelationLimits, EventCorrelator
+from trainer.kube.events.fair_queue import FairQueue
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.events import EventSeries
 from trainer.kube.resource import EVENTS
@@ -49,7 +52,7 @@ class SenderOptions:
     """How much an event sender keeps, and how long it tries."""
 
     queue_size: int = 1000
-    """Events that may wait; further ones are dropped. Default: 1000, as in client-go."""
+    """Events that may wait; beyond that the namespace with most loses its latest. Default: 1000, as in client-go."""
     attempts: int = 12
     """How often a write is tried while the API server does not answer. Default: 12, as in client-go."""
     pause: Backoff = _PAUSE
@@ -83,7 +86,7 @@ class EventSender:
         self._options = options or SenderOptions()
         self._metrics = (metrics or Metrics()).series(EventSeries)
         self._correlator = EventCorrelator(self._clock, self._options.correlation)
-        self._pending: dict[CountedEvent, None] = {}
+        self._pending = FairQueue(self._options.queue_size)
         self._overflow = 0
         self._arrived = anyio.Event()
         self._stopping = anyio.Event()
@@ -97,17 +100,10 @@ class EventSender:
             return
         if self._ended:
             self._drop(event, "stopped")
-        elif len(self._pending) >= self._options.queue_size:
-            self._overflow += 1
-            self._metrics.dropped["queue_full"].inc()
-            if self._overflow == 1:
-                log.warning("dropping events, too many wait to be written", waiting=len(self._pending))
         elif not self._correlator.may_write(event):
             self._drop(event, "limited")
         else:
-            self._pending[event] = None
-            self._metrics.pending.inc()
-            self._arrived.set()
+            self._wait(event)
 
     def stop(self) -> None:
         """Have `run` return when what waits is written; it does not wait for a server that does not answer."""
@@ -129,9 +125,19 @@ class EventSender:
             self._ended = True
             self._abandon()
 
+    def _wait(self, event: CountedEvent) -> None:
+        """Put an event into the queue, for which another one has to go if that is full."""
+        self._metrics.pending.inc()
+        if self._pending.put(event) is not None:
+            self._metrics.pending.dec()
+            self._metrics.dropped["queue_full"].inc()
+            self._overflow += 1
+            if self._overflow == 1:
+                log.warning("dropping events, too many wait to be written", waiting=len(self._pending))
+        self._arrived.set()
+
     def _next(self) -> CountedEvent:
-        event = next(iter(self._pending))
-        del self._pending[event]
+        event = self._pending.take()
         self._metrics.pending.dec()
         return event
 
