@@ -13,6 +13,7 @@ from trainer.framework.discovery import available_plugins, bundled_plugins, load
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugins_configuration import PluginsConfiguration
 from trainer.framework.reader import CacheReader
+from trainer.framework.transforms import TRANSFORMS
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.metrics.build_info import BuildInfoSeries
 from trainer.plugins import BUILT_IN
@@ -127,4 +128,5 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
         graceful_shutdown_timeout=settings.graceful_shutdown_timeout.total_seconds(),
         health_bind=host_and_port(configuration.health.health_probe_bind_address),
         leader_election=configuration.leader_election.options(namespace),
+        transforms=TRANSFORMS,
     )

@@ -109,7 +109,7 @@ async def test_a_corrupt_snapshot_heals(cluster: Cluster) -> None:
         await cluster.put(train_job_object())
         (snapshot,) = cluster.client.objects(CONFIG_MAPS)
         await cluster.put(snapshot | {"data": {"runtime": "{}"}})
-        await cluster.look_again()
+        await cluster.put(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
         created = cluster.condition("Created")
         assert created is not None
         assert "ConfigMap demo-runtime-snapshot data.runtime: Invalid value: does not hold a runtime" in created[2]

@@ -191,6 +191,19 @@ async def test_the_hash_follows_the_wish(cluster: Cluster) -> None:
     assert hashes[0] == hashes[1] != hashes[2]
 
 
+async def test_an_object_of_which_metadata_is_cached(cluster: Cluster) -> None:
+    """It is applied when the wish has changed, and not because the cache does not show the rest of it."""
+
+    async def requests(wanted: Component) -> int:
+        cluster.client.requests.clear()
+        await cluster.deployer.deploy(OWNER, [replace(wanted, metadata_only=True)])
+        cluster.reader.add({name: cluster.stored[name] for name in ("apiVersion", "kind", "metadata")})
+        return len(cluster.client.requests)
+
+    assert [await requests(component(a=value)) for value in ("1", "1", "2", "2")] == [1, 0, 1, 0]
+    assert cluster.stored["data"] == {"a": "2"}
+
+
 async def test_prunes_what_a_changed_build_no_longer_contains(cluster: Cluster) -> None:
     """Only what it has deployed itself for this TrainJob, and with the uid that it has seen."""
     await cluster.deploy(component(a="1"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class NothingCached:
     """A cache that is still empty, so that the webhook asks the API server."""
 
-    def find(self, train_job: Any, *, is_built: bool) -> FoundRuntime:
+    async def find(self, train_job: Any, *, built_on: str, is_built: bool) -> FoundRuntime:
         """See `CachedRuntimes.find`."""
         resource, key = runtime_place(train_job)
         raise RuntimeNotFoundError(resource.kind, key)

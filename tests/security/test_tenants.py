@@ -15,16 +15,20 @@ from tests.security.admission import review
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deployer import APPLIED_HASH, LIVES_ON
-from trainer.framework.snapshot import make_snapshot
+from trainer.framework.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
 from trainer.kube.objects import controller_reference, find_condition, name_of, namespace_of
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, JOBSETS, SECRETS, Resource
+from trainer.kube.testing import settle
+from trainer.plugins.coscheduling import POD_GROUPS
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL
+from trainer.plugins.torch.autoscaler import LABEL as AUTOSCALER_LABEL
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
     from trainer.kube.objects import Object
 
 OTHER = "other-team"
+SERVICES = Resource("", "v1", "services", "Service")
 PRIVILEGED = {"name": "trainer", "image": "theirs", "securityContext": {"privileged": True}}
 
 
@@ -150,10 +154,12 @@ async def test_labels_by_which_pods_are_found(label: str, place: str) -> None:
 async def test_annotations_that_are_ours(cluster: Cluster) -> None:
     """What a TrainJob says about the deployment of its children does not count."""
     async with cluster.managed():
-        await cluster.put(train_job_object(annotations={LIVES_ON: "false", APPLIED_HASH: "x", "theirs": "y"}))
+        await cluster.put(
+            train_job_object(annotations={LIVES_ON: "false", APPLIED_HASH: "x", RUNTIME_DIGEST: "x", "theirs": "y"})
+        )
         found = cluster.jobset["metadata"]["annotations"]
-        assert found.keys() == {APPLIED_HASH, "theirs"}
-        assert found[APPLIED_HASH] != "x"
+        assert found.keys() == {APPLIED_HASH, RUNTIME_DIGEST, "theirs"}
+        assert "x" not in found.values()
 
 
 @pytest.mark.parametrize(
@@ -218,13 +224,33 @@ async def test_objects_that_name_a_train_job_of_another_namespace(cluster: Clust
         assert cluster.client.find(CONFIG_MAPS, "bait", OTHER) == bait
 
 
+def forged_runtime(name: str) -> Object:
+    """A runtime that nobody has allowed."""
+    return runtime_object(replicated_job("node", PRIVILEGED)) | {"metadata": {"name": name}}
+
+
 def forged_snapshot(name: str) -> Object:
-    """A snapshot, as the manager would write it, of a runtime that nobody has allowed."""
-    runtime = runtime_object(replicated_job("node", PRIVILEGED)) | {"metadata": {"name": name}}
-    return make_snapshot(referring("ClusterTrainingRuntime", name), CLUSTER_TRAINING_RUNTIMES, runtime)
+    """A snapshot, as the manager would write it, of such a runtime."""
+    return make_snapshot(referring("ClusterTrainingRuntime", name), CLUSTER_TRAINING_RUNTIMES, forged_runtime(name))
 
 
-@pytest.mark.parametrize("bait", [pytest.param([], id="alone"), pytest.param([child("default")], id="with-a-child")])
+def of_kind(resource: Resource, **labels: str) -> Object:
+    """An object of a kind that does not run pods, which claims to have been deployed for the TrainJob."""
+    obj = child("default", labels=labels) | {"apiVersion": resource.api_version, "kind": resource.kind}
+    obj["metadata"]["annotations"] |= {RUNTIME_DIGEST: digest_of(forged_runtime("missing"))}
+    return obj
+
+
+@pytest.mark.parametrize(
+    "bait",
+    [
+        pytest.param([], id="alone"),
+        pytest.param([child("default")], id="with-a-config-map"),
+        pytest.param([of_kind(HORIZONTAL_POD_AUTOSCALERS, **{AUTOSCALER_LABEL: "demo"})], id="with-an-autoscaler"),
+        pytest.param([of_kind(POD_GROUPS)], id="with-a-pod-group"),
+        pytest.param([of_kind(SERVICES), of_kind(SECRETS)], id="with-service-and-secret"),
+    ],
+)
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -234,6 +260,7 @@ def forged_snapshot(name: str) -> Object:
 )
 async def test_a_forged_snapshot(cluster: Cluster, name: str, expected: list[str], bait: list[Object]) -> None:
     """Who may write ConfigMaps but no runtimes cannot give a TrainJob another template than its runtime's."""
+    cluster.client.serve(POD_GROUPS)
     for obj in (forged_snapshot(name), *bait):
         cluster.client.add(obj)
     async with cluster.managed():
@@ -252,6 +279,72 @@ async def test_a_snapshot_that_is_forged_afterwards(cluster: Cluster) -> None:
         await cluster.change(cluster.train_job, suspend=False)
         assert images(cluster) == ["runtime-image"]
         assert cluster.jobset["spec"]["suspend"] is False
+
+
+@pytest.mark.parametrize(
+    "has_runtime", [pytest.param(True, id="runtime-changed"), pytest.param(False, id="runtime-gone")]
+)
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_snapshot_that_is_replaced_before_the_jobset_is_built_anew(
+    cluster: Cluster, has_runtime: bool, restarts: bool
+) -> None:
+    """No pod comes of it: its digest is not the one in the status, which only the manager writes."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        if not restarts:
+            await build_anew_on(forged_snapshot("blueprint"), cluster, has_runtime=has_runtime)
+    if restarts:
+        await build_anew_on(forged_snapshot("blueprint"), cluster, has_runtime=has_runtime)
+        async with cluster.managed():
+            pass
+    assert images(cluster) == []
+    created = cluster.condition("Created")
+    assert created is not None
+    assert created[0] == "False"
+    assert (
+        "ConfigMap demo-runtime-snapshot data.runtime: Invalid value: does not hold the runtime that the TrainJob was "
+        "built on; delete the ConfigMap, and a new snapshot of the runtime will be taken"
+    ) in created[2]
+
+
+async def build_anew_on(snapshot: Object, cluster: Cluster, *, has_runtime: bool) -> None:
+    """An administrator deletes the JobSet, a tenant has replaced the snapshot, and the runtime is another."""
+    cluster.client.remove(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+    cluster.client.add(snapshot)
+    if has_runtime:
+        cluster.client.add(runtime_object(replicated_job("node", {"name": "trainer", "image": "newer"})))
+    else:
+        cluster.client.remove(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+    await settle()
+    cluster.client.remove(JOBSETS, "demo", "default")
+    await settle()
+
+
+async def test_a_snapshot_that_others_have_written_anew_as_it_was(cluster: Cluster) -> None:
+    """It is its content that counts, not who wrote it: a restored backup is as good."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+    (kept,) = cluster.client.objects(CONFIG_MAPS)
+    await build_anew_on(kept | {"metadata": kept["metadata"] | {"uid": "of-the-backup"}}, cluster, has_runtime=False)
+    async with cluster.managed():
+        assert images(cluster) == ["runtime-image"]
+
+
+async def test_a_jobset_says_what_it_was_built_on_until_the_status_does(cluster: Cluster) -> None:
+    """A manager that stopped before it wrote the status trusts no other snapshot afterwards."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+    untold = cluster.train_job
+    del untold["status"]
+    cluster.client.add(untold)
+    cluster.client.remove(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+    cluster.client.add(forged_snapshot("blueprint"))
+    cluster.client.remove(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+    async with cluster.managed():
+        assert images(cluster) == ["runtime-image"]
+        cluster.client.remove(JOBSETS, "demo", "default")
+        await settle()
+        assert images(cluster) == []
 
 
 def broken_pod(name: str, **metadata: Any) -> Object:

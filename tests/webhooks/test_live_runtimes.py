@@ -31,7 +31,7 @@ class Cache:
         self._is_snapshot = is_snapshot
         self.asked: list[bool] = []
 
-    def find(self, train_job: TrainJob, *, is_built: bool) -> FoundRuntime:
+    async def find(self, train_job: TrainJob, *, built_on: str, is_built: bool) -> FoundRuntime:
         """See `CachedRuntimes.find`."""
         self.asked.append(is_built)
         resource, key = runtime_place(train_job)

@@ -156,5 +156,8 @@ class TrainJobStatus(ApiModel):
     """The metadata.generation that this status was derived from."""
     scale: NodeScale | None = None
     """How many nodes an elastic training has and may have; absent for every other training, whose number is fixed."""
+    runtime_digest: Annotated[str, Field(max_length=64)] | None = None
+    """SHA-256 of the kind, name and spec of the runtime that the Jobs were built on. The snapshot of the runtime is
+    used only when it has this digest."""
     trainer_status: TrainerStatus | None = None
     """Progress and metrics of the training; absent until the training reports some."""

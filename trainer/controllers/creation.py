@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,6 +11,7 @@ import structlog
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.declined import ASK_AGAIN
+from trainer.framework.deployer import workload_of
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.snapshot import make_snapshot
 from trainer.framework.status import Creation, is_finished
@@ -62,6 +63,8 @@ class _Plan:
     components: list[Component]
     runtime: FoundRuntime | None = None
     """To be kept as a snapshot; None when there is one already, or nothing to keep."""
+    runtime_digest: str = ""
+    """Of the runtime that they were built on. Defaults to an unknown one."""
     is_whole: bool = True
     """Whether these are all objects of the TrainJob, so that others are left over from an earlier build."""
     is_missing: bool = False
@@ -89,7 +92,7 @@ class Creator:
         """
         was_created = is_condition_true(obj, ConditionType.CREATED)
         try:
-            plan = self._plan(train_job, obj, was_created=was_created)
+            plan = await self._plan(train_job, obj, was_created=was_created)
         except BuildError as error:
             if was_created and await self._is_outdated(obj):
                 return None
@@ -98,26 +101,38 @@ class Creator:
             return None
         return await self._deploy(obj, plan, exists=was_created and plan.has_workload)
 
-    def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
-        is_built = was_created or self._deployer.has_deployed(obj)
+    async def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
         try:
-            found = self._runtimes.find(train_job, is_built=is_built)
-            components = self._pipeline.build(train_job, found.runtime)
+            found = await self._find_runtime(train_job, obj)
+            components = [
+                replace(each, runtime_digest=found.digest) if each.runs_pods else each
+                for each in self._pipeline.build(train_job, found.runtime)
+            ]
             missing = self._deployer.missing(components)
-            workload = [component for component in components if component.runs_pods] or components
+            workload = workload_of(components)
             return _Plan(
                 components,
                 None if found.is_snapshot else found,
+                runtime_digest=found.digest,
                 is_missing=bool(missing),
                 has_workload=not any(each is component for each in missing for component in workload),
                 note=_former(found) if found.is_former else "",
             )
         except BuildError as error:
-            if not was_created or not self._deployer.has_deployed(obj):
+            existing = self._pipeline.suspension(train_job) if was_created else []
+            if not existing:
                 raise
             # What exists goes on, whatever is wrong by now.
             note = f"; later changes, except of suspend, are not applied: {error}"
-            return _Plan(self._pipeline.suspension(train_job), is_whole=False, note=note)
+            return _Plan(existing, is_whole=False, note=note)
+
+    async def _find_runtime(self, train_job: TrainJob, obj: Object) -> FoundRuntime:
+        """The status says what the TrainJob was built on; before it is written, what runs its pods does."""
+        recorded = train_job.status and train_job.status.runtime_digest
+        if recorded:
+            return await self._runtimes.find(train_job, built_on=recorded)
+        digest = self._deployer.built_on(obj, self._pipeline.suspension(train_job))
+        return await self._runtimes.find(train_job, built_on=digest or "", is_built=digest is not None)
 
     async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Attempt:
         failure: Exception | None = None
@@ -139,7 +154,13 @@ class Creator:
             note += _note(shortfall)
             look_again = ASK_AGAIN if shortfall.declined else None
         message = f"Succeeded to create Jobs{note}"
-        creation = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, message, is_whole=not note)
+        creation = Creation(
+            True,
+            ConditionReason.JOBS_CREATION_SUCCEEDED,
+            message,
+            is_whole=not note,
+            runtime_digest=plan.runtime_digest,
+        )
         return Attempt(creation, failure, look_again, is_new=plan.is_missing and creation.is_whole)
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:

@@ -49,8 +49,14 @@ class Component:
     """Whether pods come of it: it is applied after everything that they may need. Defaults to false."""
     lives_on: bool = True
     """Whether it stays when the TrainJob has ended, as what tells how it went does; otherwise it is deleted then."""
+    metadata_only: bool = False
+    """Whether the watch of its kind caches metadata alone, so that strangers cannot fill the memory with large objects.
+    The object is then applied when its metadata or what the TrainJob asks for has changed; what others do to the rest
+    of it is not seen and stays. Defaults to false."""
     plugin: str = ""
     """Name of the plugin that builds it, for what goes wrong with it later; the pipeline fills it in."""
+    runtime_digest: str = ""
+    """Of what runs pods: the runtime that it was built on; the controller fills it in. Defaults to nothing new."""
 
 
 def unique_name(train_job: TrainJob, suffix: str) -> str:

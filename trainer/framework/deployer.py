@@ -15,6 +15,7 @@ from trainer.framework.containment import checked_generated, checked_revision
 from trainer.framework.declined import DeclinedChanges
 from trainer.framework.errors import BuildError, ForeignObjectError
 from trainer.framework.metrics import PluginSeries
+from trainer.framework.snapshot import RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.field_errors import forbidden
@@ -29,7 +30,6 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
-from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,6 +50,8 @@ APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 
 LIVES_ON = "trainer.kubeflow.org/lives-on"
 """Annotation, of value false, of what is deleted when the TrainJob has ended."""
+
+_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST})
 
 log = structlog.get_logger(__name__)
 
@@ -92,16 +94,19 @@ class Deployer:
                 missing.append(component)
         return missing
 
-    def has_deployed(self, owner: Object) -> bool:
-        """Whether the cache shows anything of the TrainJob that lives on, by whatever build: what runs pods does.
+    def built_on(self, owner: Object, workload: Iterable[Component]) -> str | None:
+        """The digest of the runtime that existing objects were built on, empty if it is not recorded; None without any.
 
-        A PodGroup proves nothing, since what runs pods may have been refused after it; nor does a ConfigMap: people who
-        may not run pods may write one, and mark it as they like.
+        Args:
+            owner: the TrainJob.
+            workload: what runs its pods. Nothing else proves that something was built: who may not run pods may write
+                PodGroups, autoscalers, Services and the like, and mark them at will.
         """
-        return any(
-            resource != CONFIG_MAPS and LIVES_ON not in annotations_of(child)
-            for resource, child in self._deployed(owner)
-        )
+        for component in workload:
+            existing = self._existing(component)
+            if existing is not None and is_controlled_by(existing, owner):
+                return annotations_of(existing).get(RUNTIME_DIGEST, "")
+        return None
 
     def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
         """In its namespace only: people may name an owner of another one."""
@@ -126,13 +131,13 @@ class Deployer:
         """
         components = list(components)
         generated = [component for component in components if component.generated is not None]
-        # What is generated comes first, so that anything else there proves that it has been made.
-        if generated and not self.has_deployed(owner):
+        applied = [component for component in components if component.generated is None]
+        # What is generated comes first, so that what runs pods proves that it has been made.
+        if generated and self.built_on(owner, workload_of(applied)) is None:
             for component in generated:
                 await self._generate(owner, component)
         too_late: list[str] = []
         declined: list[str] = []
-        applied = [component for component in components if component.generated is None]
         for component in sorted(applied, key=lambda each: each.runs_pods):
             shortfall = await self._deploy(owner, component)
             too_late += shortfall.too_late
@@ -229,7 +234,8 @@ class Deployer:
     async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
         applied = _owned(revision.object, component, owner)
         kind = component.resource.kind
-        if next(differences(applied, existing), None) is not None:
+        seen = {"metadata": applied["metadata"]} if component.metadata_only else applied
+        if next(differences(seen, existing), None) is not None:
             answer = await self._try(component, existing, applied, revision)
             if answer is not None and revision.fallback is not None:
                 rest = await self._revise(owner, component, existing, revision.fallback)
@@ -278,6 +284,12 @@ class Deployer:
         log.debug("applied object", kind=component.resource.kind, object=str(key_of(obj)))
 
 
+def workload_of(components: Iterable[Component]) -> list[Component]:
+    """Those that run pods; all of them where none says so."""
+    components = list(components)
+    return [component for component in components if component.runs_pods] or components
+
+
 def _unserved(resource: Resource) -> FieldError:
     kind = resource.qualified_name
     return forbidden(kind, f"the API server does not serve them; install the CRD {kind}")
@@ -286,10 +298,15 @@ def _unserved(resource: Resource) -> FieldError:
 def _owned(obj: Object, component: Component, owner: Object) -> Object:
     """The object as a child of the owner, with the hash of what the TrainJob asks for."""
     digest = hashlib.sha256(json.dumps(component.object, sort_keys=True).encode()).hexdigest()[:16]
-    # Users choose annotations, too: what they say about the life of an object does not count.
-    annotations = {name: value for name, value in annotations_of(obj).items() if name != LIVES_ON}
+    # Users choose annotations, too: what they say about the life and the origin of an object does not count.
+    annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
+    annotations[APPLIED_HASH] = digest
+    if component.runtime_digest:
+        annotations[RUNTIME_DIGEST] = component.runtime_digest
+    if not component.lives_on:
+        annotations[LIVES_ON] = "false"
     metadata = obj["metadata"] | {
-        "annotations": annotations | {APPLIED_HASH: digest} | ({} if component.lives_on else {LIVES_ON: "false"}),
+        "annotations": annotations,
         "ownerReferences": [controller_reference(owner)],
     }
     return obj | {"metadata": metadata}

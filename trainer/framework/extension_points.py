@@ -62,7 +62,9 @@ class Watch:
     resource: Resource
     """Their kind."""
     selection: Selection = EVERYTHING
-    """Which of them, by labels and fields. Defaults to all; the manager adds the only namespace that it looks after."""
+    """Which of them, by labels and fields. Defaults to all; the manager adds the only namespace that it looks after.
+    Anybody may write large objects with these labels: where kinds have room for data, select `metadata_only` (see
+    `Component.metadata_only`)."""
     triggers: bool = True
     """Whether a change makes a TrainJob be looked at; otherwise the object is cached for reading.
     Defaults to true, because most of what is watched is what was built."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,9 +15,10 @@ from trainer.api.trainingruntime import (
 )
 from trainer.framework.alternatives import alternatives
 from trainer.framework.errors import BuildError, RuntimeNotFoundError
-from trainer.framework.snapshot import SNAPSHOT_LABEL, open_snapshot, snapshot_key
+from trainer.framework.kept_snapshots import KeptSnapshots
+from trainer.framework.snapshot import SNAPSHOT_LABEL, digest_of
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import ObjectKey, controller_of, name_of
+from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
 _INDEX = "runtime"
+
+_REMEMBERED = 1024
+"""Versions of runtimes whose digests are remembered."""
 
 
 class RuntimeSource(Protocol):
@@ -87,18 +92,20 @@ class FoundRuntime:
     object: Object
     """The runtime as it is stored."""
     is_snapshot: bool
-    """Whether it comes from the snapshot of the TrainJob; otherwise it is the runtime of today."""
-    outdated_snapshot: Object | None = None
-    """A snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
+    """Whether the TrainJob has a snapshot of it; otherwise it is the runtime of today, of which none is kept yet."""
+    digest: str = ""
+    """See `digest_of`; empty for the content of a snapshot that nothing proves. Defaults to that."""
+    outdated_snapshot: CachedObject | None = None
+    """Metadata of a snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
     is_former: bool = False
     """Whether `spec.runtimeRef` names another by now: it was changed when the Jobs existed already. Defaults to no."""
 
 
 class Runtimes:
-    """The cached runtimes and their snapshots, and an index of TrainJobs by runtime.
+    """The cached runtimes and the snapshots, and an index of TrainJobs by runtime.
 
     Args:
-        manager: provides informers.
+        manager: provides the client and informers.
         train_jobs: the informer that gets the index; it must not run yet.
         namespace: of TrainJobs, TrainingRuntimes and snapshots; default: all.
     """
@@ -106,43 +113,62 @@ class Runtimes:
     def __init__(self, manager: Manager, train_jobs: Informer, namespace: str | None) -> None:
         self._train_jobs = train_jobs.lister
         train_jobs.add_index(_INDEX, _index_values)
-        self.snapshots = Selection(namespace, label_selector=SNAPSHOT_LABEL)
-        self._snapshots = manager.informer(CONFIG_MAPS, self.snapshots).lister
+        self.snapshots = Selection(namespace, label_selector=SNAPSHOT_LABEL, metadata_only=True)
+        self._snapshots = KeptSnapshots(manager.api_reader, manager.informer(CONFIG_MAPS, self.snapshots).lister)
         self._listers = {
             TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, Selection(namespace)).lister,
             CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
         }
+        self._digests: OrderedDict[tuple[str, str], str] = OrderedDict()
 
-    def find(self, train_job: TrainJob, *, is_built: bool = True) -> FoundRuntime:
-        """The snapshot of the TrainJob if there is one, else the runtime that `spec.runtimeRef` names.
+    async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
+        """What the TrainJob was built on, or the runtime of today if it has not been built or kept no snapshot.
 
         Args:
             train_job: see there.
-            is_built: whether anything exists of it. Otherwise the snapshot must agree with the runtime of today: the
-                cluster may have refused what an older runtime gives, and people who may write ConfigMaps but no
-                runtimes may have written it.
+            built_on: the recorded digest of what it was built on; default: nothing is recorded.
+            is_built: whether what runs its pods exists, so that none are made of a snapshot that nothing proves: an
+                older manager recorded no digests. Otherwise such a snapshot must agree with the runtime of today.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
             BuildError: it cannot be read.
+            KubeError: the API server did not answer when it was asked for the snapshot.
         """
         resource, key = runtime_place(train_job)
-        snapshot = self._snapshots.get(snapshot_key(train_job))
-        owner = controller_of(snapshot) if snapshot else None
-        if not snapshot or not owner or owner.get("uid") != train_job.metadata.uid:
+        snapshot = self._snapshots.metadata(train_job)
+        live = self._listers[resource].peek(key)
+        digest = "" if live is None else self._digest(live)
+        if snapshot is not None and (live is None or digest != built_on) and (built_on or is_built):
+            kept = await self._snapshots.open(snapshot, built_on)
+            if kept is not None:
+                is_former = (kept[0], name_of(kept[1])) != (resource, key.name)
+                runtime = read_runtime(*kept)
+                return FoundRuntime(runtime, *kept, is_snapshot=True, digest=built_on, is_former=is_former)
             snapshot = None
-        live = None if snapshot and is_built else self._listers[resource].get(key)
-        if snapshot and (is_built or live is not None):
-            kept, found = open_snapshot(snapshot)
-            is_former = (kept, name_of(found)) != (resource, key.name)
-            if live is None or (live.get("spec") == found["spec"] and not is_former):
-                runtime = read_runtime(kept, found)
-                return FoundRuntime(runtime, kept, found, is_snapshot=True, is_former=is_former)
         if live is None:
-            present = None if is_built else self._present(train_job, resource, key)
+            present = None if built_on or is_built else self._present(train_job, resource, key)
             raise RuntimeNotFoundError(resource.kind, key, present)
-        runtime = read_runtime(resource, live)
-        return FoundRuntime(runtime, resource, live, is_snapshot=False, outdated_snapshot=snapshot)
+        obj = live.decode()
+        is_kept = snapshot is not None and (digest == built_on or await self._holds(snapshot, digest))
+        outdated = None if is_kept else snapshot
+        return FoundRuntime(read_runtime(resource, obj), resource, obj, is_kept, digest, outdated)
+
+    async def _holds(self, snapshot: CachedObject, digest: str) -> bool:
+        """Whether the snapshot of a TrainJob of which nothing was built is one of this runtime."""
+        try:
+            return await self._snapshots.open(snapshot, digest) is not None
+        except BuildError:
+            return False
+
+    def _digest(self, runtime: CachedObject) -> str:
+        version = runtime.uid, runtime.resource_version
+        digest = self._digests.get(version)
+        if digest is None:
+            digest = self._digests[version] = digest_of(runtime.decode())
+            if len(self._digests) > _REMEMBERED:
+                self._digests.popitem(last=False)
+        return digest
 
     def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:
         """What the TrainJob can name instead: runtimes of the cluster, or of its own namespace."""

@@ -3,10 +3,15 @@
 The ConfigMap `<job>-runtime-snapshot` is immutable and belongs to the TrainJob. It is taken when the TrainJob is built
 for the first time with success; from then on the TrainJob is built on it alone (reference: KEP-2599 of Kubeflow
 Trainer).
+
+People who may not run pods may write ConfigMaps, field managers and annotations included. A snapshot is therefore
+proved by its digest, which is recorded where they cannot write: in the status of the TrainJob, and until that is
+written on what runs the pods.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -26,6 +31,10 @@ SNAPSHOT_LABEL = "trainer.kubeflow.org/runtime-snapshot"
 """Label of all snapshots, so that no other ConfigMap has to be cached."""
 
 _RESOURCES = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
+
+RUNTIME_DIGEST = "trainer.kubeflow.org/runtime-digest"
+"""Annotation of what runs pods: the digest of the runtime that it was built on."""
+
 _DATA_KEY = "runtime"
 _LARGE = 256 * 1024
 """Bytes; indented text may be three times as long, and a ConfigMap holds 1 MiB."""
@@ -35,6 +44,12 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
 def snapshot_key(train_job: TrainJob) -> ObjectKey:
     """Where the snapshot of a TrainJob is."""
     return ObjectKey(train_job.metadata.namespace or "", f"{train_job.metadata.name}-runtime-snapshot")
+
+
+def digest_of(runtime: Object) -> str:
+    """SHA-256 of what a TrainJob is built on: kind, name and spec of the runtime."""
+    content = {"kind": runtime["kind"], "name": name_of(runtime), "spec": runtime["spec"]}
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
 
 
 def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
@@ -66,10 +81,14 @@ def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
     }
 
 
-def open_snapshot(snapshot: Object) -> tuple[Resource, Object]:
+def open_snapshot(snapshot: Object, digest: str = "") -> tuple[Resource, Object]:
     """The runtime in a snapshot, and its kind.
 
     It may be another than `spec.runtimeRef` names: that can change until the Jobs are known to exist.
+
+    Args:
+        snapshot: the ConfigMap.
+        digest: of the runtime that it must hold; default: any.
 
     Raises:
         BuildError: somebody has changed the snapshot.
@@ -78,9 +97,11 @@ def open_snapshot(snapshot: Object) -> tuple[Resource, Object]:
         runtime: Object = msgspec.json.decode((snapshot.get("data") or {})[_DATA_KEY], type=dict)
         resource, name, spec = _RESOURCES[runtime["kind"]], name_of(runtime), runtime["spec"]
     except (KeyError, TypeError, msgspec.DecodeError) as error:
-        raise _broken(snapshot) from error
+        raise _broken(snapshot, "does not hold a runtime") from error
     if not isinstance(spec, dict) or not name:
-        raise _broken(snapshot)
+        raise _broken(snapshot, "does not hold a runtime")
+    if digest and digest_of(runtime) != digest:
+        raise _broken(snapshot, "does not hold the runtime that the TrainJob was built on")
     return resource, runtime
 
 
@@ -90,8 +111,6 @@ def _written(content: Object) -> str:
     return (encoded if len(encoded) > _LARGE else msgspec.json.format(encoded, indent=2)).decode()
 
 
-def _broken(snapshot: Object) -> BuildError:
-    detail = (
-        "Invalid value: does not hold a runtime; delete the ConfigMap, and a new snapshot of the runtime will be taken"
-    )
+def _broken(snapshot: Object, problem: str) -> BuildError:
+    detail = f"Invalid value: {problem}; delete the ConfigMap, and a new snapshot of the runtime will be taken"
     return BuildError(FieldError(f"ConfigMap {name_of(snapshot)} data.{_DATA_KEY}", detail))

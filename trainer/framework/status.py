@@ -43,6 +43,8 @@ class Creation:
     message: str
     is_whole: bool = True
     """Whether the cluster has everything that the TrainJob asks for; people are warned otherwise. Defaults to yes."""
+    runtime_digest: str = ""
+    """Of the runtime that they are built on (`framework.snapshot.digest_of`). Defaults to nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,16 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     if seen.jobs is None and is_finished(train_job) and not seen.problems:
         jobs = _at_rest(jobs)
     scale = seen.scale or previous.scale
+    digest = (seen.creation and seen.creation.runtime_digest) or previous.runtime_digest
     ours = _ours(previous, seen.plugin_types)
     if is_finished(train_job):
         return TrainJobStatus(
-            conditions=ours, jobs_status=jobs, state=previous.state, observed_generation=generation, scale=scale
+            conditions=ours,
+            jobs_status=jobs,
+            state=previous.state,
+            observed_generation=generation,
+            scale=scale,
+            runtime_digest=digest,
         )
     conditions = Conditions(ours, now, generation)
     if seen.creation:
@@ -126,6 +134,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         state=_state(conditions, seen.jobs or [], previous.state),
         observed_generation=generation,
         scale=scale,
+        runtime_digest=digest,
     )
 
 
@@ -143,6 +152,7 @@ def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozen
         state=status.state,
         observed_generation=status.observed_generation,
         scale=status.scale,
+        runtime_digest=status.runtime_digest,
     )
     return owned.to_object()
 

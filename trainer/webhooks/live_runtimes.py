@@ -26,16 +26,18 @@ if TYPE_CHECKING:
 class CachedRuntimes(Protocol):
     """Runtimes that are known without a request, such as `trainer.framework.runtimes.Runtimes`."""
 
-    def find(self, train_job: TrainJob, *, is_built: bool) -> FoundRuntime:
-        """The snapshot of the TrainJob if there is one, else the runtime that it names.
+    async def find(self, train_job: TrainJob, *, built_on: str, is_built: bool) -> FoundRuntime:
+        """What the TrainJob was built on, or the runtime that it names.
 
         Args:
             train_job: see there.
+            built_on: the recorded digest of what it was built on; empty if nothing is recorded.
             is_built: whether its Jobs exist; otherwise a runtime that has changed since the snapshot comes first.
 
         Raises:
             RuntimeNotFoundError: neither is known.
             BuildError: it cannot be read.
+            KubeError: the API server did not answer.
         """
 
 
@@ -59,11 +61,12 @@ class LiveRuntimes:
         Raises:
             KubeError: the API server did not answer.
         """
+        built_on = _digest(train_job)
         try:
-            found = self._cached.find(train_job, is_built=_is_created(train_job))
+            found = await self._cached.find(train_job, built_on=built_on, is_built=_is_created(train_job))
         except RuntimeNotFoundError as error:
             return await self._snapshot(train_job) or await self._live(train_job, error.present)
-        if found.is_snapshot:
+        if found.is_snapshot or (built_on and found.digest == built_on):
             return found.runtime
         return await self._snapshot(train_job) or found.runtime
 
@@ -75,7 +78,7 @@ class LiveRuntimes:
         owner = controller_of(snapshot) if snapshot is not None else None
         if snapshot is None or owner is None or owner.get("uid") != train_job.metadata.uid:
             return None
-        return read_runtime(*open_snapshot(snapshot))
+        return read_runtime(*open_snapshot(snapshot, _digest(train_job)))
 
     async def _live(self, train_job: TrainJob, present: Alternatives) -> Runtime:
         """The runtime itself.
@@ -103,3 +106,7 @@ class LiveRuntimes:
 def _is_created(train_job: TrainJob) -> bool:
     conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
     return conditions.is_true(ConditionType.CREATED)
+
+
+def _digest(train_job: TrainJob) -> str:
+    return (train_job.status and train_job.status.runtime_digest) or ""

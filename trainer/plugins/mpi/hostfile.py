@@ -10,6 +10,7 @@ from trainer.framework.errors import BuildError
 from trainer.framework.trainer_step import nodes_field
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 HOSTFILE_LABEL = "trainer.kubeflow.org/mpi-hostfile"
 """Label of all hostfiles, so that no other ConfigMap has to be cached."""
+
+HOSTFILES = Selection(label_selector=HOSTFILE_LABEL, metadata_only=True)
+"""All hostfiles; anybody who may write ConfigMaps can label large ones, which must not fill the memory."""
 
 VOLUME = "mpi-hostfile"
 """Name of the volume with the hostfile."""
@@ -64,7 +68,8 @@ def hostfile_config_map(
         },
         "data": {_KEY: "".join(lines)},
     }
-    return Component(CONFIG_MAPS, config_map, revise=revised_at_rest(reader, train_job, config_map))
+    revise = revised_at_rest(reader, train_job, config_map)
+    return Component(CONFIG_MAPS, config_map, revise=revise, metadata_only=True)
 
 
 def hostfile_volume(info: RuntimeInfo) -> Object:

@@ -13,8 +13,7 @@ from trainer.framework.extension_points import Watch
 from trainer.framework.reserved_env import check_reserved_env
 from trainer.framework.upsert import by_name, upsert
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
-from trainer.kube.selection import Selection
-from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
+from trainer.plugins.mpi.hostfile import HOSTFILES, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
 from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
 from trainer.plugins.mpi.launcher import count_as_node, end_with_launcher, speak_for_nodes, start_after_nodes
 from trainer.plugins.mpi.processes import check_slots, slots_per_node
@@ -46,7 +45,7 @@ class MPI:
 
     def watches(self) -> Iterator[Watch]:
         """The hostfiles, and the JobSets that go by them; keys are written once and never read."""
-        yield Watch(CONFIG_MAPS, Selection(label_selector=HOSTFILE_LABEL))
+        yield Watch(CONFIG_MAPS, HOSTFILES)
         yield Watch(JOBSETS, triggers=False)
 
     def validate(
