@@ -7,13 +7,15 @@ from typing import Annotated, TypeAlias
 from pydantic import ConfigDict, Field
 
 from trainer.api import patterns
+from trainer.api.bounds import LONGEST_WORD, MOST_WORDS
 from trainer.api.builtin_schemas import built_in
 from trainer.api.model import ApiModel, JsonObject, Quantity, atomic_list, list_map, text
 
 Words: TypeAlias = Annotated[
-    list[Annotated[str, Field(json_schema_extra=text(longest=1024 * 1024))]], Field(json_schema_extra=atomic_list(4096))
+    list[Annotated[str, Field(json_schema_extra=text(longest=LONGEST_WORD))]],
+    Field(json_schema_extra=atomic_list(MOST_WORDS)),
 ]
-"""A command or its arguments; trainings of large models are known for hundreds of them."""
+"""A command or its arguments."""
 
 
 class EnvVar(ApiModel):

@@ -15,7 +15,7 @@ from trainer.api.schema import model_schema
 from trainer.api.schema_check import check_value, compile_schema, must_be
 from trainer.kube import field_errors
 from trainer.kube.field_errors import FieldError
-from trainer.kube.quantity import parse_quantity
+from trainer.kube.quantity import quantity_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -209,11 +209,10 @@ def _read_number_of_processes(value: Any) -> int | str:
 
 
 def _read_quantity(value: Any) -> int | float | str:
-    try:
-        parse_quantity(value)
-    except ValueError:
-        raise ValueError(patterns.WORDS[patterns.QUANTITY]) from None
-    return value  # type: ignore[no-any-return]  # parse_quantity accepts only these types
+    problem = quantity_problem(value)
+    if problem is not None:
+        raise ValueError(problem)
+    return value  # type: ignore[no-any-return]  # only these types have no problem
 
 
 JsonObject: TypeAlias = dict[str, Any]

@@ -10,10 +10,13 @@ HOST_LABEL: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 JOB_NAME: Final = "^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$"
 LABEL_VALUE: Final = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
 ENV_NAME: Final = "^[ -<>-~]+$"
-QUANTITY: Final = (
+ANY_QUANTITY: Final = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"
     r"([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
+"""As the schemas of Kubernetes have it, with exponents of any size."""
+QUANTITY: Final = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?[0-9]{1,2}))?$"
+"""What is as large as exponents of two digits allow is refused where amounts are read."""
 NUMBER_OF_PROCESSES: Final = "^(auto|cpu|gpu|[1-9][0-9]*)$"
 STORAGE_URI: Final = "^([A-Za-z][A-Za-z0-9+.-]*://.+)?$"
 RULE_NAME: Final = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"

@@ -6,6 +6,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from trainer.api.bounds import bounded
 from trainer.api.builtin_schemas import built_in_schema
 from trainer.api.container import check_container
 from trainer.api.labels import check_keys, check_metadata
@@ -77,8 +78,11 @@ def check_tolerations(tolerations: list[Object] | None, path: str) -> Iterator[F
 
 def _check_claims(container: Object, spec: Object, path: str) -> Iterator[FieldError]:
     """Refuse claims of devices that the pod does not have."""
-    present = [claim["name"] for claim in spec.get("resourceClaims") or []]
-    for index, claim in enumerate((container.get("resources") or {}).get("claims") or []):
+    claims = (container.get("resources") or {}).get("claims")
+    if not claims:
+        return
+    present = {claim["name"] for claim in spec.get("resourceClaims") or []}
+    for index, claim in enumerate(claims):
         if claim["name"] not in present:
             yield invalid(
                 f"{path}.resources.claims[{index}].name", claim["name"], "is no name in resourceClaims of the pod"
@@ -109,4 +113,4 @@ def _check_values(operator: str, values: list[str], path: str) -> Iterator[Field
 
 @functools.cache
 def _schema() -> Node:
-    return compile_schema(built_in_schema("PodTemplateSpec"))
+    return compile_schema(bounded(built_in_schema("PodTemplateSpec")))

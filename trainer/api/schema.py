@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.api.bounds import bounded
 from trainer.api.builtin_schemas import BUILT_IN, built_in_schema
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ _ROOT = {
 
 
 def model_schema(model: type[ApiModel]) -> JsonSchema:
-    """The schema of what a model reads: no references and no nulls."""
+    """The schema of what a model reads: no references, no nulls, and nothing without a bound."""
     generated = model.model_json_schema()
-    return _Structure(generated.pop("$defs", {})).of(generated)
+    return bounded(_Structure(generated.pop("$defs", {})).of(generated))
 
 
 def structural_schema(model: type[ApiModel]) -> JsonSchema:

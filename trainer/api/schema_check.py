@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer.api import patterns
 from trainer.kube import field_errors
+from trainer.kube.quantity import quantity_problem
 
 if TYPE_CHECKING:
     import re
@@ -222,13 +223,21 @@ class Node:
             errors.add(field_errors.invalid(path, value, f"must be greater than {field_errors.number(self.more_than)}"))
 
     def _check_int_or_string(self, value: Any, path: str, errors: Findings) -> None:
-        if isinstance(value, str):
-            self._check_pattern(value, path, errors)
+        if self.pattern == patterns.QUANTITY and isinstance(value, int | str) and not isinstance(value, bool):
+            self._check_quantity(value, path, errors)
+        elif isinstance(value, str):
+            self._check_string(value, path, errors)
         elif isinstance(value, int) and not isinstance(value, bool):
             if self.least is not None and value < self.least:
                 errors.add(field_errors.invalid(path, value, f"must be at least {field_errors.number(self.least)}"))
         else:
             errors.add(must_be(path, value, "an integer or a string"))
+
+    @staticmethod
+    def _check_quantity(value: int | str, path: str, errors: Findings) -> None:
+        problem = quantity_problem(value)
+        if problem is not None:
+            errors.add(field_errors.invalid(path, value, problem))
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Node:

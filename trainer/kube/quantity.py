@@ -1,4 +1,8 @@
-"""Amounts of resources as Kubernetes writes them (`resource.Quantity`)."""
+"""Amounts of resources as Kubernetes writes them (`resource.Quantity`).
+
+Every amount that is read is bounded: its text, its exponent and its size. What is calculated with it is therefore
+cheap, whoever wrote it: exact arithmetic with `1e999999` takes minutes.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,18 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
+
+LONGEST_QUANTITY: Final = 64
+"""Characters of an amount. No amount up to the largest one needs half as many."""
+_LARGEST: Final = 2**63 - 1
+"""The largest amount; Kubernetes takes whatever is larger for this one, without a word."""
+_EXPONENT_DIGITS: Final = 2
+_FORM: Final = "must be a quantity such as 2, 500m or 4Gi"
 
 _QUANTITY = re.compile(
-    r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?", re.ASCII
+    r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|(?P<exponent>[eE][+-]?(?P<digits>[0-9]+)))?",
+    re.ASCII,
 )
 _RESOURCE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _DECIMAL = {
@@ -27,17 +39,48 @@ def parse_quantity(value: Any) -> Decimal:
     """The exact amount.
 
     Raises:
-        ValueError: the value is not a number or a string such as `2`, `500m`, `4Gi` or `1e3`.
+        ValueError: the value is not a number or a string such as `2`, `500m`, `4Gi` or `1e3`, or it is out of bounds.
     """
+    try:
+        return _parse(value)
+    except ValueError as error:
+        # Writing a number of thousands of digits would take long, or raise.
+        is_long = len(value) > LONGEST_QUANTITY if isinstance(value, str) else isinstance(value, int)
+        raise ValueError(f"{error}" if is_long else f"{error}, got {value!r}") from None
+
+
+def quantity_problem(value: Any) -> str | None:
+    """The rule that an amount breaks, for messages that show the value themselves; None when it can be read."""
+    try:
+        _parse(value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _parse(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"must be a quantity such as 2, 500m or 4Gi, got {value!r}")  # noqa: TRY004 one error for both
-    match = _QUANTITY.fullmatch(str(value))
+        raise ValueError(_FORM)  # noqa: TRY004 one error for both
+    if isinstance(value, int):
+        return _in_range(Decimal(value) if -_LARGEST <= value <= _LARGEST else Decimal("inf"))
+    text = str(value)
+    if len(text) > LONGEST_QUANTITY:
+        raise ValueError(f"must be a quantity of at most {LONGEST_QUANTITY} characters, such as 2, 500m or 4Gi")
+    match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(f"must be a quantity such as 2, 500m or 4Gi, got {value!r}")
+        raise ValueError(_FORM)
+    if len(match["digits"] or "") > _EXPONENT_DIGITS:
+        raise ValueError(f"{_FORM}, with an exponent of at most {_EXPONENT_DIGITS} digits")
     number, suffix = Decimal(match["number"]), match["suffix"] or ""
-    if len(suffix) > 1 and suffix[0] in "eE" and suffix[1] != "i":
-        return number.scaleb(int(suffix[1:]))
-    return number * (_DECIMAL | _BINARY).get(suffix, Decimal(1))
+    if match["exponent"]:
+        return _in_range(number.scaleb(int(suffix[1:])))
+    return _in_range(number * (_DECIMAL | _BINARY).get(suffix, Decimal(1)))
+
+
+def _in_range(amount: Decimal) -> Decimal:
+    if abs(amount) > _LARGEST:
+        raise ValueError(f"must be a quantity below 8Ei, of at most {_LARGEST}")
+    return amount
 
 
 def parse_amounts(text: str) -> dict[str, str]:
