@@ -37,6 +37,12 @@ def wait_for_progress(cluster: Cluster, name: str, **fields: Any) -> dict[str, A
     return until(reached, lambda: f"TrainJob {name} reports {fields}, not {progress(cluster, name)}", timeout=SECONDS)
 
 
+def condition(cluster: Cluster, name: str, kind: str) -> dict[str, Any]:
+    """A condition of a TrainJob; empty if there is none."""
+    conditions = ((cluster.get("trainjob", name) or {}).get("status") or {}).get("conditions") or []
+    return next((each for each in conditions if each["type"] == kind), {})
+
+
 def events(cluster: Cluster, reason: str) -> list[dict[str, Any]]:
     """Events about TrainJobs."""
     found = cluster.list("event")

@@ -17,7 +17,7 @@ from e2e.debian_packages import needs
 from e2e.manager import Manager, other_ports
 from e2e.manager import manager as make_manager
 from e2e.progress_training import container, gate, gated, own_runtime, replicated_job, script, training
-from e2e.progress_view import SECONDS, events, progress, rows, wait_for_progress, watched_percentages
+from e2e.progress_view import SECONDS, condition, events, progress, rows, wait_for_progress, watched_percentages
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -595,14 +595,11 @@ def test_field_manager(cluster: Cluster) -> None:
 
 
 def test_stall(cluster: Cluster, manager: Manager) -> None:
-    """A training that repeats itself is told once, and counted until it goes on."""
+    """A training that repeats itself is reported once, and is Stalled without an ETA until the stall ends."""
     body = """
-    say(currentStep=1, totalSteps=10)
-    for _ in range(80):
+    while True:
+        say(currentStep=2, totalSteps=10, estimatedRemainingSeconds=28)
         time.sleep(0.1)
-        say(currentStep=2, totalSteps=10)
-    say(currentStep=3, totalSteps=10)
-    live_on()
     """
     before = manager.series(cluster, "trainer_progress_stalls_total")
     cluster.apply(training("demo", body, annotations={STALL_SECONDS: "2"}))
@@ -611,15 +608,19 @@ def test_stall(cluster: Cluster, manager: Manager) -> None:
     assert event["type"] == "Warning"
     assert event["message"].startswith("no progress for 2 seconds")
     assert "step 2 of 10" in event["message"]
+    cluster.wait_for_state("demo", "Stalled")
+    _, columns = cluster.kubectl("get", "trainjob", "demo").stdout.splitlines()
+    assert columns.split()[:-1] == ["demo", "Stalled", "20"]
+    found = condition(cluster, "demo", "Stalled")
+    assert (found["status"], found["reason"]) == ("True", "NoProgress")
     assert manager.series(cluster, "trainer_progress_stalls_total") == before + 1
     assert manager.series(cluster, "trainer_progress_stalled_jobs") == 1
 
-    wait_for_progress(cluster, "demo", currentStep=3)
-    until(
-        lambda: manager.series(cluster, "trainer_progress_stalled_jobs") == 0,
-        "it is no longer counted",
-        timeout=SECONDS,
-    )
+    cluster.kubectl("annotate", "trainjob", "demo", "--overwrite", f"{STALL_SECONDS}=9999")
+    cluster.wait_for_state("demo", "Running")
+    assert condition(cluster, "demo", "Stalled")["status"] == "False"
+    assert manager.series(cluster, "trainer_progress_stalled_jobs") == 0
+    until(lambda: "estimatedRemainingSeconds" in progress(cluster, "demo"), "an estimate again", timeout=SECONDS)
 
 
 def test_events_and_series_of_a_quiet_training(cluster: Cluster, manager: Manager) -> None:

@@ -47,8 +47,8 @@ _TODAY = Row(
         _state("Blocked", "Blocked", "Somebody has to mend something: `trainer get NAME` says what.", "red"),
         Panel(
             "No progress",
-            {"": "max(trainer_progress_stalled_jobs) or vector(0)"},
-            "Trainings of all namespaces that run and report nothing any more.",
+            {"": _in_state("Stalled")},
+            "They run and report no progress: `trainer get NAME` says since when.",
             type="stat",
             width=3,
             thresholds=((1, "orange"),),

@@ -47,8 +47,9 @@ def events() -> str:
         "## When a condition changes",
         "Each change of a [condition](conditions.md#conditions) is an event with the reason and the first line of the "
         "message of the condition. It is a Warning for Created when that is False, Failed, Pending and Restarting, "
-        "else Normal. Pods that wait for the same reason are told once, and each restart is told.",
-        _reasons(),
+        "else Normal. Pods that wait for the same reason are told once, and each restart is told. Stalled has an event "
+        "of its own, below.",
+        _reasons(without=ConditionType.STALLED),
         "## Beside conditions",
         _members("reason", EventReason),
         "## About the manager",
@@ -61,12 +62,14 @@ def _members(column: str, enum: type[StrEnum]) -> str:
     return table((column, "when"), [(code(member.value), prose(member.docstring)) for member in members(enum)])
 
 
-def _reasons() -> str:
+def _reasons(without: str = "") -> str:
     rows = []
     for member in members(ConditionReason):
         found = _CONDITION.match(member.docstring)
         if found is None:
             raise ValueError(f"the docstring of {member.name} must begin with: Condition TYPE is True|False")
+        if found[1] == without:
+            continue
         when = member.docstring[found.end() :].strip()
         rows.append((code(member.value), f"{found[1]} is {found[2]}", prose(when[:1].upper() + when[1:])))
     return table(("reason", "condition", "when"), rows)

@@ -80,6 +80,21 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
             id="restarting",
         ),
         pytest.param(
+            {
+                "state": "Stalled",
+                "conditions": [CREATED, condition("Stalled", "True", "NoProgress", "no progress since noon")],
+                "trainerStatus": {"progressPercentage": 8, "estimatedRemainingTimeSummary": "28 seconds"},
+            },
+            JobState(
+                "Stalled",
+                TrainingProgress(percentage=8, remaining="28 seconds"),
+                reason="NoProgress",
+                message="no progress since noon",
+            ),
+            "Stalled  8 %",
+            id="what is stalled has no end to expect",
+        ),
+        pytest.param(
             {"state": "Running", "conditions": [CREATED, condition("Pending", "False", "NoPodWaits", "ErrX: x")]},
             JobState("Running"),
             "Running",

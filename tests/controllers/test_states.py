@@ -13,6 +13,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition
 from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.testing import settle
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
@@ -219,3 +220,35 @@ async def test_conditions_of_others_survive(cluster: Cluster) -> None:
         await cluster.run_jobset("Completed", COMPLETED)
         assert find_condition(cluster.train_job, "QuotaReserved") == theirs
         assert cluster.train_job["status"]["state"] == "Complete"
+
+
+async def test_stalled(cluster: Cluster) -> None:
+    """A stall that the progress tells is a state at once, which goes with it; its condition belongs to others."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await cluster.run_jobset(active=1, ready=1)
+        for status, state in (("True", "Stalled"), ("False", "Running")):
+            stalled = {
+                "type": "Stalled",
+                "status": status,
+                "reason": "R",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            await cluster.client.apply(
+                TRAIN_JOBS,
+                {name: cluster.train_job[name] for name in ("apiVersion", "kind")}
+                | {"metadata": {"name": "demo", "namespace": cluster.train_job["metadata"]["namespace"]}}
+                | {"status": {"conditions": [stalled]}},
+                field_manager="trainer-progress",
+                subresource="status",
+            )
+            await settle()
+            assert cluster.train_job["status"]["state"] == state
+            assert cluster.condition("Stalled") == (status, "R", "")
+        written = [each for each in cluster.writes if each.body and each.body.get("kind") == "TrainJob"]
+        assert all(
+            "Stalled" not in str(each.body["status"].get("conditions"))
+            for each in written
+            if each.body["status"].get("state")
+        )

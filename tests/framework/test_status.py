@@ -178,6 +178,54 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
             id="a-pod-that-restarts-does-not-end-running",
         ),
         pytest.param(
+            {"state": "Running", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1, ready=1)),
+            [IS_CREATED],
+            "Stalled",
+            id="no-progress",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "False", "StallEnded", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [IS_CREATED],
+            "Running",
+            id="progress-again",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(restarting(),)),
+            [IS_CREATED, ("Restarting", "True", "RestartingJobSet")],
+            "Restarting",
+            id="restarting-explains-more",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            True,
+            Observation(CREATED, jobs=jobs()),
+            [IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-while-stalled",
+        ),
+        pytest.param(
+            {"state": "Created", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [IS_CREATED],
+            "Created",
+            id="what-does-not-run-does-not-stall",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, COMPLETE, jobs(succeeded=1)),
+            [IS_CREATED, ("Complete", "True", "AllJobsCompleted")],
+            "Complete",
+            id="ended-while-stalled",
+        ),
+        pytest.param(
             {"state": "Running"},
             True,
             Observation(CREATED, jobs=jobs()),
@@ -226,7 +274,9 @@ def test_transitions(
     job = train_job(suspend=suspend, status=before)
     status = next_status(job, seen, NOW)
     assert outline(status) == (conditions, state)
-    again = train_job(suspend=suspend, status=owned_fields(status))
+    others = [each for each in (before or {}).get("conditions", []) if each["type"] == "Stalled"]
+    ours = owned_fields(status)
+    again = train_job(suspend=suspend, status=ours | {"conditions": [*ours.get("conditions", []), *others]})
     later = next_status(again, seen, "2027-01-01T00:00:00Z")
     assert owned_fields(later) == owned_fields(status), "doing it twice equals doing it once"
 

@@ -11,7 +11,7 @@ import pytest
 from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import ObjectKey, resource_version_of
+from trainer.kube.objects import ObjectKey, find_condition, resource_version_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock, settle
@@ -99,8 +99,9 @@ class Training:
     async def finish(self, condition: str = "Complete") -> None:
         """The controller of TrainJobs writes how it has ended."""
         obj = self.train_job
-        status = (obj.get("status") or {}) | {"conditions": [{"type": condition, "status": "True", "reason": "Done"}]}
-        await self.put(obj | {"status": status})
+        status = obj.get("status") or {}
+        conditions = [*status.get("conditions", []), {"type": condition, "status": "True", "reason": "Done"}]
+        await self.put(obj | {"status": status | {"conditions": conditions}})
 
     @property
     def train_job(self) -> Object:
@@ -114,6 +115,12 @@ class Training:
         shown = dict((self.train_job.get("status") or {}).get("trainerStatus") or {})
         shown.pop("lastUpdatedTime", None)
         return shown
+
+    @property
+    def stall(self) -> tuple[str, str, str] | None:
+        """Status, reason and message of the condition Stalled."""
+        found = find_condition(self.train_job, "Stalled")
+        return (found["status"], found["reason"], found["message"]) if found else None
 
     @property
     def percentage(self) -> int | None:

@@ -14,6 +14,8 @@ from trainer.kube.testing import settle, statuses
 from trainer.progress.protocol import TAG
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from tests.progress.conftest import Training
 
 SECOND_POD = "digits-node-0-0-fghij"
@@ -499,6 +501,157 @@ async def test_stall(training: Training) -> None:
         assert training.series("stalled_jobs") == 0
         await training.clock.advance(601)
         assert len(training.warnings) == 2
+
+
+TOLD = (
+    "no progress since 2026-01-01T00:00:01Z, longer than the 10 minutes allowed (last: step 10 of 100 at 00:00:01 UTC)"
+)
+STALLED = ("True", "NoProgress", TOLD)
+OVER = ("False", "StallEnded", TOLD)
+
+
+async def stalled(training: Training) -> None:
+    """It has reported a remaining time, and then nothing."""
+    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "600"}))
+    await training.start()
+    await training.clock.advance(1)
+    await training.report('{"currentStep": 10, "totalSteps": 100, "estimatedRemainingSeconds": 28}')
+    assert training.shown["estimatedRemainingTimeSummary"] == "28 seconds"
+    await training.clock.advance(599)
+    assert training.stall is None
+    await training.clock.advance(6)
+    assert training.stall == STALLED
+
+
+async def test_a_stall_is_shown(training: Training) -> None:
+    """A condition tells of it, and no time remains, until there is progress; repeating is none."""
+    async with training.managed():
+        await stalled(training)
+        assert training.shown == {"progressPercentage": 10, "currentStep": 10, "totalSteps": 100}
+        await training.report('{"currentStep": 10, "totalSteps": 100, "estimatedRemainingSeconds": 28}')
+        await training.clock.advance(10)
+        assert "estimatedRemainingTimeSummary" not in training.shown
+        assert training.stall == STALLED
+        await training.report('{"currentStep": 11, "estimatedRemainingSeconds": 20}')
+        await training.clock.advance(6)
+        assert training.shown["estimatedRemainingTimeSummary"] == "20 seconds"
+        assert training.stall == OVER
+        await training.report('{"currentStep": 12}')
+        await training.clock.advance(6)
+        assert training.stall == OVER
+
+
+async def test_a_stall_before_the_first_message(training: Training) -> None:
+    """It is shown as well."""
+    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "600"}))
+    async with training.managed():
+        await training.start()
+        await training.clock.advance(601)
+        assert training.stall is not None
+        assert training.stall[0] == "True"
+        assert training.stall[2].endswith("(nothing has been reported yet)")
+        assert training.shown == {}
+
+
+async def end(training: Training) -> None:
+    await training.end()
+    await training.finish()
+
+
+async def drop_pod(training: Training) -> None:
+    training.client.remove(PODS, FIRST_POD, KEY.namespace)
+    await settle()
+
+
+async def switch_off(training: Training) -> None:
+    job = training.train_job
+    await training.put(job | {"metadata": job["metadata"] | {"annotations": {MONITORING: "false"}}})
+
+
+async def allow_more(training: Training) -> None:
+    job = training.train_job
+    await training.put(job | {"metadata": job["metadata"] | {"annotations": {STALL_SECONDS: "9999"}}})
+
+
+@pytest.mark.parametrize(
+    ("change", "restarts"),
+    [
+        pytest.param(end, False, id="ended"),
+        pytest.param(drop_pod, False, id="without a pod, as when suspended"),
+        pytest.param(switch_off, False, id="not followed"),
+        pytest.param(allow_more, False, id="more time"),
+        pytest.param(end, True, id="ended while nobody led"),
+        pytest.param(drop_pod, True, id="lost its pod while nobody led"),
+        pytest.param(switch_off, True, id="switched off while nobody led"),
+    ],
+)
+async def test_the_end_of_a_stall_is_shown(
+    training: Training, change: Callable[[Training], Awaitable[None]], restarts: bool
+) -> None:
+    """Whatever ends it, and whichever manager sees that."""
+    async with training.managed():
+        await stalled(training)
+        if not restarts:
+            await change(training)
+            await training.clock.advance(10)
+    if restarts:
+        await change(training)
+        async with training.managed():
+            await training.clock.advance(10)
+    assert training.stall == OVER
+
+
+async def test_a_stall_outlives_the_manager(training: Training) -> None:
+    """The next one goes on with it, warns no second time, and sees when it is over."""
+    async with training.managed():
+        await stalled(training)
+    warnings = len(training.warnings)
+    async with training.managed():
+        await training.clock.advance(1)
+        assert training.series("stalled_jobs") == 1
+        await training.report('{"currentStep": 10, "totalSteps": 100}')
+        await training.clock.advance(1200)
+        assert training.stall == STALLED
+        assert len(training.warnings) == warnings
+        await training.report('{"currentStep": 11}')
+        await training.clock.advance(6)
+        assert training.stall == OVER
+
+
+async def test_a_stall_of_an_earlier_run(training: Training) -> None:
+    """A container that was started again while nobody led begins anew."""
+    async with training.managed():
+        await stalled(training)
+    await training.clock.advance(5)
+    await training.start()
+    async with training.managed():
+        await training.clock.advance(10)
+        assert training.stall == OVER
+        await training.clock.advance(600)
+        assert training.stall is not None
+        assert training.stall[0] == "True"
+
+
+async def test_a_stall_of_another_of_the_same_name(training: Training) -> None:
+    """A TrainJob that is made anew has never stalled."""
+    async with training.managed():
+        await stalled(training)
+        training.client.remove(TRAIN_JOBS, KEY.name, KEY.namespace)
+        training.client.add(training.train_job_object("another-uid"))
+        await settle()
+        await training.clock.advance(60)
+        assert training.stall is None
+
+
+async def test_stalls_that_come_and_go_are_written_at_intervals(training: Training) -> None:
+    """However short the limit, a stall costs no more writes than progress."""
+    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "0.001"}))
+    async with training.managed():
+        await training.start()
+        for step in range(60):
+            await training.report(f'{{"currentStep": {step}}}')
+            await training.clock.advance(0.5)
+        assert training.writes <= 2 + 60 / 5
 
 
 async def test_stall_by_configuration(training: Training) -> None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
+from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.objects import ObjectKey
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.testing import ManualClock
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.protocol import Message
-from trainer.progress.stalls import StallWatch
+from trainer.progress.stalls import Before, StallWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,3 +208,47 @@ def test_unknown_trainings(bench: Bench) -> None:
     assert bench.watch.next_check(JOB) is None
     bench.watch.forget(JOB)
     assert bench.counts() == (0, 0)
+
+
+async def test_explanation(bench: Bench) -> None:
+    """It says since when there is no progress, by the clock of the manager, as long as the stall lasts."""
+    bench.watch.watch(JOB, "run", 60)
+    await bench.clock.advance(30)
+    bench.report(Message(current_step=1))
+    assert bench.watch.stall_of(JOB) is None
+    await bench.after(300)
+    assert bench.watch.stall_of(JOB) == (
+        "no progress since 2026-01-01T00:00:30Z, longer than the 1 minute allowed (last: step 1 at 10:30:45 UTC)"
+    )
+    bench.report(Message(current_step=2))
+    assert bench.watch.stall_of(JOB) is None
+
+
+SHOWN = TrainerStatus(current_step=4, progress_percentage=40, last_updated_time="2026-01-01T10:30:45Z")
+
+
+async def test_what_another_manager_has_seen_is_no_progress(bench: Bench) -> None:
+    """A training that repeats what is shown already has not got on."""
+    bench.watch.watch(JOB, "run", TIMEOUT, before=Before(SHOWN))
+    await bench.clock.advance(300)
+    bench.report(Message(current_step=4))
+    assert await bench.after(300) == "no progress for 10 minutes (last: step 4 at 10:30:45 UTC)"
+
+
+@pytest.mark.parametrize("status", [pytest.param(SHOWN, id="progress"), pytest.param(None, id="nothing-reported")])
+async def test_a_stall_of_another_manager_goes_on(bench: Bench, status: TrainerStatus | None) -> None:
+    """It is counted as stalled, neither told nor counted as a stall again, and over with the first progress."""
+    bench.watch.watch(JOB, "run", TIMEOUT, is_expected_to_report=True, before=Before(status, "told"))
+    assert bench.watch.stall_of(JOB) == "told"
+    assert bench.watch.check(JOB) is None
+    assert bench.counts() == (0, 1)
+    assert bench.report(Message(current_step=5))
+    assert bench.counts() == (0, 0)
+
+
+async def test_what_was_before_counts_once(bench: Bench) -> None:
+    """A run that this manager has seen begin has nothing before it."""
+    bench.watch.watch(JOB, "run", TIMEOUT)
+    bench.watch.watch(JOB, "another run", TIMEOUT, before=Before(SHOWN, "told"))
+    assert bench.watch.stall_of(JOB) is None
+    assert bench.watch.next_check(JOB) is None

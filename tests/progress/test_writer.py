@@ -10,7 +10,7 @@ import pytest
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.manager.manager import Manager
-from trainer.kube.objects import ObjectKey, uid_of
+from trainer.kube.objects import ObjectKey, find_condition, uid_of
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 from trainer.progress.metrics import ProgressSeries
@@ -47,8 +47,9 @@ class Desk:
         self.manager = Manager(self.client, clock=self.clock)
         informer = self.manager.informer(TRAIN_JOBS)
         self.series = self.manager.metrics.series(ProgressSeries)
-        self.writer = ProgressWriter(self.manager, informer.lister, INTERVAL, self.series)
+        self.writer = ProgressWriter(self.manager, informer.lister, INTERVAL, self.series, lambda _: self.stall)
         self.percentage = 0
+        self.stall: str | None = None
 
     @property
     def uid(self) -> str:
@@ -343,3 +344,55 @@ async def test_lag(desk: Desk) -> None:
         await desk.clock.advance(INTERVAL)
     assert desk.manager.metrics.registry.get_sample_value("trainer_progress_lag_seconds_count") == 2
     assert desk.manager.metrics.registry.get_sample_value("trainer_progress_lag_seconds_sum") == pytest.approx(INTERVAL)
+
+
+@pytest.mark.parametrize(
+    ("shown", "stall", "expected"),
+    [
+        pytest.param(None, None, None, id="never stalled"),
+        pytest.param(None, "x", ("True", "NoProgress", "x"), id="begins"),
+        pytest.param(("True", "NoProgress", "x"), "x", ("True", "NoProgress", "x"), id="goes on"),
+        pytest.param(("True", "NoProgress", "x"), None, ("False", "StallEnded", "x"), id="ends"),
+        pytest.param(("False", "StallEnded", "x"), None, ("False", "StallEnded", "x"), id="has ended"),
+        pytest.param(("False", "StallEnded", "x"), "y", ("True", "NoProgress", "y"), id="begins anew"),
+        pytest.param(("Unknown", "", ""), "y", ("True", "NoProgress", "y"), id="what is no condition is replaced"),
+    ],
+)
+async def test_condition_stalled(
+    desk: Desk, shown: tuple[str, str, str] | None, stall: str | None, expected: tuple[str, str, str] | None
+) -> None:
+    """It is written with the progress, keeps what was told, and is written only when it changes."""
+    obj = desk.client.objects(TRAIN_JOBS)[0]
+    since = {"lastTransitionTime": "2025-01-01T00:00:00Z", "observedGeneration": 1}
+    before = (
+        [{"type": "Stalled", **dict(zip(("status", "reason", "message"), shown, strict=True)), **since}]
+        if shown
+        else []
+    )
+    desk.client.add(obj | {"status": {"conditions": before}})
+    desk.stall = stall
+    async with desk.open():
+        desk.writer.refresh(KEY)
+        await settle()
+        stored = desk.client.objects(TRAIN_JOBS)[0]
+        found = find_condition(stored, "Stalled")
+        assert (found and (found["status"], found["reason"], found["message"])) == expected
+        assert len(desk.client.requests_of("apply")) == (0 if shown == expected else 1)
+        if found and shown and found["status"] == shown[0]:
+            assert found["lastTransitionTime"] == "2025-01-01T00:00:00Z"
+
+
+async def test_progress_and_stall_are_one_write(desk: Desk) -> None:
+    """Server-side apply would take away what a write leaves out."""
+    async with desk.open():
+        desk.report(40)
+        await settle()
+        desk.stall = "x"
+        desk.writer.refresh(KEY)
+        await desk.clock.advance(INTERVAL)
+        assert desk.shown["progressPercentage"] == 40
+        assert REMAINING.isdisjoint(desk.shown)
+        desk.report(41)
+        await desk.clock.advance(INTERVAL)
+        assert desk.shown["progressPercentage"] == 41
+        assert find_condition(desk.client.objects(TRAIN_JOBS)[0], "Stalled") is not None

@@ -14,8 +14,8 @@ from trainer.api.model import ApiModel, Count, Int32, Int64, Time, list_map
 class ConditionType(StrEnum):
     """Conditions of a TrainJob that the controller sets itself; plugins may add others (KEP-2170, "State Transition").
 
-    Pending and Restarting are not in the KEP. They keep what an event tells for an hour, and are only there once they
-    have been true.
+    Pending, Restarting and Stalled are not in the KEP. They keep what an event tells for an hour, and are only there
+    once they have been true.
     """
 
     CREATED = "Created"
@@ -28,6 +28,9 @@ class ConditionType(StrEnum):
     field of the TrainJob or runtime that asks for what is missing. Absent if pods never had to wait."""
     RESTARTING = "Restarting"
     """Whether pods are made again after a failure. Absent if none has failed."""
+    STALLED = "Stalled"
+    """Whether the training runs and makes no progress; the message says since when, and how far it was. Written with
+    the progress, by the field manager trainer-progress. Absent from a training that has never stalled."""
     COMPLETE = "Complete"
     """True when the training has ended well; final. Reason and message are those of the JobSet, such as
     AllJobsCompleted."""
@@ -62,6 +65,12 @@ class ConditionReason(StrEnum):
     RESTART_ENDED = "RestartEnded"
     """Condition Restarting is False: pods are ready again, or the training has ended. The message tells of the last
     restart."""
+    NO_PROGRESS = "NoProgress"
+    """Condition Stalled is True: there has been no progress for longer than progress.stallTimeout of the configuration,
+    or the annotation trainer.kubeflow.org/trainer-status-stall-seconds, allows."""
+    STALL_ENDED = "StallEnded"
+    """Condition Stalled is False: the training makes progress again, was restarted or suspended, or has ended. The
+    message tells of the last stall."""
 
 
 class State(StrEnum):
@@ -78,6 +87,8 @@ class State(StrEnum):
     """A pod cannot start: no node takes it, its image cannot be pulled, a Secret is missing, and the like."""
     RUNNING = "Running"
     """All pods of at least one Job are ready, or have been."""
+    STALLED = "Stalled"
+    """It is running, and makes no progress (condition Stalled is True): it may hang."""
     RESTARTING = "Restarting"
     """Pods are made again after a failure."""
     COMPLETE = "Complete"
@@ -145,13 +156,13 @@ class TrainJobStatus(ApiModel):
     """How a TrainJob is doing."""
 
     conditions: Annotated[list[Condition], Field(json_schema_extra=list_map("type", 32))] | None = None
-    """Created, Suspended, Pending, Restarting, Complete and Failed, and what plugins add."""
+    """Created, Suspended, Pending, Restarting, Stalled, Complete and Failed, and what plugins add."""
     jobs_status: Annotated[list[JobStatus], Field(json_schema_extra=list_map("name", 100))] | None = None
     """How the child Jobs are doing."""
     state: Annotated[State, Field(strict=False)] | None = None
     """The state in one word: Blocked (its Jobs cannot be made until somebody does something, as condition Created
-    says), Created, Suspended, Pending (a pod cannot start), Running, Restarting (after a failure), Complete or Failed.
-    Absent before a controller has looked at the TrainJob."""
+    says), Created, Suspended, Pending (a pod cannot start), Running, Stalled (no progress), Restarting (after a
+    failure), Complete or Failed. Absent before a controller has looked at the TrainJob."""
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that this status was derived from."""
     scale: NodeScale | None = None

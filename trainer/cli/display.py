@@ -37,6 +37,7 @@ STATE_STYLES = {
     "Blocked": "bold yellow",
     "Pending": "yellow",
     "Restarting": "yellow",
+    "Stalled": "bold yellow",
 }
 
 

@@ -24,7 +24,7 @@ STALE_SECONDS = 600
 """After this time without news a running training is not what its progress says, so that people are told."""
 
 _LABEL = 13
-_NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True"}
+_NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True", "Stalled": "True"}
 """The status at which our own conditions tell something that goes on; others do so when they are True."""
 _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 

@@ -17,8 +17,11 @@ _UNTOUCHED = "Submitted"
 
 _ENDS = ("Failed", "Complete")
 _HINDRANCES = ("Pending", "Restarting")
-_GOING = ("Running", "Pending", "Restarting")
 """States that are also conditions, with one line for each reason in their message."""
+_EXPLAINED = (*_ENDS, *_HINDRANCES, "Stalled")
+"""States that are also the type of the condition that explains them."""
+_GOING = ("Running", "Pending", "Restarting")
+"""States in which the reported time that remains is true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class JobState:
 
 def _explanation(job: Object, word: str) -> tuple[str, str]:
     """Reason and message of the condition that explains the state."""
-    kind = word if word in (*_ENDS, *_HINDRANCES) else "Created"
+    kind = word if word in _EXPLAINED else "Created"
     condition = find_condition(job, kind) or {}
     if condition.get("status") != ("False" if kind == "Created" else "True"):
         return "", ""

@@ -22,7 +22,7 @@ from trainer.framework.status import is_finished, next_status
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.predicates import generation_changed
+from trainer.kube.controller.predicates import any_of, generation_changed
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
@@ -79,8 +79,8 @@ class TrainJobController:
         self._controller = controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
-        # Progress, which is written every few seconds, changes only the status.
-        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=generation_changed)
+        # Progress, which is written every few seconds, changes only the status, of which a stall alone matters here.
+        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=any_of(generation_changed, _stall_changed))
         controller.watches(TRAINING_RUNTIMES, runtimes.train_jobs_of, selection=selection)
         controller.watches(CLUSTER_TRAINING_RUNTIMES, runtimes.train_jobs_of)
         controller.owns(CONFIG_MAPS, selection=runtimes.snapshots, predicate=_is_gone)
@@ -168,6 +168,14 @@ class TrainJobController:
         except NotFoundError:
             return
         log.info("deleted finished TrainJob", ttl_seconds=current["spec"].get("ttlSecondsAfterFinished"))
+
+
+def _stall_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
+    return (
+        old is not None
+        and new is not None
+        and is_condition_true(old, ConditionType.STALLED) != is_condition_true(new, ConditionType.STALLED)
+    )
 
 
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:

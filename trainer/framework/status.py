@@ -1,8 +1,9 @@
 """The status of a TrainJob (KEP-2170, "State Transition"), derived from what was observed and what it was before.
 
-Beyond the KEP's conditions there are Pending and Restarting, with the impediments that plugins have seen, and those
-that plugins report themselves. `observedGeneration` tells of which spec all this is true; it alone is worth a write,
-since tools wait for it after a change (kstatus). Conditions of a TrainJob that has ended are final.
+Beyond the KEP's conditions there are Pending and Restarting, with the impediments that plugins have seen, those that
+plugins report themselves, and Stalled, which is written with the progress and only read here. `observedGeneration`
+tells of which spec all this is true; it alone is worth a write, since tools wait for it after a change (kstatus).
+Conditions of a TrainJob that has ended are final.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)
 """Types of conditions that plugins must not report."""
+_OWNED = CORE_CONDITIONS - {ConditionType.STALLED}
+_GOING = frozenset({State.RUNNING, State.STALLED})
 _ENDS = (ConditionType.COMPLETE, ConditionType.FAILED)
 LOG_HEADING = "last lines of its log:"
 """The line in the message of a condition below which a log is quoted."""
@@ -131,7 +134,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     return TrainJobStatus(
         conditions=conditions.to_list(),
         jobs_status=jobs,
-        state=_state(conditions, seen.jobs or [], previous.state),
+        state=_state(conditions, seen.jobs or [], previous),
         observed_generation=generation,
         scale=scale,
         runtime_digest=digest,
@@ -158,7 +161,7 @@ def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozen
 
 
 def _ours(status: TrainJobStatus, plugin_types: AbstractSet[str]) -> list[Condition]:
-    owned = CORE_CONDITIONS | plugin_types
+    owned = _OWNED | plugin_types
     return [condition for condition in status.conditions or [] if condition.type in owned]
 
 
@@ -220,7 +223,7 @@ def _closing_words(outcome: Outcome, log: Sequence[str]) -> str:
     return "\n".join([facts, LOG_HEADING, *log]) if log else facts
 
 
-def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: State | None) -> State | None:
+def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: TrainJobStatus) -> State | None:
     if conditions.is_true(ConditionType.FAILED):
         return State.FAILED
     if conditions.is_true(ConditionType.COMPLETE):
@@ -234,6 +237,7 @@ def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: State | 
     if conditions.is_true(ConditionType.RESTARTING):
         return State.RESTARTING
     # A pod that restarts is not ready for a moment; the training still runs.
-    if previous is State.RUNNING or any(job.ready or job.succeeded or job.failed for job in jobs):
-        return State.RUNNING
+    if previous.state in _GOING or any(job.ready or job.succeeded or job.failed for job in jobs):
+        is_stalled = Conditions(previous.conditions or [], "").is_true(ConditionType.STALLED)
+        return State.STALLED if is_stalled else State.RUNNING
     return State.CREATED if conditions.is_true(ConditionType.CREATED) else None

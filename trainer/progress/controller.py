@@ -18,7 +18,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, stall_seconds
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
-from trainer.api.trainjob_status import TrainerStatus
+from trainer.api.trainjob_status import ConditionType, TrainerStatus
 from trainer.framework.status import end_of, has_ended
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import annotation_changed
@@ -26,7 +26,17 @@ from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.field_errors import invalid
-from trainer.kube.objects import ObjectKey, annotations_of, is_being_deleted, is_controlled_by, key_of, uid_of
+from trainer.kube.objects import (
+    ObjectKey,
+    annotations_of,
+    find_condition,
+    is_being_deleted,
+    is_condition_true,
+    is_controlled_by,
+    key_of,
+    uid_of,
+)
+from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext
@@ -34,7 +44,7 @@ from trainer.progress.history import History
 from trainer.progress.history_server import HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
-from trainer.progress.stalls import StallWatch
+from trainer.progress.stalls import Before, StallWatch
 from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter
 
 if TYPE_CHECKING:
@@ -47,7 +57,6 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
-    from trainer.kube.podlogs.instant import Instant
     from trainer.progress.options import ProgressOptions
     from trainer.progress.primary_pod import ContainerState
     from trainer.progress.protocol import Message, RejectedMessageError
@@ -88,8 +97,8 @@ class ProgressController:
         self._clock = manager.clock
         self._context = FollowerContext(manager.client, manager.clock, series, options.read_interval)
         self._events = EventRecorder(manager.events, FIELD_MANAGER)
-        self._writer = ProgressWriter(manager, self._train_jobs, options.status_interval, series)
         self._stalls = StallWatch(manager.clock, series)
+        self._writer = ProgressWriter(manager, self._train_jobs, options.status_interval, series, self._stall_of)
         self._default_stall_timeout = options.stall_timeout
         self._trainings: dict[ObjectKey, _Training] = {}
         if options.serve_history:
@@ -115,16 +124,18 @@ class ProgressController:
         jobset = self._jobsets.get(key)
         if jobset is not None and not is_controlled_by(jobset, obj):
             jobset = None
-        if not all(monitoring_enabled(annotations_of(each)) for each in (obj, jobset or {})):
+        result: Result | None = None
+        if all(monitoring_enabled(annotations_of(each)) for each in (obj, jobset or {})):
+            state = self._look(jobset, obj) if jobset is not None else None
+            self._point(key, obj, state)
+            result = self._check_stall(key, (obj, jobset or {}), state)
+        else:
             self._forget(key)
-            if has_ended(obj):
-                self._writer.close(key)
-            return None
-        state = self._look(jobset, obj) if jobset is not None else None
-        self._point(key, obj, state)
         if has_ended(obj):
             self._close(key)
-        return self._check_stall(key, (obj, jobset or {}), state)
+        elif is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key) is not None):
+            self._writer.refresh(key)
+        return result
 
     def _look(self, jobset: Object, train_job: Object) -> ContainerState | None:
         """What the container whose log tells of the progress is doing; None while there is none."""
@@ -186,7 +197,13 @@ class ProgressController:
             self._stalls.forget(key)
             return None
         timeout, is_own = self._stall_timeout(training, told_by)
-        self._stalls.watch(key, (state.place, state.started), timeout, is_expected_to_report=is_own)
+        self._stalls.watch(
+            key,
+            (state.place, state.started),
+            timeout,
+            is_expected_to_report=is_own,
+            before=_before(told_by[0], training.follower, state),
+        )
         complaint = self._stalls.check(key)
         if complaint is not None:
             log.warning("training makes no progress", complaint=complaint)
@@ -196,6 +213,11 @@ class ProgressController:
         pause = self._stalls.next_check(key)
         training.is_checked = pause is not None
         return None if pause is None else Result(requeue_after=pause)
+
+    def _stall_of(self, obj: Object) -> str | None:
+        """What is to be told of the stall of this TrainJob, and of no other one of its name."""
+        training = self._trainings.get(key_of(obj))
+        return None if training is None or training.uid != uid_of(obj) else self._stalls.stall_of(training.key)
 
     def _stall_timeout(self, training: _Training, told_by: Sequence[Object]) -> tuple[float | None, bool]:
         """Seconds, and whether they were set for this very training."""
@@ -236,6 +258,7 @@ class ProgressController:
         self._submit(training, follower, time)
         if self._stalls.record(training.key, message, time):
             log.info("training makes progress again")
+            self._writer.refresh(training.key)
         if not training.is_checked and (pause := self._stalls.next_check(training.key)) is not None:
             training.is_checked = True
             self._controller.enqueue(training.key, after=pause)
@@ -332,6 +355,16 @@ def _shown(obj: Object) -> TrainerStatus | None:
         return TrainerStatus.from_object(shown) if shown else None
     except InvalidObjectError:
         return None
+
+
+def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Before:
+    """What an earlier manager has left about the present run."""
+    stalled = find_condition(obj, ConditionType.STALLED) or {}
+    since = Instant.parse(stalled.get("lastTransitionTime") or "")
+    is_of_run = since is not None and state.started is not None and since > state.started
+    is_stalled = is_of_run and stalled.get("status") == "True"
+    status = follower.resumed if follower is not None else None
+    return Before(status, str(stalled.get("message") or "") if is_stalled else None)
 
 
 def _is_settled(obj: Object, now: datetime) -> bool:

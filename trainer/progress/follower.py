@@ -88,7 +88,9 @@ class Follower:
         reported = Instant.parse(shown.last_updated_time) if shown is not None else None
         # What was reported in the second of the start may be of the run before.
         goes_on = reported is not None and state.started is not None and reported > state.started
-        self._run = TrainingRun(shown if goes_on else None)
+        self._resumed = shown if goes_on else None
+        self._resumed_run = state.started
+        self._run = TrainingRun(self._resumed)
         self._since = reported if goes_on else None
         self._stream_run = TrainingRun() if goes_on else self._run
         """What has been reported since a stream last ended: of one run, be it the known one or the next."""
@@ -102,6 +104,11 @@ class Follower:
     def place(self) -> tuple[str, str]:
         """Uid of the pod, and container."""
         return self._state.place
+
+    @property
+    def resumed(self) -> TrainerStatus | None:
+        """What an earlier manager has written about the run that the container is in now; None if it has not."""
+        return self._resumed if self._state.started == self._resumed_run else None
 
     @property
     def status(self) -> TrainerStatus | None:

@@ -1,28 +1,46 @@
-"""Stalls: trainings that run and get nowhere, such as one whose nodes wait for each other for ever.
+"""Stalls: trainings that run and get nowhere, such as one whose nodes wait for each other.
 
 A training gets on when its percentage, step or epoch is another than before; repeating itself does not count, and
 neither do metrics, unless it reports nothing else. The time is that of the manager and not of the log, so that neither
-clocks that differ nor a log that is read late look like a stall. After a restart of the manager the time begins anew.
+clocks that differ nor a log that is read late look like a stall. After a restart of the manager the time begins anew,
+and a stall that its predecessor has found goes on.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
+from trainer.kube.clock import timestamp
+from trainer.kube.podlogs.instant import Instant
 from trainer.progress.protocol import Message
 from trainer.progress.summary import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+    from datetime import datetime
 
+    from trainer.api.trainjob_status import TrainerStatus
     from trainer.kube.clock import Clock
     from trainer.kube.objects import ObjectKey
-    from trainer.kube.podlogs.instant import Instant
     from trainer.progress.metrics import ProgressSeries
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is known of a training that another manager has watched."""
+
+    status: TrainerStatus | None = None
+    """How far this run was; None before its first message."""
+    stall: str | None = None
+    """What was told of a stall of this run that was not over; None if there was none."""
+
+
+_NOTHING_BEFORE = Before()
 
 
 class StallWatch:
@@ -37,10 +55,17 @@ class StallWatch:
         self._clock = clock
         self._series = series
         self._watched: dict[ObjectKey, _Watched] = {}
-        self._stalled: set[ObjectKey] = set()
+        self._stalled: dict[ObjectKey, str] = {}
+        """What the condition tells of each."""
 
     def watch(
-        self, key: ObjectKey, run: Hashable, timeout: float | None, *, is_expected_to_report: bool = False
+        self,
+        key: ObjectKey,
+        run: Hashable,
+        timeout: float | None,
+        *,
+        is_expected_to_report: bool = False,
+        before: Before = _NOTHING_BEFORE,
     ) -> None:
         """Watch a training, or go on with it; the time goes on as long as the run is the same.
 
@@ -50,12 +75,18 @@ class StallWatch:
             timeout: seconds without progress that make a stall; None or 0: it is not watched any more.
             is_expected_to_report: whether it may stall before it has reported anything; True where somebody has set the
                 timeout for this very training, and so knows that it reports. Default: False.
+            before: what another manager has left; it counts when the training is watched for the first time. Default:
+                nothing.
         """
         if not timeout:
             self.forget(key)
             return
         watched = self._watched.get(key)
-        if watched is None or watched.run != run:
+        if watched is None:
+            watched = self._watched[key] = _resumed(run, before, timeout, self._clock.monotonic())
+            if before.stall is not None:
+                self._begin(key, before.stall)
+        elif watched.run != run:
             self.forget(key)
             watched = self._watched[key] = _Watched(run, self._clock.monotonic())
         watched.timeout, watched.is_expected_to_report = timeout, is_expected_to_report
@@ -86,10 +117,14 @@ class StallWatch:
         watched = self._watched.get(key)
         if watched is None or key in self._stalled or watched.remaining(self._clock.monotonic()) > 0:
             return None
-        self._stalled.add(key)
         self._series.stalls.inc()
-        self._series.stalled_jobs.set(len(self._stalled))
+        elapsed = timedelta(seconds=self._clock.monotonic() - watched.since)
+        self._begin(key, watched.explanation(self._clock.now() - elapsed))
         return watched.complaint
+
+    def stall_of(self, key: ObjectKey) -> str | None:
+        """What the condition tells of the stall of a training; None if it is not stalled."""
+        return self._stalled.get(key)
 
     def next_check(self, key: ObjectKey) -> float | None:
         """Seconds after which `check` is worth a call, at least 0; None if nothing comes before the next message."""
@@ -99,10 +134,14 @@ class StallWatch:
         remaining = watched.remaining(self._clock.monotonic())
         return None if remaining == math.inf else max(remaining, 0.0)
 
+    def _begin(self, key: ObjectKey, explanation: str) -> None:
+        self._stalled[key] = explanation
+        self._series.stalled_jobs.set(len(self._stalled))
+
     def _recover(self, key: ObjectKey) -> bool:
         if key not in self._stalled:
             return False
-        self._stalled.remove(key)
+        del self._stalled[key]
         self._series.stalled_jobs.set(len(self._stalled))
         return True
 
@@ -155,11 +194,33 @@ class _Watched:
         """What people are told of the stall."""
         return f"no progress for {summarize(math.ceil(self.timeout))} ({self._last_report})"
 
+    def explanation(self, since: datetime) -> str:
+        """The same in words that stay true while the stall lasts."""
+        allowed = summarize(math.ceil(self.timeout))
+        return f"no progress since {timestamp(since)}, longer than the {allowed} allowed ({self._last_report})"
+
     @property
     def _last_report(self) -> str:
         if self.time is None:
             return "nothing has been reported yet"
         return f"last: {_place(self.last)} at {self.time.moment:%H:%M:%S} UTC"
+
+
+def _resumed(run: Hashable, before: Before, timeout: float, now: float) -> _Watched:
+    watched = _Watched(run, now if before.stall is None else now - timeout)
+    if (status := before.status) is not None:
+        reported = Message(
+            progress_percentage=status.progress_percentage,
+            current_step=status.current_step,
+            total_steps=status.total_steps,
+            current_epoch=status.current_epoch,
+            total_epochs=status.total_epochs,
+            train_metrics=status.train_metrics,
+            eval_metrics=status.eval_metrics,
+        )
+        if (time := Instant.parse(status.last_updated_time)) is not None:
+            watched.take(reported, time)
+    return watched
 
 
 def _newest(reported: _T | None, before: _T | None) -> _T | None:

@@ -1,6 +1,6 @@
-"""Writes `status.trainerStatus`, with a field manager of its own and not too often (KEP-2779).
+"""Writes progress and condition Stalled, with a field manager of its own and not too often (KEP-2779).
 
-Server-side apply replaces all that this field manager has written before, so each write is the whole progress.
+Server-side apply replaces all that this field manager has written before, so each write has both.
 """
 
 from __future__ import annotations
@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.framework.conditions import Conditions
 from trainer.framework.status import has_ended
+from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import InvalidError, NotFoundError, TerminalError
-from trainer.kube.objects import is_being_deleted, name_of, namespace_of, uid_of
+from trainer.kube.objects import find_condition, is_being_deleted, metadata_of, name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +37,7 @@ log = structlog.get_logger(__name__)
 FIELD_MANAGER = "trainer-progress"
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
-"""The fields that say what remains; a TrainJob that has ended does not have them."""
+"""The fields that say what remains; a TrainJob that has ended or is stalled does not have them."""
 
 
 @dataclass(slots=True)
@@ -59,14 +64,23 @@ class ProgressWriter:
         train_jobs: all TrainJobs.
         interval: seconds.
         series: counts the writes.
+        stall_of: what is to be told of the stall of a TrainJob; None for one that is not stalled.
     """
 
-    def __init__(self, manager: Manager, train_jobs: Lister, interval: float, series: ProgressSeries) -> None:
+    def __init__(
+        self,
+        manager: Manager,
+        train_jobs: Lister,
+        interval: float,
+        series: ProgressSeries,
+        stall_of: Callable[[Object], str | None],
+    ) -> None:
         self._client = manager.client
         self._clock = manager.clock
         self._train_jobs = train_jobs
         self._interval = interval
         self._series = series
+        self._stall_of = stall_of
         self._accounts: dict[ObjectKey, _Account] = {}
         self._controller = Controller(
             "trainjob-progress-status", manager, self.reconcile, max_concurrent_reconciles=10
@@ -104,14 +118,19 @@ class ProgressWriter:
             account.hurried_at = now
             self._controller.enqueue(key)
 
-    def close(self, key: ObjectKey) -> None:
-        """The TrainJob has ended: its progress no longer says what remains. What is submitted later is written, too."""
+    def refresh(self, key: ObjectKey) -> None:
+        """Have it written soon that a stall has begun or ended."""
         account = self._accounts.get(key)
         if account is None:
             self._controller.enqueue(key)
-            return
-        account.is_closed = True
-        self._enqueue_in_turn(key, account)
+        else:
+            self._enqueue_in_turn(key, account)
+
+    def close(self, key: ObjectKey) -> None:
+        """The TrainJob has ended: its progress no longer says what remains. What is submitted later is written, too."""
+        if (account := self._accounts.get(key)) is not None:
+            account.is_closed = True
+        self.refresh(key)
 
     def forget(self, key: ObjectKey) -> None:
         """The TrainJob is gone."""
@@ -126,12 +145,11 @@ class ProgressWriter:
             return
         if account is not None and account.uid != uid_of(obj):
             account = None
-        shown = (obj.get("status") or {}).get("trainerStatus")
-        fields = _fields(obj, shown, account)
+        fields = _desired(obj, account, self._stall_of(obj), timestamp(self._clock.now()))
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
-        if fields is not None and fields != shown:
+        if fields != _present(obj):
             await self._write(obj, fields, account, newest)
         if account is not None and account.is_closed and account.newest is None:
             self.forget(key)
@@ -169,16 +187,51 @@ class ProgressWriter:
             "kind": TRAIN_JOBS.kind,
             # The uid keeps the progress of a deleted TrainJob from a new one of the same name.
             "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)},
-            "status": {"trainerStatus": fields},
+            "status": fields,
         }
         await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
 
 
-def _fields(obj: Object, shown: Object | None, account: _Account | None) -> Object | None:
-    """The progress that the TrainJob is to show; None if there is none."""
-    fields = shown
+def _present(obj: Object) -> Object:
+    """What the TrainJob shows of the fields that are ours."""
+    progress = (obj.get("status") or {}).get("trainerStatus")
+    stalled = find_condition(obj, ConditionType.STALLED)
+    return _status(progress, stalled)
+
+
+def _desired(obj: Object, account: _Account | None, stall: str | None, now: str) -> Object:
+    """What the TrainJob is to show."""
+    progress = (obj.get("status") or {}).get("trainerStatus")
     if account is not None and account.newest is not None and (status := account.status()) is not None:
-        fields = status.to_object()
-    if fields and has_ended(obj):
-        return {name: value for name, value in fields.items() if name not in REMAINING}
-    return fields
+        progress = status.to_object()
+    if progress and (has_ended(obj) or stall is not None):
+        progress = {name: value for name, value in progress.items() if name not in REMAINING}
+    return _status(progress, _stalled(obj, stall, now))
+
+
+def _status(progress: Object | None, stalled: Object | None) -> Object:
+    status: Object = {"trainerStatus": progress} if progress else {}
+    return status | {"conditions": [stalled]} if stalled else status
+
+
+def _stalled(obj: Object, stall: str | None, now: str) -> Object | None:
+    """The condition; a TrainJob that has never stalled has none, and after a stall its message still tells of it."""
+    shown = find_condition(obj, ConditionType.STALLED)
+    if stall is None and (shown is None or shown.get("status") == "False"):
+        return shown
+    conditions = Conditions(_readable(shown), now, metadata_of(obj).get("generation"))
+    if stall is not None:
+        conditions.set(ConditionType.STALLED, holds=True, reason=ConditionReason.NO_PROGRESS, message=stall)
+    else:
+        told = str((shown or {}).get("message") or "")
+        conditions.set(ConditionType.STALLED, holds=False, reason=ConditionReason.STALL_ENDED, message=told)
+    (condition,) = conditions.to_list()
+    return condition.to_object()
+
+
+def _readable(condition: Object | None) -> list[Condition]:
+    """The condition, unless somebody has written what is none."""
+    try:
+        return [Condition.from_object(condition)] if condition else []
+    except InvalidObjectError:
+        return []

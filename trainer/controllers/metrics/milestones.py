@@ -27,7 +27,7 @@ _LATE = 3.0
 """Seconds; what seems older when it is first seen has been missed by the watch for a time. Less may be clocks that
 differ."""
 
-_RUN = frozenset({State.RUNNING.value, State.RESTARTING.value})
+_RUN = frozenset({State.RUNNING.value, State.STALLED.value, State.RESTARTING.value})
 _MADE = frozenset({State.CREATED.value, State.PENDING.value, *_RUN})
 _ENDS = frozenset({State.COMPLETE.value, State.FAILED.value})
 
