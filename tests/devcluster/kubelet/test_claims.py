@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
 
 from tests.devcluster.kubelet.fakes import LIMIT, eventually, make_pod, shell
-from trainer.devcluster.kubelet.claims import FINALIZER, Claims, claim_directory
+from trainer.devcluster.kubelet.claims import FINALIZER, Claims, claim_directory, make_claim_directory
 from trainer.kube.manager.manager import Manager
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
 from trainer.kube.testing import FakeClient
@@ -123,3 +124,11 @@ async def test_used_claim_stays(tmp_path: Path) -> None:
         await client.patch(PODS, "pod", {"status": {"phase": "Failed"}}, "default", subresource="status")
         await eventually(lambda: client.objects(PERSISTENT_VOLUME_CLAIMS) == [])
     assert not file.exists()
+
+
+def test_files_are_private(tmp_path: Path) -> None:
+    """Other users of the machine cannot reach the files of claims, whatever the mode of the data directory."""
+    tmp_path.chmod(0o755)
+    path = make_claim_directory(tmp_path, "default", "data")
+    assert path.is_dir()
+    assert stat.S_IMODE((tmp_path / "claims").stat().st_mode) == 0o700

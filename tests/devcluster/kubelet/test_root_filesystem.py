@@ -104,6 +104,43 @@ def test_nested_mount(source: Path, tmp_path: Path) -> None:
     assert (source / "x" / "y").is_dir()
 
 
+@pytest.mark.parametrize("is_directory", [True, False])
+@pytest.mark.parametrize("link", ["../elsewhere", "/elsewhere-test", "{}/elsewhere"])
+def test_a_link_out_of_a_volume(source: Path, tmp_path: Path, link: str, is_directory: bool) -> None:
+    """A link that a pod has left in a volume makes nothing on the machine when another mounts something below it."""
+    inner, elsewhere = tmp_path / "inner", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    inner.mkdir() if is_directory else inner.touch()
+    (source / "link").symlink_to(link.format(tmp_path))
+    mounts = [SandboxMount(source, "/outer-test", owned=True), SandboxMount(inner, "/outer-test/link/x/y")]
+    with pytest.raises(ContainerCreateError, match="a symbolic link at link/x/y leads out of what is mounted at"):
+        plan_root(mounts)
+    assert list(elsewhere.iterdir()) == []
+    assert not Path("/elsewhere-test").exists()
+
+
+def test_a_link_inside_a_volume(source: Path, tmp_path: Path) -> None:
+    """A mount point below a link is made, and mounted, where the link leads inside the volume."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (source / "link").symlink_to("real")
+    mounts = [SandboxMount(source, "/outer-test", owned=True), SandboxMount(inner, "/outer-test/link/x")]
+    assert plan_root(mounts)[-1] == Operation("bind", "/outer-test/real/x", str(inner))
+    assert (source / "real" / "x").is_dir()
+
+
+def test_a_link_to_another_mount(source: Path, tmp_path: Path) -> None:
+    """A link to what is mounted elsewhere in the volume is refused: what is made below it would be made over there."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (source / "link").symlink_to("deep")
+    paths = ["/outer-test", "/outer-test/deep", "/outer-test/link/x"]
+    mounts = [SandboxMount(source if path == "/outer-test" else inner, path, owned=True) for path in paths]
+    with pytest.raises(ContainerCreateError, match="a symbolic link leads to /outer-test/deep/x"):
+        plan_root(mounts)
+    assert list(inner.iterdir()) == []
+
+
 def test_through_a_link(source: Path, tmp_path: Path) -> None:
     """A mount point below a symbolic link is made where the link leads."""
     (tmp_path / "real").mkdir()

@@ -1,19 +1,23 @@
-"""First objects: sees to it that every namespace has what it starts with.
+"""First objects: every namespace keeps what it starts with.
 
 The pipeline makes them together with the namespace unless a webhook wants to see them; then they are made here, and
-tried again for as long as the webhook refuses them or cannot be called.
+tried again for as long as the webhook refuses them or cannot be called. They are made again when they are deleted, as
+the root-ca-cert-publisher and serviceaccount controllers of Kubernetes do it: no pod could start without them.
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import structlog
 
 from trainer.devcluster.apiserver import namespaces
 from trainer.devcluster.apiserver.status import StatusError
+from trainer.devcluster.apiserver.storage import Partition, Subscription
 from trainer.kube.clock import move_on_after
-from trainer.kube.objects import is_being_deleted, name_of, uid_of
+from trainer.kube.objects import is_being_deleted, name_of
+from trainer.kube.resource import CONFIG_MAPS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from trainer.devcluster.apiserver.backend import Backend
@@ -31,29 +35,22 @@ class FirstObjects:
     def __init__(self, backend: Backend, pipeline: Pipeline) -> None:
         self._backend = backend
         self._pipeline = pipeline
-        self._done: set[str] = set()
-        """Uids of namespaces that have had all of them."""
 
     async def run(self) -> None:
-        """Follow the namespaces until cancelled."""
+        """Follow the namespaces and their first objects until cancelled."""
         storage = self._backend.storage
-        while True:
-            changed = storage.changed(namespaces.PARTITION)
-            stored = storage.snapshot(namespaces.PARTITION)
-            self._done &= set(map(uid_of, stored))
-            for namespace in stored:
-                if (
-                    uid_of(namespace) not in self._done
-                    and not is_being_deleted(namespace)
-                    and await self._fill(namespace)
-                ):
-                    self._done.add(uid_of(namespace))
-            unfinished = any(uid_of(entry) not in self._done and not is_being_deleted(entry) for entry in stored)
-            async with move_on_after(self._backend.clock, RETRY_SECONDS if unfinished else None):
-                await changed.wait()
+        subscription = Subscription()
+        with ExitStack() as stack:
+            for partition in (namespaces.PARTITION, Partition.of(CONFIG_MAPS), Partition.of(SERVICE_ACCOUNTS)):
+                stack.enter_context(storage.subscribed(partition, subscription))
+            while True:
+                present = [entry for entry in storage.snapshot(namespaces.PARTITION) if not is_being_deleted(entry)]
+                complete = [await self._fill(namespace) for namespace in present]
+                async with move_on_after(self._backend.clock, None if all(complete) else RETRY_SECONDS):
+                    await subscription.wait()
 
     async def _fill(self, namespace: Object) -> bool:
-        """Make what a namespace lacks; whether it has everything now."""
+        """Make what a namespace lacks; whether it has everything now. Costs a lookup for each that it has."""
         for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
             try:
                 await self._pipeline.create_internal(resource, first)

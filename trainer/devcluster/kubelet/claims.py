@@ -39,6 +39,14 @@ def claim_directory(data_dir: Path, namespace: str, name: str) -> Path:
     return data_dir / "claims" / namespace / name
 
 
+def make_claim_directory(data_dir: Path, namespace: str, name: str) -> Path:
+    """Make the directory of a claim, unless it exists, where other users of the machine cannot reach it; blocks."""
+    path = claim_directory(data_dir, namespace, name)
+    path.mkdir(parents=True, exist_ok=True)
+    path.parents[1].chmod(0o700)
+    return path
+
+
 def ephemeral_claim(pod: Mapping[str, Any], volume: str) -> str:
     """Name of the claim behind an ephemeral volume of a pod."""
     return f"{name_of(pod)}-{volume}"
@@ -66,8 +74,7 @@ class Claims:
             return
 
     async def _bind(self, claim: Object) -> None:
-        directory = self._directory(claim)
-        await anyio.to_thread.run_sync(lambda: directory.mkdir(parents=True, exist_ok=True))
+        await anyio.to_thread.run_sync(make_claim_directory, self._data_dir, namespace_of(claim), name_of(claim))
         spec = claim["spec"]
         finalizers = _finalizers(claim)
         if FINALIZER not in finalizers or not spec.get("volumeName"):
@@ -85,7 +92,7 @@ class Claims:
         finalizers = _finalizers(claim)
         if FINALIZER not in finalizers or self._is_used(key_of(claim)):
             return
-        directory = self._directory(claim)
+        directory = claim_directory(self._data_dir, namespace_of(claim), name_of(claim))
         await anyio.to_thread.run_sync(lambda: shutil.rmtree(directory, ignore_errors=True))
         await self._update(claim, [name for name in finalizers if name != FINALIZER])
         log.info("removed files of claim", claim=str(key_of(claim)))
@@ -105,9 +112,6 @@ class Claims:
         await self._client.patch(
             PERSISTENT_VOLUME_CLAIMS, name_of(claim), body, namespace_of(claim), subresource=subresource
         )
-
-    def _directory(self, claim: Object) -> Path:
-        return claim_directory(self._data_dir, namespace_of(claim), name_of(claim))
 
 
 def _finalizers(claim: Mapping[str, Any]) -> list[str]:

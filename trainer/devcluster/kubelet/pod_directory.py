@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
+
+from trainer.devcluster.kubelet.errors import VolumeError
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - not for a temporary file, but for what shall be in memory
+_PRIVATE = 0o700
 _HAS_SHARED_MEMORY = os.access(_SHARED_MEMORY, os.W_OK | os.X_OK)
 
 
@@ -71,7 +75,7 @@ class PodDirectory:
         return self.state / "volumes" / name
 
     def memory_volume(self, name: str) -> Path:
-        """Content of a volume that lives as long as the pod, in memory."""
+        """Content of a volume that lives as long as the pod, in memory; needs `create_memory`."""
         return self.memory / name
 
     def log_file(self, container: str, restart_count: int) -> Path:
@@ -99,6 +103,15 @@ class PodDirectory:
         self.empty.chmod(0o755)
         self.state.chmod(0o700)
 
+    def create_memory(self) -> None:
+        """Make the directory around all volumes in memory, which other users cannot enter.
+
+        Raises:
+            VolumeError: somebody else has made one of its name.
+            OSError: it cannot be made.
+        """
+        _make_private(_memory_of(self.data_dir))
+
     def prepare_run(self, container: str, restart_count: int) -> None:
         """Make what one run of a container needs, and delete what the run before the last one has left."""
         if restart_count > 1:
@@ -114,8 +127,10 @@ class PodDirectory:
 
     def remove(self) -> None:
         """Delete everything; what cannot be deleted is logged and left."""
-        for path in (self.logs, self.state, self.memory):
+        for path in (self.logs, self.state):
             shutil.rmtree(path, onerror=_log_failure)
+        if _is_private(_memory_of(self.data_dir)):
+            shutil.rmtree(self.memory, onerror=_log_failure)
 
 
 def remove_orphans(data_dir: Path, keep: Container[str]) -> None:
@@ -125,7 +140,9 @@ def remove_orphans(data_dir: Path, keep: Container[str]) -> None:
         data_dir: the kubelet's data directory.
         keep: UIDs of the pods that exist.
     """
-    for parent in (data_dir / "pods", data_dir / "sandboxes", _memory_of(data_dir)):
+    memory = _memory_of(data_dir)
+    parents = [data_dir / "pods", data_dir / "sandboxes", *([memory] if _is_private(memory) else [])]
+    for parent in parents:
         for entry in parent.iterdir() if parent.is_dir() else ():
             if entry.name not in keep:
                 shutil.rmtree(entry, onerror=_log_failure)
@@ -133,11 +150,41 @@ def remove_orphans(data_dir: Path, keep: Container[str]) -> None:
 
 def remove_memory(data_dir: Path) -> None:
     """Delete what pods have kept in memory, when the kubelet ends."""
-    shutil.rmtree(_memory_of(data_dir), onerror=_log_failure)
+    memory = _memory_of(data_dir)
+    if _is_private(memory):
+        shutil.rmtree(memory, onerror=_log_failure)
+
+
+def _make_private(path: Path) -> None:
+    """Make a directory of mode 0700, or reuse one of this user.
+
+    Everybody may write to `/dev/shm`, so another user can make a directory or a link of this name first. Nobody but its
+    owner can replace what has been checked here, because `/dev/shm` has the sticky bit.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(_PRIVATE)
+    except FileExistsError:
+        if not _is_private(path):
+            raise VolumeError(
+                f"{path}, where volumes in memory go, is not a directory of this user: have its owner delete it, or "
+                "start the dev cluster with another --data-dir"
+            ) from None
+    # One left by a former version is open to others.
+    path.chmod(_PRIVATE)
+
+
+def _is_private(path: Path) -> bool:
+    """Whether there is a directory that this user owns, and not a link to one."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
 
 def _memory_of(data_dir: Path) -> Path:
-    """Where pods keep things in memory; nobody else uses a directory of this name, but one may be left of a former run.
+    """Where pods keep things in memory: a name that each user and data directory has for itself.
 
     It is on a tmpfs that the machine has already: that of a container would end with it, and be its own.
     """

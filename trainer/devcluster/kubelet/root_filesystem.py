@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer.devcluster.kubelet.beneath import make_beneath, resolve_beneath
 from trainer.devcluster.kubelet.errors import ContainerCreateError
 from trainer.devcluster.kubelet.shim.spec import Operation
 
@@ -97,8 +98,12 @@ def plan_root(mounts: Iterable[SandboxMount], needed: Iterable[Path] = ()) -> tu
             target = os.path.realpath(declared)
             plan.make_room(target, for_directory=mount.source.is_dir())
         else:
-            target = posixpath.join(placed[outer][1], posixpath.relpath(declared, outer))
-            _make_inside(placed[outer][0], posixpath.relpath(declared, outer), mount)
+            inside = _make_inside(placed[outer][0], posixpath.relpath(declared, outer), mount)
+            target = posixpath.normpath(posixpath.join(placed[outer][1], inside))
+            innermost = max((other for _, other in placed.values() if Path(target).is_relative_to(other)), key=len)
+            if innermost != placed[outer][1]:
+                # A mount point made there would be made in a volume that has not been looked at.
+                raise ContainerCreateError(f"cannot mount at {declared}: a symbolic link leads to {target}")
         placed[declared] = (mount, target)
         plan.binds.append(_bind(target, mount))
     return plan.operations()
@@ -125,19 +130,20 @@ def _enclosing(target: str, placed: dict[str, tuple[SandboxMount, str]]) -> str 
     return max((outer for outer in placed if Path(target).is_relative_to(outer)), key=len, default=None)
 
 
-def _make_inside(outer: SandboxMount, rest: str, mount: SandboxMount) -> None:
-    point = outer.source / rest
-    if point.exists():
-        return
-    if not outer.owned:
+def _make_inside(outer: SandboxMount, rest: str, mount: SandboxMount) -> str:
+    """Make the mount point inside another mount, unless it exists; returns where it is in there, links resolved."""
+    inside = resolve_beneath(outer.source, rest)
+    if inside is None:
         raise ContainerCreateError(
-            f"cannot mount at {mount.target}: {rest} does not exist in what is mounted at {outer.target}"
+            f"cannot mount at {mount.target}: a symbolic link at {rest} leads out of what is mounted at {outer.target}"
         )
-    if mount.source.is_dir():
-        point.mkdir(parents=True)
-    else:
-        point.parent.mkdir(parents=True, exist_ok=True)
-        point.touch()
+    if not (outer.source / inside).exists():
+        if not outer.owned:
+            raise ContainerCreateError(
+                f"cannot mount at {mount.target}: {rest} does not exist in what is mounted at {outer.target}"
+            )
+        make_beneath(outer.source, inside, is_directory=mount.source.is_dir())
+    return inside
 
 
 def _depth(path: str) -> tuple[int, str]:

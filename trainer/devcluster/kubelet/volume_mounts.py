@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from trainer.devcluster.kubelet.beneath import make_beneath, resolve_beneath
 from trainer.devcluster.kubelet.environment import expand, references
 from trainer.devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount
@@ -62,14 +63,14 @@ def _source(mount: Mapping[str, Any], volume: Volume, variables: Mapping[str, st
         raise ContainerConfigError(f"error SubPath `{sub_path}` must not be an absolute path")
     if ".." in PurePosixPath(sub_path).parts:
         raise ContainerConfigError(f"unable to provision SubPath `{sub_path}`: must not contain '..'")
-    source = volume.source / sub_path
-    # A link that the pod, or whoever wrote to the volume before, has left must not lead to the rest of the machine.
-    if not source.resolve().is_relative_to(volume.source.resolve()):
+    inside = resolve_beneath(volume.source, sub_path)
+    if inside is None:
         raise ContainerCreateError(f'subPath {sub_path!r} leads out of volume "{mount["name"]}"')
-    if not volume.read_only and not source.exists():
-        source.mkdir(parents=True)
+    source = volume.source / inside
     if not source.exists():
-        raise ContainerCreateError(f'subPath {sub_path!r} does not exist in volume "{mount["name"]}"')
+        if volume.read_only:
+            raise ContainerCreateError(f'subPath {sub_path!r} does not exist in volume "{mount["name"]}"')
+        make_beneath(volume.source, inside, is_directory=True)
     return source
 
 

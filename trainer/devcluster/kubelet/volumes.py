@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 import structlog
 
-from trainer.devcluster.kubelet.claims import claim_directory, ephemeral_claim
+from trainer.devcluster.kubelet.claims import ephemeral_claim, make_claim_directory
 from trainer.devcluster.kubelet.errors import UnsupportedVolumeError, VolumeError
 from trainer.devcluster.kubelet.host_paths import host_path
 from trainer.devcluster.kubelet.volume_content import FILE_VOLUMES, VolumeContent
@@ -144,6 +143,8 @@ class PodVolumes:
             raise UnsupportedVolumeError(f"the dev cluster does not support emptyDir with medium {medium}: use Memory")
         in_memory = medium == "Memory"
         path = self._directory.memory_volume(name) if in_memory else self._directory.volume(name)
+        if in_memory:
+            await anyio.to_thread.run_sync(self._directory.create_memory)
         await anyio.to_thread.run_sync(_make_directory, path, _MEMORY if in_memory else _DISK)
         return Volume(path, owned=True)
 
@@ -157,8 +158,7 @@ class PodVolumes:
         owners = [reference.get("uid") for reference in claim["metadata"].get("ownerReferences") or []]
         if owner and owner not in owners:
             raise VolumeError(f"PVC {namespace}/{name} was not created for pod {namespace}/{name_of(self._pod)}")
-        path = claim_directory(self._directory.data_dir, namespace, name)
-        await anyio.to_thread.run_sync(partial(path.mkdir, parents=True, exist_ok=True))
+        path = await anyio.to_thread.run_sync(make_claim_directory, self._directory.data_dir, namespace, name)
         return Volume(path, owned=True, read_only=read_only)
 
 
