@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -208,23 +209,40 @@ def test_nothing_survives_a_killed_kubelet(tmp_path: Path, mode: str) -> None:
 NOBODY = 65534
 
 
-def as_nobody() -> list[str]:
-    """Command prefix that runs a program as nobody, who may read the interpreter even if it is in root's home.
+def closed_ancestor(path: Path) -> Path | None:
+    """The outermost directory above a path that other users cannot enter, such as root's home."""
+    return next((parent for parent in reversed(path.parents) if not parent.stat().st_mode & 0o001), None)
 
-    That takes a private mount namespace in which a tmpfs covers the closed directory and holds only the interpreter.
+
+def as_nobody() -> list[str]:
+    """Command prefix that runs a program in the repository as nobody, wherever interpreter and repository are.
+
+    That takes a private mount namespace in which a tmpfs covers each closed directory and holds only what is needed.
     """
-    installation = Path(sys.base_prefix)
-    closed = next((parent for parent in reversed(installation.parents) if not parent.stat().st_mode & 0o001), None)
-    steps = ["set -e", "mount --make-rprivate /"]
-    if closed is not None:
-        steps += [
-            "mount --bind $0 /mnt",
-            f"mount -t tmpfs -o mode=755 none {closed}",
-            "mkdir -p $0",
-            "mount --move /mnt $0",
-        ]
-    steps.append(f'exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "$@"')
-    return ["unshare", "-m", "sh", "-c", "; ".join(steps), str(installation)]
+    places = {Path(place).resolve() for place in (sys.base_prefix, sys.prefix, REPOSITORY)}
+    outermost = sorted(place for place in places if places.isdisjoint(place.parents))
+    closed = {place: closed_ancestor(place) for place in outermost}
+    hidden = [(shlex.quote(str(place)), f"/mnt/{number}") for number, place in enumerate(outermost) if closed[place]]
+    covers = sorted({shlex.quote(str(cover)) for cover in closed.values() if cover})
+    steps = [
+        "set -e",
+        "mount --make-rprivate /",
+        "mount -t tmpfs none /mnt",
+        *(f"mkdir {aside}; mount --bind {place} {aside}" for place, aside in hidden),
+        *(f"mount -t tmpfs -o mode=755 none {cover}" for cover in covers),
+        *(f"mkdir -p {place}; mount --move {aside} {place}" for place, aside in hidden),
+        f"cd {shlex.quote(str(REPOSITORY))}",
+        f'exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "$@"',
+    ]
+    return ["unshare", "-m", "sh", "-c", "; ".join(steps), "as-nobody"]
+
+
+def require_readable() -> None:
+    """Skip the test, with the reason, where nobody cannot read the repository or the interpreter even so."""
+    command = [*as_nobody(), sys.executable, "-B", "-c", "import tests.devcluster.kubelet.kubelet_process"]
+    attempt = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if attempt.returncode:
+        pytest.skip(f"user {NOBODY} cannot run this repository: {attempt.stderr.strip().splitlines()[-1]}")
 
 
 @pytest.mark.root
@@ -232,8 +250,7 @@ def as_nobody() -> list[str]:
 @pytest.mark.parametrize("mode", ["netns", "hosts"])
 def test_without_privileges(tmp_path_factory: pytest.TempPathFactory, mode: str) -> None:
     """An ordinary user gets the same pods by a user namespace, in which programs keep the user's ID and no rights."""
-    if not REPOSITORY.stat().st_mode & 0o001 or not Path(sys.prefix).stat().st_mode & 0o001:
-        pytest.skip("nobody may not read this repository")
+    require_readable()
     data_dir = Path("/tmp") / f"devcluster-{secrets.token_hex(4)}"
     data_dir.mkdir()
     os.chown(data_dir, NOBODY, NOBODY)

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.devcluster.apiserver.http_client import MERGE
 from tests.devcluster.apiserver.kinds.context import created, updated
 from trainer.devcluster.apiserver.kinds.pod import PodStrategy, quality_of_service
 
 if TYPE_CHECKING:
+    from tests.devcluster.apiserver.http_client import Api
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
@@ -52,6 +54,32 @@ def test_gated_pod_says_so() -> None:
     pod, _ = admitted(make_pod(schedulingGates=[{"name": "g"}]))
     [condition] = pod["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
+
+
+@pytest.mark.parametrize(
+    ("condition", "times"),
+    [
+        pytest.param({}, (None, None), id="absent"),
+        pytest.param({"lastTransitionTime": "2026-11-21T12:00:00Z"}, (None, "2026-11-21T12:00:00Z"), id="one"),
+    ],
+)
+def test_times_of_conditions(condition: Object, times: tuple[str | None, str | None]) -> None:
+    """Every condition has its times, null when nobody has set them, as Go writes them."""
+    old, _ = admitted(make_pod())
+    new = deepcopy(old)
+    new["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", **condition}]
+    assert updated(PodStrategy(), new, old, "status") == []
+    [stored] = new["status"]["conditions"]
+    assert (stored["lastProbeTime"], stored["lastTransitionTime"]) == times
+
+
+async def test_times_of_a_patched_condition(api: Api) -> None:
+    """A merge patch, in which null deletes a field, leaves the time as null."""
+    pods = "/api/v1/namespaces/default/pods"
+    await api("POST", pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}})
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastProbeTime": None}
+    answer = await api("PATCH", f"{pods}/p/status", {"status": {"conditions": [condition]}}, MERGE)
+    assert answer.body["status"]["conditions"] == [{**condition, "lastTransitionTime": None}]
 
 
 FIXED = (

@@ -23,6 +23,7 @@ from trainer.devcluster.apiserver.kinds.horizontal_pod_autoscaler_v1 import (
 )
 from trainer.devcluster.apiserver.kinds.job import JOB
 from trainer.devcluster.apiserver.kinds.jobset import JobSetStrategy
+from trainer.devcluster.apiserver.kinds.lease import LEASE
 from trainer.devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
 from trainer.devcluster.apiserver.kinds.namespace import NAMESPACE
 from trainer.devcluster.apiserver.kinds.networking import INGRESS, INGRESS_CLASS, NETWORK_POLICY
@@ -37,7 +38,6 @@ from trainer.devcluster.apiserver.kinds.storage_class import PERSISTENT_VOLUME, 
 from trainer.devcluster.apiserver.kinds.store_only import (
     ENDPOINT_SLICE,
     ENDPOINTS,
-    LEASE,
     NODE,
     RUNTIME_CLASS,
     SERVICE_ACCOUNT,

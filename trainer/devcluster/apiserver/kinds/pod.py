@@ -33,7 +33,10 @@ class PodStrategy(StoreOnlyStrategy):
     """Defaults, the admission plugins that matter to scheduling, and JobSet's pod webhook."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
-        """Fill in the specification."""
+        """Fill in the specification, and the times that Go writes as null when nobody has set them."""
+        for condition in dicts((obj.get("status") or {}).get("conditions")):
+            condition.setdefault("lastProbeTime", None)
+            condition.setdefault("lastTransitionTime", None)
         spec = section(obj, "spec")
         default_pod_spec(spec)
         fill(spec, enableServiceLinks=True)

@@ -6,7 +6,7 @@ from trainer.devcluster.apiserver.definitions import ResourceDefinition
 from trainer.devcluster.apiserver.strategy import StoreOnlyStrategy
 from trainer.devcluster.apiserver.webhooks.endpoints import ENDPOINT_SLICES
 from trainer.devcluster.apiserver.webhooks.endpoints import ENDPOINTS as ENDPOINTS_RESOURCE
-from trainer.kube.resource import LEASES, NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS
+from trainer.kube.resource import NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS
 
 _STORE = StoreOnlyStrategy()
 
@@ -18,7 +18,6 @@ SERVICE_ACCOUNT = ResourceDefinition(
 )
 ENDPOINTS = ResourceDefinition(ENDPOINTS_RESOURCE, _STORE, singular="endpoints", short_names=("ep",), generation=False)
 ENDPOINT_SLICE = ResourceDefinition(ENDPOINT_SLICES, _STORE, singular="endpointslice")
-LEASE = ResourceDefinition(LEASES, _STORE, singular="lease", generation=False)
 RUNTIME_CLASS = ResourceDefinition(
     RUNTIME_CLASSES,
     _STORE,
