@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,6 +15,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugins_configuration import PluginsConfiguration
 from trainer.framework.reader import CacheReader
 from trainer.framework.transforms import TRANSFORMS
+from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.metrics.build_info import BuildInfoSeries
 from trainer.plugins import BUILT_IN
@@ -127,6 +129,8 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
         cache_sync_timeout=settings.cache_sync_timeout.total_seconds(),
         graceful_shutdown_timeout=settings.graceful_shutdown_timeout.total_seconds(),
         health_bind=host_and_port(configuration.health.health_probe_bind_address),
-        leader_election=configuration.leader_election.options(namespace),
+        leader_election=configuration.leader_election.options(
+            namespace, default_identity(os.environ.get("POD_UID", ""), os.getpid())
+        ),
         transforms=TRANSFORMS,
     )

@@ -65,17 +65,19 @@ class LeaderElectionConfiguration(ApiModel):
             detail = f"must be less than renewDeadline ({format_duration(self.renew_deadline)}) divided by {JITTER}"
             yield invalid(f"{path}.retryPeriod", format_duration(self.retry_period), detail)
 
-    def options(self, namespace: str) -> LeaderElectionOptions | None:
-        """What `trainer.kube` is told; None: there is no election.
+    def options(self, namespace: str, identity: str = "") -> LeaderElectionOptions | None:
+        """What `trainer.kube` needs to know; None: there is no election.
 
         Args:
             namespace: of the lease, if none is configured.
+            identity: of this process. Default: one that no process had before.
         """
         if not self.leader_elect:
             return None
         return LeaderElectionOptions(
             name=self.resource_name,
             namespace=self.resource_namespace or namespace,
+            identity=identity,
             lease_duration=self.lease_duration // _SECOND,
             renew_deadline=self.renew_deadline.total_seconds(),
             retry_period=self.retry_period.total_seconds(),

@@ -242,7 +242,8 @@ def require_readable() -> None:
     command = [*as_nobody(), sys.executable, "-B", "-c", "import tests.devcluster.kubelet.kubelet_process"]
     attempt = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if attempt.returncode:
-        pytest.skip(f"user {NOBODY} cannot run this repository: {attempt.stderr.strip().splitlines()[-1]}")
+        reason = attempt.stderr.strip().splitlines()[-1]
+        pytest.skip(f"user {NOBODY} may not read {REPOSITORY} or the interpreter ({reason})")
 
 
 @pytest.mark.root

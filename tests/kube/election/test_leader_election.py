@@ -9,7 +9,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from trainer.kube.election.leader_election import LeaderElectionOptions, LeaderElector
+from trainer.kube.election.leader_election import LeaderElectionOptions, LeaderElector, default_identity
 from trainer.kube.election.lease import LeaseRecord
 from trainer.kube.errors import (
     ApiError,
@@ -215,6 +215,58 @@ async def test_killed_leader_is_replaced_in_time(
         assert b.leads(), kill_after
         running.cancel()
         await settle()
+
+
+@pytest.mark.parametrize(
+    ("interval", "keeps_identity", "longest"),
+    [
+        pytest.param(3.0, True, 0.25, id="containers are started again"),
+        pytest.param(7.0, True, 0.25, id="containers are started again, less often"),
+        pytest.param(20.0, False, DURATION + RETRY, id="pods are replaced, and one lives long enough"),
+    ],
+)
+async def test_kills_of_everybody(
+    server: FakeClient,
+    clock: ManualClock,
+    background: Background,
+    interval: float,
+    keeps_identity: bool,
+    longest: float,
+) -> None:
+    """Leader and candidate are killed again and again, together: nobody leads only for as long as the lease is held.
+
+    Kills at intervals below the lease duration leave nobody with the time to wait for a lease of somebody else.
+    """
+    names = iter(range(1000))
+    leaderless = gap = 0.0
+    for _ in range(round(120 / interval)):
+        pair = [Candidate(name if keeps_identity else f"{name}-{next(names)}", server, clock) for name in ("a", "b")]
+        for candidate in pair:
+            background(candidate.run())
+            await settle()
+        for _ in range(round(interval / 0.25)):
+            gap = 0.0 if any(candidate.leads() for candidate in pair) else gap + 0.25
+            leaderless = max(leaderless, gap)
+            await pass_time(clock, 0.25, *pair)
+        for candidate in pair:
+            candidate.link.is_stuck = True
+    # What has been killed does not release the lease.
+    await clock.advance(DURATION)
+    assert leaderless <= longest
+
+
+@pytest.mark.parametrize(
+    ("pod_uid", "pid", "is_kept"),
+    [
+        pytest.param("uid", 1, True, id="the first process of a container"),
+        pytest.param("uid", 7, False, id="another process in the container"),
+        pytest.param("", 1, False, id="no pod"),
+    ],
+)
+def test_identity(pod_uid: str, pid: int, is_kept: bool) -> None:
+    """A container that is started again has the identity that it had, and nobody else has it."""
+    assert (default_identity(pod_uid, pid) == default_identity(pod_uid, pid)) is is_kept
+    assert default_identity(pod_uid, pid) != default_identity("other", pid)
 
 
 async def test_release_lets_the_next_one_lead_at_once(

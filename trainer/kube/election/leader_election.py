@@ -14,6 +14,13 @@ What keeps two from leading at once, from the first line of defence to the last:
 3. A leader that stops releases the lease, so that the next one need not wait, but only if no write has been left
    without an answer; otherwise the lease is left to expire.
 
+A process that is killed leaves the lease held. Others wait for the lease duration from their *own* first look, since
+they trust no other clock, and one that is killed meanwhile starts to wait anew. Kills of leader and candidates at
+intervals shorter than that would leave nobody leading for as long as they go on, as they do with client-go, where each
+process has a random identity (controller-runtime, `pkg/leaderelection`). A container that is started again therefore
+keeps its identity, see `default_identity`: it finds itself to be the holder and leads at once. Only where whole pods
+are replaced faster than the lease expires does nobody lead.
+
 A deleted lease counts as held until it would have expired; only a candidate that starts just then cannot know.
 
 Facts and default times are those of client-go, with two differences. Its candidates pause 2 to 4.4 s between
@@ -65,9 +72,17 @@ EVENT_REASON = "LeaderElection"
 """Reason of Normal events about the Lease: who has become leader, or has stopped leading."""
 
 
-def default_identity() -> str:
-    """Host name, which is the pod's name in a cluster, and a random part that no other process has."""
-    return f"{socket.gethostname()}_{uuid.uuid4()}"
+def default_identity(pod_uid: str = "", pid: int = 0) -> str:
+    """Host name, which is the pod's name in a cluster, and a part that no other process has.
+
+    That part is random, except for the first process of a pod's container: a kubelet starts the container again only
+    when that process has ended, so its successor may have the same identity and go on with the lease at once.
+
+    Args:
+        pod_uid: `metadata.uid` of the pod in which this process runs. Default: it is not known.
+        pid: of this process. Any but 1 may have been started in a container beside the first. Default: not known.
+    """
+    return f"{socket.gethostname()}_{pod_uid if pod_uid and pid == 1 else uuid.uuid4()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +94,7 @@ class LeaderElectionOptions:
     namespace: str
     """Namespace of the Lease; `connect` tells that of the pod's service account as `client.namespace`."""
     identity: str = ""
-    """Who this process is; unique among all that compete. Default: host name and a UUID, new for each process."""
+    """Who this process is; unique among all that compete. Default: `default_identity()`, new for each process."""
     lease_duration: int = 15
     """Whole seconds for which others leave a lease alone that is not renewed. Default: 15, as in client-go."""
     renew_deadline: float = 10.0
