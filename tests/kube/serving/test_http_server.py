@@ -177,6 +177,8 @@ async def test_what_is_no_request(data: bytes) -> None:
                     except ConnectionError:
                         answer = b""
                 assert not answer or answer[9:12] in {b"400", b"431"}, answer[:100]
+                assert b"aiohttp" not in answer
+                assert b"Python" not in answer
             await served.count(0)
             assert not served.bodies
             await assert_serves(served)
@@ -406,6 +408,23 @@ async def test_tls_connection_weighs_little() -> None:
             tracemalloc.stop()
         # Both ends of each.
         assert used / 20 < 250_000
+
+
+@pytest.mark.parametrize(
+    ("request_line", "server"),
+    [
+        pytest.param(b"GET /ok HTTP/1.1", b"Server: trainer.kube", id="answered"),
+        pytest.param(b"GET /broken HTTP/1.1", b"Server: trainer.kube", id="failed"),
+        pytest.param(b"GET / HTTP/9.9", b"Server: trainer.kube", id="malformed"),
+        pytest.param(b"\x16\x03\x01", b"Server: trainer.kube", id="no-http"),
+    ],
+)
+async def test_versions_are_not_told(request_line: bytes, server: bytes) -> None:
+    """Neither answers of handlers nor those to malformed requests say which library in which version reads them."""
+    async with serving() as served, connected(served, request_line + b"\r\nHost: h\r\n\r\n") as peer:
+        with anyio.fail_after(10):
+            head = await peer.reader.readuntil(b"\r\n\r\n")
+    assert [line for line in head.split(b"\r\n") if line.startswith(b"Server:")] == [server]
 
 
 async def test_handler_that_raises() -> None:

@@ -23,6 +23,7 @@ from aiohttp import web
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.metrics.http_servers import HttpServerSeries
 from trainer.kube.serving.connection import LINGER, Connection, ConnectionLimits
+from trainer.kube.serving.http_protocol import HttpProtocols, name_server
 from trainer.kube.serving.listening import listen
 from trainer.kube.serving.peer_log import PeerLog
 
@@ -115,7 +116,7 @@ class HttpServer:
         Raises:
             ConfigurationError: the address is in use or not ours; says so, with the remedy.
         """
-        http = web.Server(
+        http = HttpProtocols(
             self._serve,
             # When the peer has gone, or was dropped, nobody waits for what a handler does.
             handler_cancellation=True,
@@ -273,8 +274,7 @@ class HttpServer:
                 connection.end()
             self._note_change()
         self._metrics.answered(response.status)
-        # aiohttp would tell its version and that of Python.
-        response.headers.setdefault("Server", "trainer.kube")
+        name_server(response)
         return response
 
     def _note_change(self) -> None:
