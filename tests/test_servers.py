@@ -140,6 +140,47 @@ async def test_every_path_of_the_manifests_is_served(manifests: list[Object]) ->
                 assert response["allowed"], (webhook["name"], response)
 
 
+@pytest.mark.parametrize(
+    ("names", "common_name", "status"),
+    [
+        pytest.param([], "kube-apiserver", 200, id="of-the-authority"),
+        pytest.param(["kube-apiserver"], "kube-apiserver", 200, id="of-the-name"),
+        pytest.param(["kube-apiserver"], "kubelet", 403, id="of-another-name"),
+    ],
+)
+async def test_who_may_ask(names: list[str], common_name: str, status: int, tmp_path: Path) -> None:
+    """A client with a certificate of the authority in the configuration; strangers do not get through TLS."""
+    authority, server_pair = Authority("clients"), Authority("servers").issue("w", "127.0.0.1")
+    pair = authority.issue(common_name)
+    files = {"ca": authority.pem, "tls.crt": server_pair.chain, "tls.key": server_pair.key}
+    files |= {"client.crt": pair.chain, "client.key": pair.key}
+    for name, content in files.items():
+        await anyio.Path(tmp_path / name).write_bytes(content)
+    given = {"host": "127.0.0.1", "clientCAFile": str(tmp_path / "ca"), "clientNames": names}
+    management = {"enable": False, "certificateDirectory": str(tmp_path)}
+    configured = Configuration.from_object({"webhook": given, "certManagement": management})
+    configuration = configured.without_servers().model_copy(
+        update={"webhook": configured.webhook.model_copy(update={"port": 0})}
+    )
+    manager = Manager(FakeClient(resources=RESOURCES))
+    server = servers_of(manager, configuration).webhooks
+    assert server is not None
+    known, stranger = (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2))
+    for context in (known, stranger):
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    await run_sync(known.load_cert_chain, tmp_path / "client.crt", tmp_path / "client.key")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await server.wait_for_start()
+        url = f"https://127.0.0.1:{server.address[1]}/validate-trainer-kubeflow-org-v2alpha1-trainjob"
+        async with aiohttp.ClientSession() as session:
+            async with session.post(url, json=review_of(object=job()), ssl=known) as answer:
+                assert answer.status == status
+            with pytest.raises((aiohttp.ClientError, ConnectionError, ssl.SSLError)):
+                await session.post(url, json=review_of(object=job()), ssl=stranger)
+        tasks.cancel_scope.cancel()
+
+
 def injected(client: FakeClient) -> list[Object]:
     """Both configurations as they are stored."""
     return [

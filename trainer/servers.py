@@ -59,7 +59,13 @@ def _webhook_server(
     manager: Manager, configuration: Configuration, certificates: FileCertificates | CertificateRotator
 ) -> WebhookServer:
     webhook = configuration.webhook
-    options = WebhookServerOptions(host=webhook.host, port=webhook.port, tls=configuration.tls.options())
+    options = WebhookServerOptions(
+        host=webhook.host,
+        port=webhook.port,
+        tls=configuration.tls.options(),
+        client_ca=Path(webhook.client_ca_file) if webhook.client_ca_file else None,
+        client_names=frozenset(webhook.client_names),
+    )
     server = WebhookServer(manager, certificates=certificates, options=options)
     if isinstance(certificates, CertificateRotator):
         CaInjector(

@@ -202,6 +202,11 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
         pytest.param(
             "webhook: {port: '9443'}", 'webhook.port: Invalid value: "9443": must be an integer', id="port-text"
         ),
+        pytest.param(
+            "webhook: {clientNames: [kube-apiserver]}",
+            "webhook.clientNames: Forbidden: clients show no certificate without clientCAFile: set it",
+            id="client-names-alone",
+        ),
         pytest.param("webhook: {ports: 1}", "webhook.ports: Unknown field: did you mean port?", id="nested-typo"),
         pytest.param(
             "metrics: {bindAddress: 0}",

@@ -96,6 +96,7 @@ class Configuration(ApiModel):
 
     def semantic_errors(self) -> Iterator[FieldError]:
         """See `ApiModel.semantic_errors`."""
+        yield from self.webhook.errors("webhook")
         yield from self.leader_election.errors("leaderElection")
         yield from self.metrics.errors("metrics")
         yield from self.controller.errors("controller")

@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 AUTHORITY = Authority()
 
 
-def handshake(server: ssl.SSLContext, name: str | None = None, client: ssl.SSLContext | None = None) -> ssl.SSLObject:
+def handshake(
+    server: ssl.SSLContext,
+    name: str | None = None,
+    client: ssl.SSLContext | None = None,
+    session: ssl.SSLSession | None = None,
+) -> ssl.SSLObject:
     """Between two ends in memory; returns that of the client."""
     client = client or ssl.create_default_context(cadata=AUTHORITY.pem.decode())
     client.check_hostname = name is not None
     client.set_alpn_protocols(["h2", "http/1.1"])
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    end = client.wrap_bio(to_client, to_server, server_hostname=name)
+    end = client.wrap_bio(to_client, to_server, server_hostname=name, session=session)
     ends = [end, server.wrap_bio(to_server, to_client, server_side=True)]
     while ends:
         for each in tuple(ends):
@@ -107,6 +112,19 @@ async def client_with(pair: Pair | None, version: ssl.TLSVersion) -> ssl.SSLCont
     if pair is not None:
         await anyio.to_thread.run_sync(load_pair, context, pair.chain, pair.key)
     return context
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_clients_show_their_certificate_each_time(tmp_path: Path, version: ssl.TLSVersion) -> None:
+    """A session cannot be resumed: it would outlive the authority that has let it in."""
+    api_servers = Authority("api-servers")
+    file = tmp_path / "client-ca.crt"
+    await anyio.Path(file).write_bytes(api_servers.pem)
+    tls = ServingTls(file)
+    await tls.install(certificate_of(AUTHORITY.issue("w", "webhook.system.svc")))
+    client = await client_with(api_servers.issue("api-server"), version)
+    session = handshake(tls.context, None, client).session
+    assert not handshake(tls.context, None, client, session).session_reused
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import anyio
 import anyio.to_thread
+import structlog
 
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest.tls import expiry_of, load_pair
@@ -21,8 +23,13 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from trainer.kube.clock import Clock
     from trainer.kube.serving.certificates import ServingCertificate
 
+log = structlog.get_logger(__name__)
+
+POLL_SECONDS = 10.0
+"""Pause between two looks at the file with the authorities of clients, as for the server's own certificate."""
 
 _VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -79,7 +86,7 @@ class ServingTls:
     Args:
         client_ca: file with the authorities of clients, which must show a certificate then; None: they need none.
         options: see there.
-        expires: is told when the certificate in use expires, in seconds since 1970. Default: nobody is.
+        expires: called with the time when the certificate in use expires, in seconds since 1970. Default: nothing is.
     """
 
     def __init__(
@@ -96,7 +103,10 @@ class ServingTls:
         self.expiry: datetime | None = None
         """When the certificate in use expires; None as long as there is none."""
         self._present: ssl.SSLContext | None = None
+        self._certificate: ServingCertificate | None = None
+        self._authorities = b""
         self._installed = anyio.Event()
+        self._lock = anyio.Lock()
 
     async def install(self, certificate: ServingCertificate) -> None:
         """Show this certificate to new connections; those that are open keep theirs.
@@ -104,14 +114,47 @@ class ServingTls:
         Raises:
             ConfigurationError: it cannot be used; the text is about "tls.crt and tls.key". The old one stays.
         """
-        self._present, self.expiry = await anyio.to_thread.run_sync(self._load, certificate)
-        if self._expires is not None and self.expiry is not None:
-            self._expires(self.expiry.timestamp())
-        self._installed.set()
+        async with self._lock:
+            authorities = await anyio.to_thread.run_sync(self._read_authorities)
+            await self._use(certificate, authorities)
 
     async def wait_for_certificate(self) -> None:
         """Wait until there is one."""
         await self._installed.wait()
+
+    async def follow_client_ca(self, clock: Clock) -> None:
+        """Read the authorities of clients again when their file changes, until cancelled.
+
+        While the file cannot be used, the old authorities stay in use, and a log line says why.
+        """
+        if self._client_ca is None:
+            return
+        problem = ""
+        while True:
+            await clock.sleep(POLL_SECONDS)
+            try:
+                await self._refresh_authorities()
+            except ConfigurationError as error:
+                if str(error) != problem:
+                    log.warning("could not use client authorities", error=str(error), then="keeping the old ones")
+                problem = str(error)
+            else:
+                problem = ""
+
+    async def _refresh_authorities(self) -> None:
+        async with self._lock:
+            authorities = await anyio.to_thread.run_sync(self._read_authorities)
+            if self._certificate is None or authorities == self._authorities:
+                return
+            await self._use(self._certificate, authorities)
+            log.info("read client authorities", file=str(self._client_ca))
+
+    async def _use(self, certificate: ServingCertificate, authorities: bytes) -> None:
+        self._present, self.expiry = await anyio.to_thread.run_sync(self._load, certificate, authorities)
+        self._certificate, self._authorities = certificate, authorities
+        if self._expires is not None and self.expiry is not None:
+            self._expires(self.expiry.timestamp())
+        self._installed.set()
 
     def _choose(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _: ssl.SSLContext) -> int | None:
         if self._present is None:
@@ -127,9 +170,20 @@ class ServingTls:
         context.set_alpn_protocols(["http/1.1"])
         if self._client_ca is not None:
             context.verify_mode = ssl.CERT_REQUIRED
+            # A session that is resumed would outlive the authority that has let it in.
+            context.options |= ssl.OP_NO_TICKET
+            context.num_tickets = 0
         return context
 
-    def _load(self, certificate: ServingCertificate) -> tuple[ssl.SSLContext, datetime | None]:
+    def _read_authorities(self) -> bytes:
+        if self._client_ca is None:
+            return b""
+        try:
+            return self._client_ca.read_bytes()
+        except OSError as error:
+            raise self._unusable(str(error.strerror)) from error
+
+    def _load(self, certificate: ServingCertificate, authorities: bytes) -> tuple[ssl.SSLContext, datetime | None]:
         context = self._server_context()
         try:
             load_pair(context, certificate.chain, certificate.key)
@@ -137,8 +191,10 @@ class ServingTls:
             raise ConfigurationError(str(error)) from error
         if self._client_ca is not None:
             try:
-                context.load_verify_locations(self._client_ca)
-            except OSError as error:  # that of OpenSSL is one of these
-                reason = "it holds no PEM certificate" if isinstance(error, ssl.SSLError) else error.strerror
-                raise ConfigurationError(f"cannot be used with the client CA {self._client_ca}: {reason}") from error
+                context.load_verify_locations(cadata=authorities.decode("ascii", errors="replace"))
+            except (ValueError, ssl.SSLError) as error:
+                raise self._unusable("it holds no PEM certificate") from error
         return context, expiry_of(certificate.chain)
+
+    def _unusable(self, reason: str) -> ConfigurationError:
+        return ConfigurationError(f"cannot be used with the client CA {self._client_ca}: {reason}")

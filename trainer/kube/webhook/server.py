@@ -65,9 +65,12 @@ class WebhookServerOptions:
     tls: TlsOptions = field(default_factory=TlsOptions)
     """What is spoken with clients. Default: see there."""
     client_ca: Path | None = None
-    """File with the authorities, as PEM, one of which must have signed the client's certificate; read with each new
-    certificate of the server. Default: None, anybody may ask; an API server shows a certificate only if it is
-    configured to (Kubernetes documentation, "Authenticate apiservers")."""
+    """File with the authorities, as PEM, one of which must have signed the client's certificate; read again when it
+    changes. Default: None, anybody may ask; an API server shows a certificate only if it is configured to (Kubernetes
+    documentation, "Authenticate apiservers")."""
+    client_names: frozenset[str] = frozenset()
+    """Common names, one of which the client's certificate must have; for authorities that sign others as well. Default:
+    none, every certificate will do."""
     certificate_timeout: float = 120.0
     """Seconds until there must be a certificate, else the manager stops. Default: 120, as for the first lists."""
 
@@ -82,6 +85,8 @@ class WebhookServerOptions:
         for name in _POSITIVE:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be more than 0, got {getattr(self, name)}")
+        if self.client_names and self.client_ca is None:
+            raise ValueError("client_names needs client_ca, without which clients show no certificate")
 
 
 class WebhookServer:
@@ -179,6 +184,7 @@ class WebhookServer:
         """
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._certificates.run, self._tls.install)
+            tasks.start_soon(self._tls.follow_client_ca, self._clock)
             with self._preparing:
                 await self._wait_for_certificate()
             if not self._stopping.is_set():
@@ -200,6 +206,11 @@ class WebhookServer:
         return HttpServer("webhooks", self._answer, options, clock=manager.clock, metrics=manager.metrics)
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
+        allowed, shown = self._options.client_names, _common_names(request)
+        if allowed and allowed.isdisjoint(shown):
+            log.warning("refused client certificate", common_names=shown)
+            text = "the certificate of the client has another common name than those that may ask"
+            return failure(HttpError(403, "Forbidden", text))
         endpoint = self._endpoints.get(request.path)
         if endpoint is None:
             return failure(HttpError(404, "NotFound", f"there is no webhook at {request.path}"))
@@ -207,3 +218,10 @@ class WebhookServer:
             error = HttpError(405, "MethodNotAllowed", f"webhooks answer POST, not {request.method}")
             return failure(error, headers={"Allow": "POST"})
         return await endpoint.answer(request)
+
+
+def _common_names(request: web.BaseRequest) -> list[str]:
+    """Those in the certificate that the client has shown, which TLS has verified."""
+    certificate = request.get_extra_info("peercert") or {}
+    parts = (attribute for part in certificate.get("subject", ()) for attribute in part)
+    return [value for name, value in parts if name == "commonName"]
