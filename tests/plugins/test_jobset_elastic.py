@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,9 +11,12 @@ import pytest
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainjob_status import NodeScale
+from trainer.framework.errors import BuildError
+from trainer.framework.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.framework.runtime_info import NodeRange
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import controller_reference
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.elastic import ELASTIC_JOBSETS, NODE_RANGE, elastic_job
@@ -34,6 +38,60 @@ class Elastic:
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """See `EnforceMLPolicy`."""
         info.trainer.elastic = NodeRange(2, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "errors"),
+    [
+        pytest.param("n" * 48, 10, [], id="fits-the-most"),
+        pytest.param(
+            "n" * 48,
+            11,
+            [
+                (
+                    "metadata.name",
+                    (
+                        f"is too long by 1: pods get names such as {'n' * 48}-node-0-10-abcde "
+                        "when there are 11 of them, of at most 63 characters"
+                    ),
+                )
+            ],
+            id="fits-the-present-number-only",
+        ),
+        pytest.param(
+            "demo",
+            100_001,
+            [
+                (
+                    "ClusterTrainingRuntime/blueprint spec.mlPolicy",
+                    "must be at most 100000, the most pods that a replicated Job can have",
+                )
+            ],
+            id="more-than-kubernetes-runs",
+        ),
+    ],
+)
+def test_the_most_nodes_must_be_possible(name: str, most: int, errors: list[tuple[str, str]]) -> None:
+    """An elastic training may grow: names and limits are those of its most nodes, which a scale can ask for."""
+    job = train_job(name, trainer={"numNodes": 2})
+    plugin = JobSetPlugin(StaticReader())
+    info = extract(job, runtime(policy={"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": most}}}))
+    found = [error for error in plugin.validate(info, None, job) if isinstance(error, FieldError)]
+    assert [(error.field, error.message.split(": ", 2)[2]) for error in found] == errors
+
+    later = extract(job, runtime())
+    later.trainer.elastic = NodeRange(2, most)
+    with pytest.raises(BuildError) if errors else nullcontext():
+        plugin.identify_pod_network(later, job)
+
+
+def test_a_policy_of_indexes_counts_the_fewest_nodes() -> None:
+    """A training that leaves out the number of its nodes starts with the fewest, not with one."""
+    job = train_job()
+    elastic = {"torch": {"elasticPolicy": {"minNodes": 4, "maxNodes": 8}}}
+    limits = {"backoffLimitPerIndex": 1, "maxFailedIndexes": 3}
+    info = extract(job, runtime(replicated_job("node", {"name": "trainer", "image": "i"}, job=limits), policy=elastic))
+    assert list(JobSetPlugin(StaticReader()).validate(info, None, job)) == []
 
 
 def component(*, elastic: bool = True, **spec: Any) -> Component:

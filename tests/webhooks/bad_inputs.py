@@ -587,6 +587,13 @@ TRAIN_JOBS = [
         BUILD,
     ),
     BadInput(
+        "name-long-for-the-most-nodes",
+        job("n" * 47, runtime="elastic-many"),
+        "metadata.name",
+        f'Invalid value: "{"n" * 47}": is too long by 1: pods get names such as {"n" * 47}-node-0-999-abcde when there are 1000 of them, of at most 63 characters',
+        BUILD,
+    ),
+    BadInput(
         "nobody-trains",
         job(runtime="headless", trainer={"image": "image"}),
         "ClusterTrainingRuntime/headless spec.template.spec.replicatedJobs",

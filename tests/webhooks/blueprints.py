@@ -95,6 +95,7 @@ RUNTIMES = {
         blueprint(name="mpi", policy={"mpi": {}}),
         blueprint(name="gang", podGroupPolicy={"volcano": {}}),
         blueprint(name="elastic", policy={"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 2}}}),
+        blueprint(name="elastic-many", policy={"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 1000}}}),
         blueprint(_initializer(), replicated_job(), name="fine-tuning"),
         blueprint(
             replicated_job("node", container(resources={"limits": {"cpu": "4"}}), container("sidecar")), name="limited"

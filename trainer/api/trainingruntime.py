@@ -169,6 +169,12 @@ class MLPolicy(ApiModel):
         """The member that is set, such as `torch`; None for a runtime of no particular framework."""
         return next((name for name in _SOURCES if getattr(self, name) is not None), None)
 
+    @property
+    def node_bounds(self) -> tuple[int, int] | None:
+        """The fewest and the most nodes of an elastic training; None for a fixed number, and when neither is stated."""
+        elastic = self.torch.elastic_policy if self.torch is not None else None
+        return elastic.bounds if elastic is not None else None
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if sum(getattr(self, name) is not None for name in _SOURCES) > 1:

@@ -103,6 +103,11 @@ class PodSet:
     """DNS names of the pods in the order of their index; known after the phase PodNetwork."""
 
     @property
+    def most(self) -> int:
+        """The most pods that each Job may have in its life."""
+        return max(self.count, self.elastic.most) if self.elastic else self.count
+
+    @property
     def main_container(self) -> Container:
         """The container that trains, of a pod set that has one."""
         assert self.main is not None, "the pod sets of trainer and launcher have a main container"

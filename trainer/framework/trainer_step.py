@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
 from trainer.framework.resources import merged
-from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor, NodeRange
 from trainer.framework.template import split_command
 from trainer.kube.field_errors import FieldError, invalid
 
@@ -57,6 +57,10 @@ def mark_trainer(info: RuntimeInfo) -> None:
     pod_set.main = _find_main(pod_set, f"{path}.template.spec.template.spec.containers")
     if info.ml_policy.num_nodes is not None:
         pod_set.count = info.ml_policy.num_nodes
+    bounds = info.ml_policy.node_bounds
+    if bounds is not None:
+        pod_set.elastic = NodeRange(*bounds)
+        pod_set.count = pod_set.elastic.least
 
 
 def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:

@@ -34,8 +34,7 @@ async def default_nodes(obj: Object, runtimes: RuntimeSource) -> Object:
         policy = (await runtimes.of(train_job)).spec.ml_policy
     except (InvalidObjectError, BuildError):
         return obj
-    elastic = policy.torch.elastic_policy if policy is not None and policy.torch is not None else None
-    bounds = elastic.bounds if elastic is not None else None
+    bounds = policy.node_bounds if policy is not None else None
     if bounds is None:
         return obj
     spec = obj["spec"]

@@ -9,6 +9,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.component import Component
+from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import Outcome, Watch
 from trainer.framework.failure import first_failure
 from trainer.framework.runtime_info import Ancestor
@@ -98,22 +99,17 @@ class JobSetPlugin:
         yield from check_references(info)
         yield from check_jobs(info)
         yield from check_pods(info, new)
-        for pod_set in info.pod_sets:
-            if pod_set.replicas * pod_set.count > _POD_LIMIT:
-                rule = f"must be at most {_POD_LIMIT}, the most pods that a replicated Job can have"
-                yield invalid(_size_field(info, pod_set, new), pod_set.replicas * pod_set.count, rule)
-        pods = [
-            f"{info.job_name}-{pod_set.name}-{pod_set.replicas - 1}-{pod_set.count - 1}{_POD_SUFFIX}"
-            for pod_set in info.pod_sets
-        ]
-        longest = max(pods, key=len)
-        excess = len(longest) - _NAME_LIMIT
-        if excess > 0:
-            rule = f"is too long by {excess}: pods get names such as {longest}, of at most {_NAME_LIMIT} characters"
-            yield invalid("metadata.name", info.job_name, rule)
+        yield from _check_sizes(info, new)
 
-    def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
-        """Each pod of an indexed Job has the DNS name `<job>-<index>` in the JobSet's subdomain."""
+    def identify_pod_network(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """Each pod of an indexed Job has the DNS name `<job>-<index>` in the JobSet's subdomain.
+
+        Raises:
+            BuildError: a plugin has changed the number of pods to one that cannot be.
+        """
+        errors = tuple(_check_sizes(info, train_job))
+        if errors:
+            raise BuildError(*errors)
         for pod_set in info.pod_sets:
             pod_set.endpoints = info.endpoints_of(pod_set)
 
@@ -192,8 +188,29 @@ def _selection(jobset: Object) -> Selection:
     return Selection(namespace_of(jobset), label_selector=f"{JOBSET_NAME}={name_of(jobset)}")
 
 
+def _check_sizes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse more pods than Kubernetes runs, and names too long for the last of them; an elastic Job may grow to it."""
+    for pod_set in info.pod_sets:
+        if pod_set.replicas * pod_set.most > _POD_LIMIT:
+            rule = f"must be at most {_POD_LIMIT}, the most pods that a replicated Job can have"
+            yield invalid(_size_field(info, pod_set, train_job), pod_set.replicas * pod_set.most, rule)
+    last = {
+        f"{info.job_name}-{pod_set.name}-{pod_set.replicas - 1}-{pod_set.most - 1}{_POD_SUFFIX}": pod_set
+        for pod_set in info.pod_sets
+    }
+    longest = max(last, key=len, default="")
+    excess = len(longest) - _NAME_LIMIT
+    if excess > 0:
+        pod_set = last[longest]
+        when = f" when there are {pod_set.most} of them" if pod_set.most > pod_set.count else ""
+        rule = f"is too long by {excess}: pods get names such as {longest}{when}, of at most {_NAME_LIMIT} characters"
+        yield invalid("metadata.name", info.job_name, rule)
+
+
 def _size_field(info: RuntimeInfo, pod_set: PodSet, train_job: TrainJob) -> str:
     """The field that says how many pods there are."""
     if pod_set.ancestor != Ancestor.TRAINER:
         return f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
+    if pod_set.most > pod_set.count:
+        return f"{info.runtime} spec.mlPolicy"
     return nodes_field(info, train_job)
