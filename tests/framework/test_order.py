@@ -68,6 +68,26 @@ def labelled(name: str, step: str) -> Object:
             id="nodes-of-mpi-never-complete",
         ),
         pytest.param(
+            [LAUNCHER, labelled("worker", "trainer"), FINALIZER],
+            {"worker": None, "launcher": ("worker", "Ready"), "finalizer": ("launcher", "Complete")},
+            id="nodes-by-label",
+        ),
+        pytest.param(
+            [LAUNCHER, INITIALIZER, labelled("worker", "trainer"), NODE],
+            {
+                "initializer": None,
+                "worker": ("initializer", "Complete"),
+                "launcher": ("worker", "Ready"),
+                "node": ("launcher", "Ready"),
+            },
+            id="a-label-before-names",
+        ),
+        pytest.param(
+            [replicated_job("launcher", {"name": "trainer"}, {"name": "model-exporter"}), MPI_NODE],
+            {"trainer-node": None, "launcher": ("trainer-node", "Ready")},
+            id="a-launcher-that-exports",
+        ),
+        pytest.param(
             [replicated_job("ps", {"name": "ps"}), NODE, replicated_job("board", {"name": "board"}), FINALIZER],
             {
                 "ps": None,

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from trainer.framework.runtime_info import PodSet, RuntimeInfo
 
 _INITIALIZERS = frozenset({DATASET_INITIALIZER, MODEL_INITIALIZER})
-_NODES = frozenset({"node", "trainer-node"})
 
 
 def put_in_order(info: RuntimeInfo) -> None:
     """Replace `startupPolicy` by the dependencies that it stands for; a launcher moves behind its nodes.
+
+    The trainer must be marked already.
 
     Raises:
         BuildError: the runtime has dependencies of its own besides, which JobSet refuses.
@@ -56,21 +57,26 @@ def put_in_order(info: RuntimeInfo) -> None:
 
 
 def _move_launcher(info: RuntimeInfo) -> None:
-    launcher = _launcher(info)
-    if launcher is None:
+    launcher, nodes = _launcher(info), _nodes(info)
+    if launcher is None or nodes is None:
         return
-    nodes = [pod_set for pod_set in info.pod_sets if pod_set.name in _NODES]
-    if nodes and info.pod_sets.index(launcher) < info.pod_sets.index(nodes[-1]):
+    if info.pod_sets.index(launcher) < info.pod_sets.index(nodes):
         info.pod_sets.remove(launcher)
-        info.pod_sets.insert(info.pod_sets.index(nodes[-1]) + 1, launcher)
+        info.pod_sets.insert(info.pod_sets.index(nodes) + 1, launcher)
 
 
 def _dependency(info: RuntimeInfo, pod_set: PodSet, before: PodSet) -> DependsOn:
-    if _has_container(pod_set, {MODEL_EXPORTER}):
-        training = _launcher(info) or next((p for p in info.pod_sets if p.ancestor == Ancestor.TRAINER), before)
+    launcher = _launcher(info)
+    if pod_set is not launcher and _has_container(pod_set, {MODEL_EXPORTER}):
+        training = launcher or _nodes(info) or before
         earlier = info.pod_sets.index(training) < info.pod_sets.index(pod_set)
         return DependsOn(name=(training if earlier else before).name, status="Complete")
     return DependsOn(name=before.name, status="Complete" if _initializes(before) else "Ready")
+
+
+def _nodes(info: RuntimeInfo) -> PodSet | None:
+    """The training nodes, whatever they are called: by their label or by one of the names that the KEP gives them."""
+    return next((pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER), None)
 
 
 def _launcher(info: RuntimeInfo) -> PodSet | None:
