@@ -199,7 +199,7 @@ def test_reserved_variables(trainer: Any, names: str) -> None:
 
     assert refusals(trainer=trainer | {"env": env}) == [f"spec.trainer.env: {rule}"]
     assert refusals(trainer=trainer, podSpecOverrides=override) == [
-        f"spec.podSpecOverrides[0].containers[trainer].env: {rule}"
+        f"spec.podSpecOverrides[0].containers[0].env: {rule}"
     ]
 
 
@@ -233,7 +233,7 @@ def test_values_of_variables(name: str, value: str, rule: str | None) -> None:
     container = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec"
     found = {
         "spec.trainer.env": refusals(trainer={"env": [variable], "resourcesPerNode": resources}),
-        "spec.podSpecOverrides[0].containers[trainer].env": refusals(
+        "spec.podSpecOverrides[0].containers[0].env": refusals(
             trainer={"resourcesPerNode": resources}, podSpecOverrides=override
         ),
         f"{container}.containers[trainer].env": refusals(with_env(variable), trainer={"resourcesPerNode": resources}),

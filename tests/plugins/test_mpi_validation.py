@@ -168,7 +168,7 @@ def env(path: str, name: str) -> Any:
         pytest.param("MPICH", "spec.trainer.env", "HYDRA_HOST_FILE", True, id="MPICH"),
         pytest.param(
             "OpenMPI",
-            "spec.podSpecOverrides[0].containers[trainer].env",
+            "spec.podSpecOverrides[0].containers[0].env",
             "OMPI_MCA_orte_default_hostfile",
             True,
             id="override",

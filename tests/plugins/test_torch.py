@@ -207,7 +207,7 @@ def test_processes_per_node(spec: Any, policy: Any, container: Any, expected: st
             {"torch": {}},
             [
                 (
-                    "spec.podSpecOverrides[0].containers[trainer].env: Forbidden: must not set PET_NODE_RANK, "
+                    "spec.podSpecOverrides[0].containers[0].env: Forbidden: must not set PET_NODE_RANK, "
                     "which the torch plugin sets; remove it"
                 )
             ],
@@ -250,6 +250,26 @@ def test_validation(spec: Any, policy: Any, errors: list[str]) -> None:
     job = train_job(**spec)
     found = Torch().validate(extract(job, runtime(policy=policy)), None, job)
     assert [str(error) for error in found] == errors
+
+
+@pytest.mark.parametrize(
+    ("targets", "refused"),
+    [
+        pytest.param(["side"], False, id="another-job"),
+        pytest.param(["Node"], True, id="the-trainer"),
+        pytest.param(["side", "node"], True, id="both"),
+    ],
+)
+def test_reserved_variables_of_pods_that_do_not_train(targets: list[str], refused: bool) -> None:
+    """A container of the same name in another replicated Job may have any variable: the plugin sets none there."""
+    override = {
+        "targetJobs": [{"name": name} for name in targets],
+        "containers": [{"name": "trainer", "env": [{"name": "PET_NNODES", "value": "1"}]}],
+    }
+    job = train_job(podSpecOverrides=[override])
+    blueprint = runtime(replicated_job("side"), replicated_job("node"), policy={"torch": {}})
+    found = [error.field for error in Torch().validate(extract(job, blueprint), None, job)]
+    assert found == (["spec.podSpecOverrides[0].containers[0].env"] if refused else [])
 
 
 @pytest.mark.parametrize(

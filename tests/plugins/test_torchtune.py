@@ -610,6 +610,16 @@ def test_refusals_of_runtimes(options: Any, expected: str) -> None:
     assert error.startswith(expected)
 
 
+@pytest.mark.parametrize(("target", "refused"), [pytest.param("side", False), pytest.param("node", True)])
+def test_words_of_pods_that_do_not_train(target: str, refused: bool) -> None:
+    """What an override gives a container of the same name in another replicated Job is none of torchtune's."""
+    args = {"name": "trainer", "args": ["output_dir=/tmp"]}
+    job = train_job(podSpecOverrides=[{"targetJobs": [{"name": target}], "containers": [args]}])
+    trainer = {"name": "trainer", "image": "i", "command": llama(), "resources": gpus(2)}
+    blueprint = runtime(replicated_job("side"), replicated_job("node", trainer), policy={"torch": {}})
+    assert bool(list(torchtune.validate(extract(job, blueprint), job))) is refused
+
+
 def test_building_what_is_refused() -> None:
     """Completing a command raises what validation would have said."""
     with pytest.raises(BuildError, match="must be 1 for llama3_2/1B"):

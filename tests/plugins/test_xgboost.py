@@ -147,7 +147,7 @@ def variable(name: str) -> Object:
             },
             [
                 (
-                    "spec.podSpecOverrides[0].containers[trainer].env: Forbidden: must not set DMLC_TRACKER_URI, "
+                    "spec.podSpecOverrides[0].containers[0].env: Forbidden: must not set DMLC_TRACKER_URI, "
                     "which the xgboost plugin sets; remove it"
                 )
             ],

@@ -272,7 +272,7 @@ TRAIN_JOBS = [
     BadInput(
         "env-of-torch-in-override",
         override("torch", containers=[{"name": "trainer", "env": [{"name": "PET_NODE_RANK", "value": "9"}]}]),
-        "spec.podSpecOverrides[0].containers[trainer].env",
+        "spec.podSpecOverrides[0].containers[0].env",
         "Forbidden: must not set PET_NODE_RANK, which the torch plugin sets; remove it",
         BUILD,
     ),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.metadata import TemplateMetadata
-    from trainer.api.trainjob import ContainerOverride, PodSpecOverride
+    from trainer.api.trainjob import ContainerOverride, PodSpecOverride, TrainJob
     from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
@@ -38,6 +38,26 @@ def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> N
         _override_pod_spec(pod_spec_of(job), override)
         if override.metadata is not None:
             _override_pod_metadata(job.template.spec.template, override.metadata)
+
+
+def container_overrides(
+    train_job: TrainJob, pod_set: PodSet, container: Container, kind: str = "containers"
+) -> Iterator[tuple[str, ContainerOverride]]:
+    """What a TrainJob changes in one container of a pod set, from weak to strong, each with its path.
+
+    Args:
+        train_job: whose overrides; those of other replicated Jobs are left out, whatever their containers are called.
+        pod_set: the pods of the container.
+        container: see there.
+        kind: `containers` or `initContainers`, which may have the same names.
+    """
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        if pod_set.name not in {target.name.lower() for target in override.target_jobs}:
+            continue
+        changes = override.containers if kind == "containers" else override.init_containers
+        for position, change in enumerate(changes or []):
+            if change.name == container.name:
+                yield f"spec.podSpecOverrides[{index}].{kind}[{position}]", change
 
 
 def _targets(info: RuntimeInfo, override: PodSpecOverride) -> list[PodSet]:

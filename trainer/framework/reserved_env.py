@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.framework.overrides import container_overrides
 from trainer.framework.trainer_step import trainer_env
 from trainer.kube.field_errors import FieldError, forbidden
 
@@ -35,9 +36,6 @@ def check_reserved_env(
 def _env_names(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, list[str]]]:
     """Where a TrainJob can set variables of the training containers, and which it sets there."""
     yield "spec.trainer.env", [variable["name"] for variable in trainer_env(train_job)]
-    main = {container.name for container in info.training_containers}
-    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
-        for container in override.containers or []:
-            if container.name in main:
-                path = f"spec.podSpecOverrides[{index}].containers[{container.name}].env"
-                yield path, [variable.name for variable in container.env or []]
+    for pod_set in info.training_pod_sets:
+        for path, change in container_overrides(train_job, pod_set, pod_set.main_container):
+            yield f"{path}.env", [variable.name for variable in change.env or []]

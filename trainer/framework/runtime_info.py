@@ -175,6 +175,15 @@ class RuntimeInfo:
         return self.trainer
 
     @property
+    def training_pod_sets(self) -> list[PodSet]:
+        """An MPI launcher, if there is one, and the nodes; the main container of the first runs the command.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        return [*([self.launcher] if self.launcher else []), self.trainer]
+
+    @property
     def main_container(self) -> Container:
         """The container that runs the command of the TrainJob: that of an MPI launcher, else of a node.
 
@@ -190,8 +199,7 @@ class RuntimeInfo:
         Raises:
             BuildError: the runtime has no trainer.
         """
-        launcher = [self.launcher.main_container] if self.launcher else []
-        return [*launcher, self.trainer.main_container]
+        return [pod_set.main_container for pod_set in self.training_pod_sets]
 
     def job_of(self, pod_set: PodSet) -> ReplicatedJob:
         """The replicated Job of a pod set, for what RuntimeInfo has no field for."""

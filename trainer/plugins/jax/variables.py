@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from trainer.framework.overrides import container_overrides
 from trainer.framework.resources import gpus_of
 from trainer.framework.runtime_info import RENDEZVOUS_PORT
 from trainer.framework.trainer_step import trainer_env
@@ -70,12 +71,10 @@ def _variables(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, Ob
     template = f"spec.template.spec.replicatedJobs[{info.trainer.name}].template.spec.template.spec"
     for variable in main.env:
         found[variable["name"]] = f"{info.runtime} {template}.containers[{main.name}].env", variable
-    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
-        for container in override.containers or []:
-            for changed in (container.env or []) if container.name == main.name else []:
-                if found.get(changed.name, ("", None))[1] == changed.to_object():
-                    path = f"spec.podSpecOverrides[{index}].containers[{main.name}].env"
-                    found[changed.name] = path, changed.to_object()
+    for path, change in container_overrides(train_job, info.trainer, main):
+        for changed in change.env or []:
+            if found.get(changed.name, ("", None))[1] == changed.to_object():
+                found[changed.name] = f"{path}.env", changed.to_object()
     for variable in trainer_env(train_job):
         found[variable["name"]] = "spec.trainer.env", variable
     yield from found.values()

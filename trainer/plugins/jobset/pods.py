@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.container import HUGE_PAGES, check_request
+from trainer.framework.overrides import container_overrides
 from trainer.framework.resources import is_exclusive
 from trainer.framework.runtime_info import ANCESTOR_LABEL
 from trainer.framework.template import pod_spec_of
@@ -73,17 +74,11 @@ def _claims(info: RuntimeInfo) -> set[str]:
 
 def _mounts(train_job: TrainJob, pod_set: PodSet, kind: str, container: Container) -> dict[str, str]:
     """Where the overrides of the TrainJob mount volumes in a container, by path in the container."""
-    fields: dict[str, str] = {}
-    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
-        if pod_set.name not in {target.name.lower() for target in override.target_jobs}:
-            continue
-        changes = (override.containers if kind == "containers" else override.init_containers) or []
-        for place, change in enumerate(changes):
-            if change.name == container.name:
-                path = f"spec.podSpecOverrides[{index}].{kind}[{place}]"
-                mounts = enumerate(change.volume_mounts or [])
-                fields |= {mount.mount_path: f"{path}.volumeMounts[{position}]" for position, mount in mounts}
-    return fields
+    return {
+        mount.mount_path: f"{path}.volumeMounts[{position}]"
+        for path, change in container_overrides(train_job, pod_set, container, kind)
+        for position, mount in enumerate(change.volume_mounts or [])
+    }
 
 
 def _requests(train_job: TrainJob | None, container: Container, path: str) -> Iterator[FieldError]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
+from trainer.framework.overrides import container_overrides
 from trainer.framework.runtime_info import RENDEZVOUS_PORT
 from trainer.framework.template import pod_spec_of, split_command
 from trainer.kube.field_errors import FieldError, forbidden, invalid
@@ -174,12 +175,9 @@ def _own_words(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, li
     if trainer is not None:
         yield "spec.trainer.command", split_command(trainer.command or [], "spec.trainer.command")
         yield "spec.trainer.args", list(trainer.args or [])
-    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
-        for position, container in enumerate(override.containers or []):
-            if container.name == info.main_container.name:
-                path = f"spec.podSpecOverrides[{index}].containers[{position}]"
-                yield f"{path}.command", split_command(container.command or [], f"{path}.command")
-                yield f"{path}.args", list(container.args or [])
+    for path, change in container_overrides(train_job, info.trainer, info.main_container):
+        yield f"{path}.command", split_command(change.command or [], f"{path}.command")
+        yield f"{path}.args", list(change.args or [])
 
 
 def _command_path(info: RuntimeInfo, train_job: TrainJob) -> str:
