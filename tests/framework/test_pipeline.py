@@ -141,7 +141,7 @@ def test_a_policy_without_plugin_is_refused(spec: Any, path: str) -> None:
         Pipeline(Registry([Policy()])).build(train_job(), runtime(**spec))
     assert str(caught.value) == (
         f"ClusterTrainingRuntime/blueprint {path}: "
-        "Forbidden: no plugin of this controller manager serves it; use another runtime"
+        "Forbidden: no plugin of this controller manager serves it; install one, or use another runtime"
     )
 
 

@@ -54,7 +54,7 @@ RUNTIMES = [
         "job-name-too-long-for-pods",
         blueprint(replicated_job("n" * 60)),
         "spec.template.spec.replicatedJobs",
-        f"Forbidden: even the name of one letter, t, is too long by 9: pods get names such as t-{'n' * 60}-0-0-abcde, of at most 63 characters",
+        f'Forbidden: no TrainJob has a name that is short enough: Invalid value: "t": is too long by 9: pods get names such as t-{"n" * 60}-0-0-abcde, of at most 63 characters',
         BUILD,
     ),
     BadInput(

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.framework.static_reader import StaticReader
+from tests.webhooks.bad_runtimes import NODE_POD
 from tests.webhooks.blueprints import STEP, blueprint, container, job, replicated_job
 from tests.webhooks.requests import admit
 from trainer.cli.manifests import runtimes
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
+from trainer.kube.metrics import Metrics
 from trainer.manager import built_in_plugins
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.volcano import POD_GROUPS
 
 if TYPE_CHECKING:
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 
@@ -107,7 +111,8 @@ async def test_a_plugin_that_is_not_installed() -> None:
     response = await admit(blueprint(policy={"jax": {}}), plugins=plugins)
 
     warning = (
-        "spec.mlPolicy.jax: no plugin of the controller manager serves it; TrainJobs that use this runtime are refused"
+        "spec.mlPolicy.jax: no plugin of this controller manager serves it; install one, or use another runtime; "
+        "TrainJobs that use this runtime are refused until then"
     )
     assert (response.allowed, response.warnings) == (True, (warning,))
 
@@ -135,3 +140,86 @@ async def test_what_a_train_job_of_it_meets() -> None:
     response = await admit(job(runtime="mpi"))
 
     assert response.causes[0].field == "ClusterTrainingRuntime/mpi spec.template.spec.replicatedJobs"
+
+
+HEADLESS = {"network": {"enableDNSHostnames": False}}
+NO_HOST_NAMES = (
+    "spec.template.spec.network.enableDNSHostnames: Invalid value: false: must not be false: training nodes find each "
+    "other by their DNS names"
+)
+
+
+@pytest.mark.parametrize(
+    ("obj", "errors"),
+    [
+        pytest.param(
+            blueprint(replicated_job("node", {"name": "trainer"}), policy={"torch": {}}, jobset=HEADLESS),
+            [NO_HOST_NAMES],
+            id="image-and-host-names",
+        ),
+        pytest.param(
+            blueprint(
+                replicated_job("node", container(volumeMounts=[{"name": "data", "mountPath": "/data"}])),
+                policy={"torch": {}},
+                jobset=HEADLESS,
+            ),
+            [
+                NO_HOST_NAMES,
+                (
+                    f'{NODE_POD}.containers[trainer].volumeMounts[0].name: Invalid value: "data": '
+                    "is no volume of the pods of node"
+                ),
+            ],
+            id="two-errors-of-the-runtime",
+        ),
+    ],
+)
+async def test_what_no_train_job_can_set_is_refused(obj: Object, errors: list[str]) -> None:
+    """An error that a TrainJob can avoid hides none that it cannot."""
+    response = await admit(obj)
+
+    assert {f"{cause.field}: {cause.message}" for cause in response.causes} == set(errors)
+
+
+async def test_what_the_cluster_lacks_hides_nothing() -> None:
+    """A runtime is checked although the plugin that serves its policy is not installed yet."""
+    plugins = Pipeline(Registry([JobSetPlugin(StaticReader())]))
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    node = replicated_job("node", container(volumeMounts=mounts))
+
+    response = await admit(blueprint(node, policy={"jax": {}}), plugins=plugins)
+
+    assert [cause.field.rpartition(".")[2] for cause in response.causes] == ["name"]
+    assert len(response.warnings) == 1
+
+
+async def test_a_launcher_waits_for_nodes_of_any_name() -> None:
+    """With InOrder, the trainer is known by its label as well as by its name."""
+    jobs = replicated_job("launcher"), replicated_job("worker", step="trainer")
+    order = {"startupPolicy": {"startupPolicyOrder": "InOrder"}}
+
+    response = await admit(blueprint(*jobs, policy={"mpi": {}}, jobset=order))
+
+    assert (response.allowed, response.message) == (True, "")
+
+
+async def test_a_plugin_that_cannot_go_on_after_an_error() -> None:
+    """What a plugin raises on a runtime that was refused already is not told, and not counted as its defect."""
+
+    class Sure:
+        name = "sure"
+        ml_policy_sources = frozenset({"jax"})
+
+        def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+            if not info.main_container.image:
+                raise KeyError("image")
+
+    metrics = Metrics()
+    plugins = Pipeline(Registry([JobSetPlugin(StaticReader()), Sure()]), metrics=metrics)
+    bare = blueprint(replicated_job("node", {"name": "trainer"}), policy={"jax": {}})
+
+    response = await admit(bare, plugins=plugins)
+
+    assert (response.allowed, response.message, response.warnings) == (True, "", ())
+    where = {"plugin": "sure", "phase": "enforce_ml_policy"}
+    assert metrics.registry.get_sample_value("trainer_plugin_errors_total", where) == 0

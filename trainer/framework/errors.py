@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from trainer.framework.alternatives import Alternatives
 from trainer.kube.errors import KubeError
@@ -12,6 +12,13 @@ from trainer.kube.objects import key_of, uid_of
 if TYPE_CHECKING:
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
+
+
+INTERNAL: Final = "InternalError"
+"""Reason of an error that no author is to blame for: a plugin has raised."""
+
+CLUSTER_LACKS: Final = "ClusterLacks"
+"""Code of an error that goes away once what the runtime needs is installed: a plugin, or the CRD of a scheduler."""
 
 
 class BuildError(Exception):
@@ -56,7 +63,7 @@ class PluginError(BuildError):
         words = " ".join(str(error).split())
         problem = f"{type(error).__name__}: {words}".removesuffix(": ")
         message = f"Internal error: plugin {plugin} failed in {hook}: {problem}"
-        super().__init__(FieldError("", message, "InternalError"))
+        super().__init__(FieldError("", message, INTERNAL))
 
 
 class ForeignObjectError(KubeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -16,8 +17,9 @@ from trainer.framework.containment import (
     checked_outcome,
     checked_scale,
     checked_watches,
+    contained,
 )
-from trainer.framework.errors import BuildError
+from trainer.framework.errors import CLUSTER_LACKS, BuildError, PluginError
 from trainer.framework.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -42,6 +44,7 @@ from trainer.kube.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
@@ -57,9 +60,16 @@ if TYPE_CHECKING:
     """Told after each step of the build where its changes come from, such as `plugin torch`, with a function that
     builds what would be built at that moment."""
 
+    Guard: TypeAlias = Callable[[str, str], AbstractContextManager[None]]
+    """Gets a plugin and a hook, and decides what becomes of what the plugin raises there."""
+
     _P = TypeVar("_P", bound=Plugin)
 
 _T = TypeVar("_T")
+
+
+def _ignore(_origin: str, _info: RuntimeInfo) -> None:
+    """Nobody watches the build."""
 
 
 class Pipeline:
@@ -134,6 +144,35 @@ class Pipeline:
             return Review.of(error.errors)
         return review
 
+    def trial(self, train_job: TrainJob, runtime: Runtime) -> Review:
+        """PreExecution of a runtime: all that is wrong with this TrainJob on it, and not only what is found first.
+
+        The build goes on after errors, since another TrainJob may avoid some of them. What a plugin raises when it
+        meets what was refused already is no defect of the plugin.
+
+        Args:
+            train_job: one that sets as little as possible.
+            runtime: what is admitted.
+        """
+        try:
+            info = self._extract(train_job, runtime)
+            findings = list(self._findings(info, None, train_job))
+        except BuildError as error:
+            return Review.of(error.errors)
+        is_valid = not Review.of(findings).errors
+
+        @contextmanager
+        def collected(plugin: str, hook: str) -> Iterator[None]:
+            try:
+                with self._series.timed(plugin, hook) if is_valid else contained(plugin, hook):
+                    yield
+            except BuildError as error:
+                findings.extend(error.errors if is_valid or not isinstance(error, PluginError) else ())
+
+        self._enforce(info, train_job, collected)
+        self._built(info, train_job, collected)
+        return Review.of(findings)
+
     def build(self, train_job: TrainJob, runtime: Runtime, *, observe: Observe | None = None) -> list[Component]:
         """Build: the objects that the TrainJob becomes.
 
@@ -148,27 +187,32 @@ class Pipeline:
 
         def step(origin: str, info: RuntimeInfo) -> None:
             if observe is not None:
-                observe(origin, lambda: self._built(deepcopy(info), train_job))  # a builder may change what it gets
+                # A builder may change what it gets.
+                observe(origin, lambda: self._built(deepcopy(info), train_job, self._series.timed))
 
         info = self._extract(train_job, runtime, step)
         errors = Review.of(self._findings(info, None, train_job)).errors
         if errors:
             raise BuildError(*errors)
+        self._enforce(info, train_job, self._series.timed, step)
+        return self._built(info, train_job, self._series.timed)
+
+    def _enforce(self, info: RuntimeInfo, train_job: TrainJob, guard: Guard, step: Step = _ignore) -> None:
+        """What plugins and the environment of the TrainJob change, in the order of the phases."""
         for ml_policy in self._ml_policies:
-            with self._series.timed(ml_policy.name, "enforce_ml_policy"):
+            with guard(ml_policy.name, "enforce_ml_policy"):
                 ml_policy.enforce_ml_policy(info, train_job)
             step(f"plugin {ml_policy.name}", info)
         apply_trainer_env(info, train_job)
         step("TrainJob spec.trainer.env", info)
         for pod_group_policy in self._pod_group_policies:
-            with self._series.timed(pod_group_policy.name, "enforce_pod_group_policy"):
+            with guard(pod_group_policy.name, "enforce_pod_group_policy"):
                 pod_group_policy.enforce_pod_group_policy(info, train_job)
             step(f"plugin {pod_group_policy.name}", info)
         for pod_network in self._pod_networks:
-            with self._series.timed(pod_network.name, "identify_pod_network"):
+            with guard(pod_network.name, "identify_pod_network"):
                 pod_network.identify_pod_network(info, train_job)
             step(f"plugin {pod_network.name}", info)
-        return self._built(info, train_job)
 
     def suspension(self, train_job: TrainJob) -> list[Component]:
         """Build without a runtime: the objects that exist, to be suspended or resumed.
@@ -235,10 +279,10 @@ class Pipeline:
             info.pod_domain = f".{train_job.metadata.namespace}.svc.{self._cluster_domain}"
         return info
 
-    def _built(self, info: RuntimeInfo, train_job: TrainJob) -> list[Component]:
+    def _built(self, info: RuntimeInfo, train_job: TrainJob, guard: Guard) -> list[Component]:
         components: list[Component] = []
         for builder in self._builders:
-            with self._series.timed(builder.name, "build"):
+            with guard(builder.name, "build"):
                 built = builder.build(info, train_job)
                 components += checked_components(built, builder.name, train_job, components)
         return components
@@ -258,9 +302,15 @@ class Pipeline:
             (plugin.pod_group_policy_sources for plugin in self._pod_group_policies),
         )
         for plugin in self._validations:
-            with self._series.timed(plugin.name, "validate"):
-                findings = checked_findings(plugin.validate(info, old, new))
-            yield from findings
+            try:
+                with self._series.timed(plugin.name, "validate"):
+                    findings = checked_findings(plugin.validate(info, old, new))
+            except PluginError:
+                raise
+            except BuildError as error:
+                yield from error.errors
+            else:
+                yield from findings
 
     def _ask(
         self, plugins: Iterable[_P], hook: str, question: Callable[[_P], Iterable[_T]]
@@ -280,4 +330,5 @@ class Pipeline:
 def _unserved(path: str, source: str | None, served: Iterable[frozenset[str]]) -> Iterator[FieldError]:
     """A policy that no plugin serves must not be ignored: the training would run without it."""
     if source is not None and source not in frozenset().union(*served):
-        yield forbidden(f"{path}.{source}", "no plugin of this controller manager serves it; use another runtime")
+        rule = "no plugin of this controller manager serves it; install one, or use another runtime"
+        yield forbidden(f"{path}.{source}", rule, code=CLUSTER_LACKS)

@@ -16,6 +16,7 @@ import msgspec
 
 from trainer.framework.at_rest import revised_at_rest
 from trainer.framework.component import Component
+from trainer.framework.errors import CLUSTER_LACKS
 from trainer.framework.extension_points import Watch
 from trainer.framework.template import pod_spec_of
 from trainer.kube.controller.predicates import generation_changed
@@ -94,7 +95,7 @@ class PodGroups:
         if not self._reader.serves(self._resource):
             name = self._resource.qualified_name
             rule = f"the cluster does not have {name}; install {self._provider} with its CRD"
-            yield forbidden(f"{info.runtime} spec.podGroupPolicy.{self._policy}", rule)
+            yield forbidden(f"{info.runtime} spec.podGroupPolicy.{self._policy}", rule, code=CLUSTER_LACKS)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob, spec: Object) -> Iterator[Component]:
         """The PodGroup of a TrainJob, which has its name; it follows changes until the JobSet runs.

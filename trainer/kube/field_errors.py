@@ -36,6 +36,8 @@ class FieldError:
     """Text without the field path: `Invalid value: 11: must be at most 10`."""
     reason: str = "FieldValueInvalid"
     """A CauseType of metav1.StatusCause."""
+    code: str = ""
+    """What programs tell the error by where field and reason do not suffice; people never see it. Defaults to none."""
 
     def to_object(self) -> Object:
         """The entry of `details.causes` in a Status."""
@@ -73,9 +75,9 @@ def required(path: str, detail: str = "") -> FieldError:
     return FieldError(path, _with_detail("Required value", detail), "FieldValueRequired")
 
 
-def forbidden(path: str, detail: str) -> FieldError:
+def forbidden(path: str, detail: str, *, code: str = "") -> FieldError:
     """The field may not be set, or not be changed, here."""
-    return FieldError(path, _with_detail("Forbidden", detail), "FieldValueForbidden")
+    return FieldError(path, _with_detail("Forbidden", detail), "FieldValueForbidden", code)
 
 
 def not_found(path: str, value: object) -> FieldError:

@@ -12,6 +12,7 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.framework.errors import INTERNAL
 from trainer.kube.metrics import Metrics
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.webhooks.defaults import default_runtime, default_train_job
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 """What is admitted."""
-
-_INTERNAL = "InternalError"
-"""Reason of an error that is not the author's: a plugin has raised."""
 
 
 class Admission:
@@ -108,10 +106,10 @@ def _placed(obj: Object, request: AdmissionRequest) -> Object:
 
 def _response(review: Review) -> AdmissionResponse:
     warnings = [str(warning) for warning in review.warnings]
-    internal = [error for error in review.errors if error.reason == _INTERNAL]
+    internal = [error for error in review.errors if error.reason == INTERNAL]
     if internal:
         message = "; ".join(map(str, internal))
-        return AdmissionResponse.fail(HTTPStatus.INTERNAL_SERVER_ERROR, _INTERNAL, message, warnings=warnings)
+        return AdmissionResponse.fail(HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL, message, warnings=warnings)
     if review.errors:
         return AdmissionResponse.deny(review.errors, warnings=warnings)
     return AdmissionResponse.allow(warnings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
@@ -10,7 +10,7 @@ from trainer.api.metadata import ObjectMetadata
 from trainer.api.rules import RUNTIME_IMMUTABLE
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
-from trainer.framework.extension_points import EnforceMLPolicy, EnforcePodGroupPolicy
+from trainer.framework.errors import CLUSTER_LACKS, INTERNAL
 from trainer.framework.review import AdmissionWarning, Review
 from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid
 from trainer.webhooks.advice import advise_on_runtime
@@ -29,20 +29,12 @@ _TRIAL = "t"
 _NAMES = "spec.template.spec.replicatedJobs"
 """Where a runtime makes names that are too long."""
 
-_INTERNAL = "InternalError"
-"""Reason of an error that is not the author's: a plugin has raised."""
-
-_POLICY = re.compile(r"spec\.(mlPolicy|podGroupPolicy)\.[A-Za-z]+")
-"""Path of a policy as a whole: what forbids that is not its settings, but something that this cluster lacks."""
-
-_FORBIDDEN = "Forbidden: "
-
 
 def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Review:
     """Everything that keeps all TrainJobs from using a runtime, or that its author should know.
 
-    A policy that no plugin serves, or for which the cluster lacks a kind, is only a warning: plugins and schedulers are
-    installed after runtimes as often as before. The TrainJobs that use it are refused until then.
+    What the cluster lacks, such as a plugin that serves a policy or the CRD of a scheduler, is only a warning: it is
+    installed after runtimes as often as before. The TrainJobs that use the runtime are refused until then.
 
     Args:
         obj: the TrainingRuntime or ClusterTrainingRuntime with defaults, as it would be stored.
@@ -55,9 +47,8 @@ def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Revie
         runtime = read(obj)
     except InvalidObjectError as error:
         return Review.of(error.errors)
-    unserved = list(_unserved(runtime, pipeline))
-    trial = Review() if unserved else _on_trial(runtime, pipeline)
-    return Review.of([*trial.errors, *trial.warnings, *unserved, *advise_on_runtime(runtime)])
+    trial = _on_trial(runtime, pipeline)
+    return Review.of([*trial.errors, *trial.warnings, *advise_on_runtime(runtime)])
 
 
 def read(obj: Object) -> Runtime:
@@ -76,44 +67,26 @@ def _spec(obj: Object) -> object:
     return default_runtime(obj).get("spec")
 
 
-def _unserved(runtime: Runtime, pipeline: Pipeline) -> Iterator[AdmissionWarning]:
-    served = {
-        "mlPolicy": frozenset().union(
-            *(p.ml_policy_sources for p in pipeline.plugins if isinstance(p, EnforceMLPolicy))
-        ),
-        "podGroupPolicy": frozenset().union(
-            *(p.pod_group_policy_sources for p in pipeline.plugins if isinstance(p, EnforcePodGroupPolicy))
-        ),
-    }
-    wanted = {"mlPolicy": runtime.spec.ml_policy, "podGroupPolicy": runtime.spec.pod_group_policy}
-    for field, policy in wanted.items():
-        source = policy.source if policy is not None else None
-        if source is not None and source not in served[field]:
-            text = "no plugin of the controller manager serves it; TrainJobs that use this runtime are refused"
-            yield AdmissionWarning(f"spec.{field}.{source}", text)
-
-
 def _on_trial(runtime: Runtime, pipeline: Pipeline) -> Review:
     """What a TrainJob without any settings meets; paths as the author of the runtime knows them."""
     ref = RuntimeRef(name=runtime.metadata.name or _TRIAL, kind=runtime.kind)
     metadata = ObjectMetadata(name=_TRIAL, namespace=runtime.metadata.namespace or "default")
-    review = pipeline.review(TrainJob(metadata=metadata, spec=TrainJobSpec(runtime_ref=ref)), runtime)
+    review = pipeline.trial(TrainJob(metadata=metadata, spec=TrainJobSpec(runtime_ref=ref)), runtime)
     prefix = f"{runtime.kind}/{runtime.metadata.name} "
     return Review.of([*_relative_errors(review.errors, prefix), *_relative_warnings(review.warnings, prefix)])
 
 
 def _relative_errors(errors: Iterable[FieldError], prefix: str) -> Iterator[FieldError | AdmissionWarning]:
-    """What a TrainJob could mend, such as an image that is missing, is no error of the runtime."""
+    """The errors of the runtime; what a TrainJob can set, such as an image that is missing, is not among them."""
     for error in errors:
         field = error.field.removeprefix(prefix)
-        if error.message.startswith(_FORBIDDEN) and _POLICY.fullmatch(field):
-            lack = error.message.removeprefix(_FORBIDDEN)
+        if error.code == CLUSTER_LACKS:
+            lack = error.message.removeprefix("Forbidden: ")
             yield AdmissionWarning(field, f"{lack}; TrainJobs that use this runtime are refused until then")
-        elif error.reason == _INTERNAL or error.field.startswith(prefix):
-            yield FieldError(field, error.message, error.reason)
+        elif error.reason == INTERNAL or error.field.startswith(prefix):
+            yield replace(error, field=field)
         elif error.field == "metadata.name":
-            detail = error.message.partition(f'"{_TRIAL}": ')[2]
-            yield forbidden(_NAMES, f"even the name of one letter, {_TRIAL}, {detail}")
+            yield forbidden(_NAMES, f"no TrainJob has a name that is short enough: {error.message}")
 
 
 def _relative_warnings(warnings: Iterable[AdmissionWarning], prefix: str) -> Iterator[AdmissionWarning]:
