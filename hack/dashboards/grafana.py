@@ -32,6 +32,8 @@ class Panel:
     """Whether the lines of a graph add up. Default: no."""
     thresholds: tuple[tuple[float, str], ...] = ()
     """From which value on a stat has which colour; green below. Default: always green."""
+    nothing: str = ""
+    """Text of a stat that has no value. Default: Grafana's own."""
     words: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Text and colour in place of a value of a stat. Default: none."""
 
@@ -155,6 +157,8 @@ def _defaults(panel: Panel) -> Json:
         *({"value": value, "color": color} for value, color in panel.thresholds),
     ]
     defaults: Json = {"unit": panel.unit, "thresholds": {"mode": "absolute", "steps": steps}}
+    if panel.nothing:
+        defaults["noValue"] = panel.nothing
     if panel.words:
         options = {value: {"text": text, "color": color} for value, (text, color) in panel.words.items()}
         defaults["mappings"] = [{"type": "value", "options": options}]

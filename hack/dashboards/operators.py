@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hack.dashboards.grafana import Dashboard, Panel, Row
+from hack.dashboards.growth import growth
 
 _JOB = 'job="trainer"'
 
@@ -12,8 +13,10 @@ def _rate(metric: str, by: str, matchers: str = "") -> str:
 
 
 def _quantile(share: float, metric: str, by: str = "") -> str:
+    """Nothing, in place of NaN, where nothing was measured."""
     labels = f"le, {by}" if by else "le"
-    return f"histogram_quantile({share}, {_rate(f'{metric}_bucket', labels)})"
+    grown = growth(f"{metric}_bucket{{{_JOB}}}", "$__rate_interval")
+    return f"histogram_quantile({share}, sum by ({labels}) {grown}) >= 0"
 
 
 _OVERVIEW = Row(
@@ -45,7 +48,7 @@ _OVERVIEW = Row(
             "Failed reconciles",
             {
                 "": f"sum(rate(controller_runtime_reconcile_errors_total{{{_JOB}}}[$__rate_interval])) "
-                f"/ sum(rate(controller_runtime_reconcile_total{{{_JOB}}}[$__rate_interval]))"
+                f"/ (sum(rate(controller_runtime_reconcile_total{{{_JOB}}}[$__rate_interval])) > 0)"
             },
             unit="percentunit",
             type="stat",
@@ -224,7 +227,7 @@ _PROCESS = Row(
             "How much later than due something runs; everything else is late by as much.",
             unit="s",
         ),
-        Panel("Stalls of the event loop", {"{{pod}}": f"increase(trainer_kube_event_loop_stalls_total{{{_JOB}}}[1h])"}),
+        Panel("Stalls of the event loop", {"{{pod}}": growth(f"trainer_kube_event_loop_stalls_total{{{_JOB}}}", "1h")}),
         Panel("Open files", {"{{pod}}": f"process_open_fds{{{_JOB}}}"}),
         Panel(
             "Versions",

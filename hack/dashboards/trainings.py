@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from hack.dashboards.grafana import Dashboard, Panel, Row, Variable
+from hack.dashboards.growth import growth
 
 _UNFINISHED = ', state!~"Complete|Failed"'
 _CHOSEN = 'namespace=~"$namespace", runtime=~"$runtime"'
+_PENDING = 'trainer_trainjob_status_pending_reason{namespace=~"$namespace"}'
 
 
 def _now(matchers: str = "") -> str:
@@ -20,15 +22,28 @@ def _in_state(state: str) -> str:
 
 
 def _in_period(metric: str, by: str) -> str:
-    return f"sum by ({by}) (increase({metric}{{{_CHOSEN}}}[$__range]))"
+    return f"round(sum by ({by}) {_grown(metric, '$__range')}) > 0"
 
 
 def _per_hour(metric: str) -> str:
-    return f"sum(increase({metric}{{{_CHOSEN}}}[1h]))"
+    return f"sum {_grown(metric, '1h')}"
+
+
+def _grown(metric: str, window: str) -> str:
+    return growth(f"{metric}{{{_CHOSEN}}}", window)
+
+
+def _completed_of_ended() -> str:
+    """Nothing where none has ended."""
+    completed, failed = (
+        f"(sum {_grown(f'trainer_trainjobs_{end}_total', '$__range')} or vector(0))" for end in ("completed", "failed")
+    )
+    return f"{completed} / ({completed} + {failed} > 0)"
 
 
 def _quantile(share: float, metric: str, by: str) -> str:
-    return f"histogram_quantile({share}, sum by (le, {by}) (increase({metric}_bucket[$__range])))"
+    """Nothing, in place of NaN, where nothing was measured."""
+    return f"histogram_quantile({share}, sum by (le, {by}) {growth(f'{metric}_bucket', '$__range')}) >= 0"
 
 
 def _state(title: str, state: str, description: str, color: str = "") -> Panel:
@@ -55,15 +70,12 @@ _TODAY = Row(
         ),
         Panel(
             "Completed of those that ended",
-            {
-                "": f"sum(increase(trainer_trainjobs_completed_total{{{_CHOSEN}}}[$__range])) / "
-                f"(sum(increase(trainer_trainjobs_completed_total{{{_CHOSEN}}}[$__range])) "
-                f"+ (sum(increase(trainer_trainjobs_failed_total{{{_CHOSEN}}}[$__range])) or vector(0)))"
-            },
+            {"": _completed_of_ended()},
             "In the period that is shown.",
             unit="percentunit",
             type="stat",
             width=3,
+            nothing="none ended",
         ),
         Panel(
             "TrainJobs by state",
@@ -75,6 +87,20 @@ _TODAY = Row(
         Panel(
             "TrainJobs that have not ended",
             {"": f"sum by (namespace, runtime, state) ({_now(_UNFINISHED)}) > 0"},
+            type="table",
+            width=12,
+        ),
+        Panel(
+            "Why pods wait",
+            {"": f"max by (namespace, reason) ({_PENDING}) > 0"},
+            "TrainJobs in state Pending by reason; `trainer get NAME` says which field asks for what is missing.",
+            type="table",
+            width=12,
+        ),
+        Panel(
+            "Names",
+            {"": f"max by (namespace, trainjob, runtime, state) (trainer_trainjob_info{{{_CHOSEN}}})"},
+            "The TrainJobs of a namespace whose state changed last, up to 50, those that have not ended first.",
             type="table",
             width=12,
         ),
