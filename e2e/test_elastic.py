@@ -26,8 +26,8 @@ from e2e.installation import CONFIG
 from e2e.processes import with_argument
 from e2e.progress_view import progress
 from e2e.waiting import until
+from trainer.api.progress_tags import TAG
 from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION
-from trainer.progress.protocol import TAG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ import msgspec
 
 from benchmarks.following.load import MESSAGE_TOTAL, Load, Mode
 from benchmarks.worker import read_command, write_answer
-from trainer.progress.protocol import TAG
+from trainer.api.progress_tags import TAG
 
 TICK = 0.05
 """Seconds between two writes to one stream."""

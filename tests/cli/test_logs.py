@@ -241,10 +241,37 @@ async def test_container_started_again(client: FakeClient, clock: ManualClock) -
             RUNNING,
             {},
             CommandError(
-                "the node that trains of TrainJob demo has not started yet; "
+                "the training node of TrainJob demo has not started yet; "
                 "there are logs of: dataset-initializer-0 (see --node)"
             ),
             id="initializers only",
+        ),
+        pytest.param(
+            [role_pod("node", 1, phase="Succeeded")],
+            train_job(**finished("Complete", "Done", "all done")),
+            {},
+            CommandError(
+                "there is no log of the training node of TrainJob demo, which has ended: its pod is gone or has never "
+                "started; there are logs of: node-1 (see --node)"
+            ),
+            id="deleted after the end",
+        ),
+        pytest.param(
+            [role_pod("node", 1, phase="Failed")],
+            train_job(**finished("Failed", "FailedJobs", "a job failed; no failed pod is left that would say more")),
+            {},
+            CommandError(
+                "there is no log of the training node of TrainJob demo, which has ended: its pod is gone or has never "
+                "started; there are logs of: node-1 (see --node)"
+            ),
+            id="deleted, and nobody knows which pod failed",
+        ),
+        pytest.param(
+            [role_pod("node", 1, phase="Pending")],
+            train_job(**finished("Failed", "DeadlineExceeded", "too long")),
+            {},
+            CommandError("no node of TrainJob demo has started; there are: node-1"),
+            id="ended before the start",
         ),
         pytest.param(
             [role_pod("node")],
@@ -285,6 +312,45 @@ async def test_nothing_to_print(
         await read(client, clock, job, **request_)
 
     assert str(caught.value) == str(error)
+
+
+NODE_1_FAILED = "a job failed; pod demo-node-0-1-abcde: container trainer exited with code 3"
+
+
+@pytest.mark.parametrize("follow", [pytest.param(False, id="once"), pytest.param(True, id="followed")])
+async def test_the_pod_that_failed(
+    client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str], follow: bool
+) -> None:
+    """When node 0 was deleted because node 1 has failed, the log of node 1 is printed, which says so."""
+    write(client, role_pod("node", 1, phase="Failed"), "ValueError: lr")
+    write(client, role_pod("node", 2, phase="Running"), "waiting for node 1")
+    job = train_job(**finished("Failed", "FailedJobs", f"{NODE_1_FAILED}\nlast lines of its log:\nValueError: lr"))
+
+    assert await read(client, clock, job, follow=follow) == ["ValueError: lr"]
+
+    assert (
+        "the pod of the training node of TrainJob demo is gone, and its log with it; this is the log of node-1, pod "
+        "demo-node-0-1-abcde, which has failed" in capsys.readouterr().err
+    )
+
+
+async def test_the_pod_that_failed_is_not_preferred(client: FakeClient, clock: ManualClock) -> None:
+    """As long as node 0 has a log, it is printed."""
+    write(client, role_pod("node", phase="Failed"), "node 1 has left")
+    write(client, role_pod("node", 1, phase="Failed"), "ValueError: lr")
+    assert await read(client, clock, train_job(**finished("Failed", "R", NODE_1_FAILED))) == ["node 1 has left"]
+
+
+async def test_the_pod_that_failed_is_gone_as_well(client: FakeClient, clock: ManualClock) -> None:
+    """Then the lines that the condition keeps are printed."""
+    write(client, role_pod("node", 2, phase="Failed"), "waiting for node 1")
+    job = train_job(**finished("Failed", "R", f"{NODE_1_FAILED}\nlast lines of its log:\none\ntwo"))
+    console = screen()
+
+    with pytest.raises(CommandError, match="above are the last 2 lines of pod demo-node-0-1-abcde, which has failed"):
+        await LogReader(client, client.add(job), LogRequest(LogChoice()), console, clock).run()
+
+    assert text_of(console).splitlines() == ["one", "two"]
 
 
 async def test_lines_that_the_condition_keeps(client: FakeClient, clock: ManualClock) -> None:
@@ -358,7 +424,7 @@ async def test_follow_before_the_start(
         client.add(train_job(**finished("Complete", "Done", "")))
 
     assert text_of(console).splitlines() == ["train"]
-    assert capsys.readouterr().err == "note: waiting for the node that trains of TrainJob demo to start\n"
+    assert capsys.readouterr().err == "note: waiting for the training node of TrainJob demo to start\n"
 
 
 async def test_follow_from_the_last_lines(client: FakeClient, clock: ManualClock) -> None:

@@ -93,6 +93,40 @@ async def test_a_pod_that_failed_as_a_whole_has_no_log(client: FakeClient, clock
     assert client.requests == []
 
 
+TAGGED = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] {}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "asked"),
+    [
+        pytest.param(
+            "Traceback\nValueError: lr\n" + TAGGED * 10, ("Traceback", "ValueError: lr"), [10, 160], id="messages last"
+        ),
+        pytest.param(
+            "".join(f"line {n}\n{TAGGED}" for n in range(99)),
+            tuple(f"line {n}" for n in range(89, 99)),
+            [10, 160],
+            id="messages among lines",
+        ),
+        pytest.param(TAGGED * 99, (), [10, 160], id="nothing but messages"),
+        pytest.param(
+            "".join(f"line {n}\n" for n in range(99)), tuple(f"line {n}" for n in range(89, 99)), [10], id="none"
+        ),
+        pytest.param("x" * 70_000 + "\n" + TAGGED.strip(), ("x" * 400,), [10], id="long line, and no end of the last"),
+        pytest.param(f"50%|##  |\r{TAGGED}", ("50%|##  |",), [10], id="behind a progress bar"),
+        pytest.param(f"print('{TAGGED.strip()}')\n", (f"print('{TAGGED.strip()}')",), [10], id="amid code"),
+    ],
+)
+async def test_messages_about_progress_are_left_out(
+    client: FakeClient, clock: ManualClock, text: str, lines: tuple[str, ...], asked: list[int]
+) -> None:
+    """They do not count as lines either, as in `trainer logs`."""
+    client.set_log("a", "default", text.encode(), "trainer")
+    assert await FailureLog(client, clock).tail(CULPRIT, "default") == lines
+    options: list[Any] = [request.body for request in client.requests]
+    assert [each.tail_lines for each in options] == asked
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.framework.failure import FailedContainer, failed_jobs, first_failure
+from trainer.framework.failure import FailedContainer, failed_jobs, first_failure, named_in
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -94,3 +94,29 @@ def test_failed_jobs() -> None:
         "job a failed: BackoffLimitExceeded: too often (indexes 0,3-5)",
         "job b failed: BackoffLimitExceeded: too often",
     ]
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        pytest.param("a job failed; pod a-0: container trainer exited with code 3", ("a-0", "trainer"), id="container"),
+        pytest.param("a job failed; pod a-0 failed: Evicted: disk", ("a-0", ""), id="pod"),
+        pytest.param("a job failed; no failed pod is left that would say more", None, id="nobody knows"),
+        pytest.param("x\npod a: container b exited with code 3", None, id="in a log"),
+        pytest.param("", None, id="empty"),
+    ],
+)
+def test_named_in(message: str, found: tuple[str, str] | None) -> None:
+    """A message that was made of a failure says which container it was."""
+    named = named_in(message)
+    assert (named and (named.pod, named.container)) == found
+
+
+def test_named_in_what_failed_first() -> None:
+    """The words of each failure are understood."""
+    for failed in (pod("a", end(3, 1)), pod("b", end(137, 1, reason="OOMKilled")), pod("c")):
+        first = first_failure([failed])
+        assert first is not None
+        named = named_in(f"jobset failed; {first.text}")
+        assert named is not None
+        assert (named.pod, named.container) == (first.pod, first.container)

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from tests.progress.pods import jobset, pod, running, terminated
+from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import ObjectKey, find_condition, resource_version_of
@@ -17,7 +18,6 @@ from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.progress.controller import ProgressController
 from trainer.progress.options import ProgressOptions
-from trainer.progress.protocol import TAG
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

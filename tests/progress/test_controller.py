@@ -7,11 +7,11 @@ import pytest
 from tests.progress.conftest import FIRST_POD, KEY
 from tests.progress.pods import jobset, pod, running, terminated
 from trainer.api.progress import CONTAINER, MONITORING, PRIMARY_POD, STALL_SECONDS
+from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import TransportError
 from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.testing import settle, statuses
-from trainer.progress.protocol import TAG
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

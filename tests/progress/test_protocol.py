@@ -10,12 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from trainer.api.progress_tags import TAG, TAGS
 from trainer.kube.podlogs.instant import Instant
 from trainer.progress.protocol import (
     METRICS_LIMIT,
     PAYLOAD_LIMIT,
-    TAG,
-    TAGS,
     Message,
     RejectedMessageError,
     TaggedLine,

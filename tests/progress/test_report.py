@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer.api.progress_tags import TAG
 from trainer.progress import protocol, report
 from trainer.progress.protocol import Message, tagged_lines
 
@@ -138,7 +139,7 @@ class Tensor(Scalar):
 
 def test_tag() -> None:
     """The tag is that of the protocol."""
-    assert report.TAG == protocol.TAG
+    assert report.TAG == TAG
 
 
 def test_copied_file_needs_nothing() -> None:

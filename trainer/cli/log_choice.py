@@ -73,8 +73,19 @@ class LogChoice:
             return self.container
         return await primary.container_of(pod)
 
-    def missing(self, pods: Sequence[Object], job: str) -> CommandError:
-        """Why there is nothing to read, and what there is."""
+    @property
+    def is_default(self) -> bool:
+        """Whether the training node is meant, because none is named."""
+        return not self.node and not self.all_nodes
+
+    def missing(self, pods: Sequence[Object], job: str, *, has_ended: bool) -> CommandError:
+        """Why there is nothing to read, and what there is.
+
+        Args:
+            pods: those that there are.
+            job: name of the TrainJob.
+            has_ended: whether it has ended, so that nothing starts any more.
+        """
         ordered = sorted(pods, key=_position)
         names = ", ".join(dict.fromkeys(node_name(pod) for pod in ordered))
         started = ", ".join(dict.fromkeys(node_name(pod) for pod in ordered if any(started_containers(pod))))
@@ -82,9 +93,13 @@ class LogChoice:
         if self.node and not any(map(self._is_meant, pods)):
             return BadInputError(f"--node: TrainJob {job} has no {wanted}; there are: {names}")
         if not started:
-            return CommandError(f"no node of TrainJob {job} has started yet; there are: {names}")
-        what = wanted or "the node that trains"
-        return CommandError(f"{what} of TrainJob {job} has not started yet; there are logs of: {started} (see --node)")
+            when = "has started" if has_ended else "has started yet"
+            return CommandError(f"no node of TrainJob {job} {when}; there are: {names}")
+        what = wanted or "the training node"
+        why = f"there is no log of {what} of TrainJob {job}, which has ended: its pod is gone or has never started"
+        if not has_ended:
+            why = f"{what} of TrainJob {job} has not started yet"
+        return CommandError(f"{why}; there are logs of: {started} (see --node)")
 
 
 def newest_runs(containers: Sequence[StartedContainer], pods: Sequence[Object]) -> list[StartedContainer]:

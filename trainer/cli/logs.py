@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
 from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
@@ -21,6 +22,7 @@ from trainer.cli.log_tail import LogTail, before_last
 from trainer.cli.nodes import restarts_of
 from trainer.cli.primary import PrimaryContainer
 from trainer.cli.train_jobs import JobName, find_train_job
+from trainer.framework.failure import named_in
 from trainer.framework.status import LOG_HEADING
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import SystemClock
@@ -165,8 +167,10 @@ class LogReader:
             raise self._without_pods()
         choice = self._request.choice
         picked = await choice.pick(pods, self._primary)
+        if not picked and choice.is_default:
+            picked = await self._pick_failed(pods)
         if not picked:
-            raise choice.missing(pods, name_of(self._job))
+            raise choice.missing(pods, name_of(self._job), has_ended=JobState.of(self._job).is_terminal)
         present = newest_runs(picked, pods)
         for container in self._previous(picked, present, pods) if self._request.previous else present:
             await self._read(container, pods)
@@ -198,7 +202,7 @@ class LogReader:
         choice = self._request.choice
         present = newest_runs(await choice.pick(pods, self._primary), pods)
         if not present:
-            wanted = f"node {choice.node}" if choice.node else "nodes" if choice.all_nodes else "the node that trains"
+            wanted = f"node {choice.node}" if choice.node else "nodes" if choice.all_nodes else "the training node"
             note(f"waiting for {wanted} of TrainJob {name_of(self._job)} to start")
         if self._request.tail is not None:
             for container in present:
@@ -251,13 +255,46 @@ class LogReader:
             raise CommandError(f"there is no earlier run of {sources}: it has not been restarted, or its pod is gone")
         return earlier
 
+    async def _pick_failed(self, pods: Sequence[Object]) -> list[StartedContainer]:
+        """The container that failed, where the pod of the training node was deleted because of that.
+
+        Raises:
+            CommandError: its pod is gone as well; the lines that the condition keeps have been printed.
+        """
+        failed = named_in(self._message) if JobState.of(self._job).word == ConditionType.FAILED else None
+        if failed is None:
+            return []
+        choice = replace(self._request.choice, node=failed.pod)
+        if not choice.container:
+            choice = replace(choice, container=failed.container)
+        picked = await choice.pick(pods, self._primary)
+        gone = f"the pod of the training node of TrainJob {name_of(self._job)} is gone, and its log with it"
+        if picked:
+            note(f"{gone}; this is the log of {picked[0].source}, pod {failed.pod}, which has failed")
+        elif lines := self._print_kept():
+            raise CommandError(f"{gone}; above are the last {lines} lines of pod {failed.pod}, which has failed")
+        return picked
+
+    @property
+    def _message(self) -> str:
+        """What the condition says that tells how the TrainJob has ended."""
+        return (find_condition(self._job, JobState.of(self._job).word) or {}).get("message") or ""
+
+    def _print_kept(self) -> int:
+        """Print the lines of a log that the condition keeps, and say how many."""
+        lines = self._message.partition(f"\n{LOG_HEADING}\n")[2].splitlines()
+        self._printer.print("", *map(escaped, lines))
+        return len(lines)
+
     def _without_pods(self) -> CommandError:
         name, state = name_of(self._job), JobState.of(self._job)
         if not state.is_terminal:
             why = f" ({state.explanation})" if state.explanation else ""
             return CommandError(f"TrainJob {name} has no pods: it is {state.word}{why}")
-        message = (find_condition(self._job, state.word) or {}).get("message") or ""
-        lines = message.partition(f"\n{LOG_HEADING}\n")[2].splitlines()
-        self._printer.print("", *map(escaped, lines))
-        kept = f"above are the last lines, as its condition {state.word} keeps them" if lines else "it kept no lines"
-        return CommandError(f"the pods of TrainJob {name} are gone, and their logs with them; {kept}")
+        failed = named_in(self._message)
+        whose = f" of pod {failed.pod}" if failed is not None else ""
+        kept = f"above are the last lines{whose}, as its condition {state.word} keeps them"
+        return CommandError(
+            f"the pods of TrainJob {name} are gone, and their logs with them; "
+            + (kept if self._print_kept() else "it kept no lines")
+        )

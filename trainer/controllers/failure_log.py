@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import is_made_by
+from trainer.api.progress_tags import TAG_END, without_message
 from trainer.framework.failure import failed_jobs, first_failure
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import move_on_after
@@ -37,17 +38,30 @@ log = structlog.get_logger(__name__)
 TIME_LIMIT = 2.0
 """Seconds for each question to the cluster."""
 LINES = 10
-"""How many lines are told; a traceback says most in its last ones."""
+"""How many lines are kept; a traceback says most in its last ones."""
+_FACTOR = 16
+"""So many times more lines are asked for where too few of the last ones are shown."""
 SIZE_LIMIT = 2048
 """Bytes of all lines together, which every `kubectl get -o yaml` of the TrainJob shows."""
 
 _LINE_LIMIT = 400
 _KEPT = 64 * 1024
-"""Bytes from the end: a progress bar makes one long line of all its shapes."""
+"""Bytes of shown lines from the end: a progress bar makes one long line of all its shapes."""
 _READ_LIMIT = 4 * 1024 * 1024
 """Bytes after which no line end is to be hoped for."""
 _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\^_])")
 """Colours, cursor movements and titles of terminals (ECMA-48)."""
+
+
+class _End(NamedTuple):
+    """The end of a log."""
+
+    shown: bytes
+    """What people read of it."""
+    lines: int
+    """How many lines it has, those included that people do not read."""
+    is_cut: bool
+    """Whether more was there than is read."""
 
 
 class FailureLog:
@@ -76,16 +90,21 @@ class FailureLog:
         return found or outcome
 
     async def tail(self, culprit: FailedContainer, namespace: str) -> tuple[str, ...]:
-        """The last lines of a container's log; none if it cannot be read in time."""
+        """The last lines of a container's log without messages about progress; none if it cannot be read in time."""
         if not culprit.container:
             return ()
-        data: bytes | None = None
+        data, asked = b"", LINES
         async with move_on_after(self._clock, TIME_LIMIT):
             try:
-                data = await self._read(culprit, namespace)
+                while True:
+                    end = await self._read(culprit, namespace, asked)
+                    data = data if end.is_cut and data else end.shown
+                    if end.is_cut or end.lines < asked or len(_shown_lines(data)) >= LINES:
+                        break
+                    asked *= _FACTOR
             except KubeError as error:
                 log.info("could not read the log of the container that failed", pod=culprit.pod, error=str(error))
-        return last_lines(data or b"")
+        return last_lines(data)
 
     async def _search(self, outcome: Outcome, selection: Selection, since: str, earlier: str) -> Outcome:
         pods = await self._client.list(PODS, selection)
@@ -97,15 +116,18 @@ class FailureLog:
         left += [f"before that: {earlier}"] if earlier else []
         return replace(outcome, message="; ".join([outcome.message, *left]))
 
-    async def _read(self, culprit: FailedContainer, namespace: str) -> bytes:
-        options = LogOptions(container=culprit.container, tail_lines=LINES)
-        end, size = b"", 0
+    async def _read(self, culprit: FailedContainer, namespace: str, count: int) -> _End:
+        options = LogOptions(container=culprit.container, tail_lines=count)
+        shown = rest = b""
+        size = lines = 0
         async with self._client.logs(culprit.pod, namespace, options) as chunks:
             async for chunk in chunks:
-                end, size = (end + chunk)[-_KEPT:], size + len(chunk)
+                whole, end, rest = (rest + chunk).rpartition(b"\n")
+                shown, rest = (shown + _without_messages(whole + end))[-_KEPT:], rest[-_KEPT:]
+                size, lines = size + len(chunk), lines + chunk.count(b"\n")
                 if size > _READ_LIMIT:
                     break
-        return end
+        return _End(shown + _without_messages(rest), lines + bool(rest), size > _READ_LIMIT)
 
 
 def _is_of_job(pod: Object, since: str) -> bool:
@@ -117,9 +139,21 @@ def _is_of_job(pod: Object, since: str) -> bool:
     return is_made_by(owner.get("kind"), owner.get("name"), labels)
 
 
+def _without_messages(block: bytes) -> bytes:
+    """Whole lines without the messages by which a training tells programs of its progress."""
+    if TAG_END not in block:
+        return block
+    shown = (without_message(line) for line in block.split(b"\n"))
+    return b"\n".join(line for line in shown if line is not None)
+
+
+def _shown_lines(data: bytes) -> list[str]:
+    return [line for line in _lines(data.decode(errors="replace")) if line][-LINES:]
+
+
 def last_lines(data: bytes) -> tuple[str, ...]:
     """The last lines of a log as text without anything that a terminal would obey; blank ones are left out."""
-    lines = [line for line in _lines(data.decode(errors="replace")) if line][-LINES:]
+    lines = _shown_lines(data)
     while sum(len(line.encode()) + 1 for line in lines) > SIZE_LIMIT:
         del lines[0]
     return tuple(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _UNKNOWN_TIME = "unknown"
 """Sorts after all timestamps."""
 _MESSAGE_LIMIT = 300
+_NAMED = re.compile(r"\bpod ([a-z0-9][a-z0-9.-]{0,252})(?:: container ([a-z0-9-]{1,63}) exited| failed)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,13 @@ def first_failure(pods: Iterable[Object]) -> FailedContainer | None:
     """What failed first; None when no failed pod is left."""
     failures = [failure for pod in pods for failure in _failures(pod)]
     return min(failures).container if failures else None
+
+
+def named_in(message: str) -> FailedContainer | None:
+    """The container or pod that a message names as what failed, in the words of `FailedContainer.text`."""
+    facts, *_ = message.splitlines() or [""]
+    found = _NAMED.search(facts)
+    return FailedContainer(found[0], found[1], found[2] or "") if found else None
 
 
 def last_crash(pod: Object) -> str:

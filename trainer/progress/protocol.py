@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from trainer.api.progress_tags import TAG_END, payload_of
 from trainer.kube.field_errors import FieldError, duplicate, forbidden, too_long, too_many
 from trainer.kube.podlogs.position import instant_of
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trainer.kube.podlogs.instant import Instant
-
-TAG: Final = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
-"""What a line with a message begins with; version v2alpha1 of the TrainJob."""
-TAGS: Final = (TAG, "[trainer.kubeflow.org/v1alpha1/trainjob/trainerStatus]")
-"""All tags that are understood; their messages are the same."""
 
 PAYLOAD_LIMIT: Final = 64 * 1024
 """Bytes that a payload may have; readers of logs skip longer lines anyway (KEP-2779, "reading trainer status")."""
@@ -36,13 +31,6 @@ DROPPED_LIMIT: Final = 16
 """Dropped values of one message of which the errors are kept."""
 _SHOWN_LIMIT = 40
 """Characters of a wrong value that a message repeats."""
-
-_TAGS = tuple(tag.encode() for tag in TAGS)
-_TAG_LENGTH = len(_TAGS[0])
-_TAG_END = b"/trainjob/trainerStatus]"
-"""What all tags share: searched for once instead of once per tag."""
-NOTHING_SHOWN: Final = re.compile(rb"(?:[ \t\v\f\r]|\x1b\[[0-9;?]*[A-Za-z])*")
-"""Blanks, and the terminal control sequences that progress bars leave behind when they make room."""
 
 
 class TaggedLine(NamedTuple):
@@ -57,41 +45,21 @@ class TaggedLine(NamedTuple):
 def tagged_lines(block: bytes) -> Iterator[TaggedLine]:
     r"""Find the messages in whole lines of a log, each `<RFC 3339 timestamp> <text>\n`.
 
-    A tag counts at the start of the text, or behind a progress bar, which is to say a carriage return; somewhere else
-    it is ordinary text, such as code that is printed. Lines without a timestamp are ordinary text, too. The cost is one
-    search of the block when there is no tag.
+    Lines without a timestamp are ordinary text. The cost is one search of the block when there is no tag.
     """
-    found = block.find(_TAG_END)
+    found = block.find(TAG_END)
     start = 0  # of the lines that have not been looked at
     while found >= 0:
         start = block.rfind(b"\n", start, found) + 1 or start
         end = block.find(b"\n", found)
         line = block[start : end if end >= 0 else len(block)]
-        payload = _payload(line.partition(b" ")[2])
+        payload = payload_of(line.partition(b" ")[2])
         if payload is not None and (time := instant_of(line)) is not None:
             yield TaggedLine(time, payload)
         if end < 0:
             return
         start = end + 1
-        found = block.find(_TAG_END, start)
-
-
-def _payload(text: bytes) -> bytes | None:
-    """What follows the first tag that counts."""
-    at = _find_tag(text, 0)
-    if at < 0:
-        return None
-    if not NOTHING_SHOWN.fullmatch(text, 0, at):
-        overwritten = text.find(b"\r")
-        if overwritten < 0:
-            return None
-        at = _find_tag(text, max(at, overwritten)) if at < overwritten else at
-    return text[at + _TAG_LENGTH :] if at >= 0 else None
-
-
-def _find_tag(text: bytes, start: int) -> int:
-    """Where the next tag of any version begins, or -1."""
-    return min((at for at in (text.find(tag, start) for tag in _TAGS) if at >= 0), default=-1)
+        found = block.find(TAG_END, start)
 
 
 @dataclass(frozen=True, slots=True)
