@@ -7,7 +7,8 @@
 PYTHON ?= python3
 EXAMPLE ?= jax-digits
 BENCH ?=
-IMAGE ?= trainer-operator:latest
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py)
+IMAGE ?= trainer-operator:$(VERSION)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
@@ -59,7 +60,7 @@ audit: $(VENV)/.audit
 image:
 	docker build --tag $(IMAGE) \
 	  --build-arg SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) --build-arg REVISION=$$(git rev-parse HEAD) \
-	  --build-arg VERSION=$$(sed -n 's/^__version__ = "\(.*\)"$$/\1/p' trainer/__init__.py) .
+	  --build-arg VERSION=$(VERSION) .
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CONFIG = Path(__file__).parents[2] / "config"
 OVERLAYS = sorted(file.parent.name for file in CONFIG.glob("*/kustomization.yaml"))
 """All that can be given to `kubectl apply -k`."""
-INSTALLED = ("default", "networkpolicy", "prometheus", "grafana", "samples")
+INSTALLED = ("default", "admissionpolicy", "networkpolicy", "prometheus", "grafana", "samples")
 """What people apply: everything, and what is optional besides."""
 
 

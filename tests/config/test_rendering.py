@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+import trainer
 from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, kustomize, of_kind, rendered
 from tests.config.schemas import VERSIONS, check
 from trainer.api.crds import crds
@@ -25,6 +26,8 @@ CLUSTER_SCOPED = {
     "CustomResourceDefinition",
     "MutatingWebhookConfiguration",
     "Namespace",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
     "ValidatingWebhookConfiguration",
 }
 
@@ -126,7 +129,7 @@ def test_the_base_needs_no_kinds_of_others() -> None:
 
 
 def test_one_image() -> None:
-    """Whoever sets the image in config/default sets it everywhere."""
+    """Whoever sets the image in config/default sets it everywhere; its tag is the version, since nodes keep a tag."""
     objects = of_kind(rendered("default"), "Deployment", "Job")
     images = {c["image"] for obj in objects for c in obj["spec"]["template"]["spec"]["containers"]}
-    assert images == {"trainer-operator:latest"}
+    assert images == {f"trainer-operator:{trainer.__version__}"}

@@ -1,0 +1,223 @@
+"""The admission policies of config/admissionpolicy, evaluated over requests that are allowed and refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.config.kustomized import of_kind, rendered
+from tests.framework.samples import runtime_object, train_job_object
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.devcluster.apiserver.admission.conditions import Condition
+from trainer.framework.snapshot import SNAPSHOT_LABEL, make_snapshot
+from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of
+from trainer.kube.selectors import LabelSelector
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+MANAGER: Final = "system:serviceaccount:trainer-system:trainer-controller-manager"
+COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"
+JOB: Final = {**train_job_object(), "metadata": {"name": "job", "namespace": "team", "uid": "u"}}
+OWNER: Final = controller_reference(JOB)
+POLICY: Final = {name_of(obj): obj for obj in rendered("admissionpolicy") if obj["kind"] == "ValidatingAdmissionPolicy"}
+OWN, SNAPSHOTS = "own-objects.trainer.kubeflow.org", "snapshots.trainer.kubeflow.org"
+WRITTEN: Final = {
+    "configmaps": "",
+    "secrets": "",
+    "jobsets": "jobset.x-k8s.io",
+    "podgroups": "scheduling.x-k8s.io",
+    "horizontalpodautoscalers": "autoscaling",
+}
+
+
+def request(
+    operation: str,
+    resource: str,
+    new: Object | None = None,
+    old: Object | None = None,
+    *,
+    user: str = MANAGER,
+    group: str | None = None,
+) -> Object:
+    """The request of an AdmissionReview."""
+    obj = new or old or {}
+    return {
+        "operation": operation,
+        "resource": {"group": WRITTEN.get(resource, "") if group is None else group, "resource": resource},
+        "name": name_of(obj),
+        "namespace": namespace_of(obj),
+        "userInfo": {"username": user},
+        "object": new,
+        "oldObject": old,
+    }
+
+
+def child(namespace: str = "team", name: str = "child", **owner: Any) -> Object:
+    """An object that belongs to a TrainJob."""
+    return {"metadata": {"name": name, "namespace": namespace, "ownerReferences": [{**OWNER, **owner}]}}
+
+
+def stranger(namespace: str = "team", name: str = "theirs") -> Object:
+    """An object that belongs to nobody."""
+    return {"metadata": {"name": name, "namespace": namespace}}
+
+
+def ended(condition: str = "Complete", status: str = "True", **spec: Any) -> Object:
+    """A TrainJob with one condition."""
+    conditions = [{"type": "Suspended", "status": "False"}, {"type": condition, "status": status}]
+    return {**JOB, "spec": spec, "status": {"conditions": conditions}}
+
+
+def refusals(policy: Object, asked: Object) -> list[str]:
+    """What a policy says against a request; nothing where it does not apply."""
+    spec, constraints = policy["spec"], policy["spec"]["matchConstraints"]
+    group, resource = asked["resource"]["group"], asked["resource"]["resource"]
+    objects = [obj for obj in (asked["object"], asked["oldObject"]) if obj is not None]
+    selector = LabelSelector.from_object(constraints.get("objectSelector") or {})
+    if not any(
+        group in rule["apiGroups"] and resource in rule["resources"] and asked["operation"] in rule["operations"]
+        for rule in constraints["resourceRules"]
+    ) or not any(selector.matches(labels_of(obj)) for obj in objects):
+        return []
+    variables = {"object": asked["object"], "oldObject": asked["oldObject"], "request": asked}
+    conditions = spec.get("matchConditions") or []
+    if not all(Condition.compile(each["name"], each["expression"]).holds(variables) for each in conditions):
+        return []
+    return [
+        each["message"]
+        for each in spec["validations"]
+        if not Condition.compile(each["message"], each["expression"]).holds(variables)
+    ]
+
+
+@pytest.mark.parametrize("name", [OWN, SNAPSHOTS])
+def test_bound(name: str) -> None:
+    """Each policy denies, everywhere, also when it cannot be evaluated."""
+    bindings = of_kind(rendered("admissionpolicy"), "ValidatingAdmissionPolicyBinding")
+    assert [each["spec"] for each in bindings if name_of(each) == name] == [
+        {"policyName": name, "validationActions": ["Deny"]}
+    ]
+    assert POLICY[name]["spec"]["failurePolicy"] == "Fail"
+
+
+def test_everything_that_the_manager_writes_in_namespaces_is_covered() -> None:
+    """What config/rbac lets it create or delete everywhere is in the policy, but for what is harmless or reviews."""
+    (role,) = [obj for obj in rendered("rbac") if obj["kind"] == "ClusterRole"]
+    granted = {
+        (group, resource)
+        for rule in role["rules"]
+        if {"create", "delete"} & set(rule["verbs"])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    covered = {
+        (group, resource)
+        for rule in POLICY[OWN]["spec"]["matchConstraints"]["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    assert granted - covered == {
+        ("", "events"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    }
+    assert covered <= granted
+
+
+@pytest.mark.parametrize("resource", WRITTEN)
+@pytest.mark.parametrize(
+    ("operation", "new", "old"),
+    [
+        pytest.param("CREATE", child(), None, id="create"),
+        pytest.param("UPDATE", child(), child(), id="update"),
+        pytest.param("DELETE", None, child(), id="delete"),
+    ],
+)
+def test_own_objects(resource: str, operation: str, new: Object | None, old: Object | None) -> None:
+    """The manager writes and deletes what belongs to TrainJobs."""
+    assert refusals(POLICY[OWN], request(operation, resource, new, old)) == []
+
+
+@pytest.mark.parametrize("resource", WRITTEN)
+@pytest.mark.parametrize(
+    ("operation", "new", "old", "complaint"),
+    [
+        pytest.param("CREATE", stranger(), None, "writes only objects", id="create nobody's"),
+        pytest.param("CREATE", child(controller=False), None, "writes only objects", id="no controller"),
+        pytest.param("CREATE", child(kind="Job"), None, "writes only objects", id="of another kind"),
+        pytest.param("CREATE", child(apiVersion="batch/v1"), None, "writes only objects", id="of another group"),
+        pytest.param("UPDATE", child(), stranger(), "changes and deletes only", id="take over"),
+        pytest.param("UPDATE", stranger(), child(), "writes only objects", id="let go"),
+        pytest.param("DELETE", None, stranger(), "changes and deletes only", id="delete"),
+        pytest.param("CREATE", child("kube-system"), None, "nothing in namespaces of Kubernetes", id="kube-system"),
+        pytest.param("DELETE", None, child("kube-system"), "nothing in namespaces of Kubernetes", id="and there"),
+    ],
+)
+def test_objects_of_others(
+    resource: str, operation: str, new: Object | None, old: Object | None, complaint: str
+) -> None:
+    """It touches nothing else, and nothing in namespaces of Kubernetes; others may."""
+    (message,) = refusals(POLICY[OWN], request(operation, resource, new, old))
+    assert complaint in message
+    assert refusals(POLICY[OWN], request(operation, resource, new, old, user="jane")) == []
+
+
+@pytest.mark.parametrize(
+    ("secret", "is_refused"),
+    [
+        pytest.param(stranger("trainer-system", "trainer-webhook-certificates"), False, id="its certificates"),
+        pytest.param(stranger("trainer-system", "another"), True, id="another Secret"),
+        pytest.param(stranger("team", "trainer-webhook-certificates"), True, id="another namespace"),
+    ],
+)
+def test_certificates(secret: Object, is_refused: bool) -> None:
+    """The Secret of its own certificates belongs to no TrainJob, and is the only one that it changes."""
+    assert bool(refusals(POLICY[OWN], request("UPDATE", "secrets", secret, secret))) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("job", "is_refused"),
+    [
+        pytest.param(ended(ttlSecondsAfterFinished=0), False, id="complete"),
+        pytest.param(ended("Failed", ttlSecondsAfterFinished=60), False, id="failed"),
+        pytest.param(ended(), True, id="to be kept"),
+        pytest.param(ended("Failed", "False", ttlSecondsAfterFinished=60), True, id="it runs"),
+        pytest.param({**JOB, "spec": {"ttlSecondsAfterFinished": 60}}, True, id="it has not started"),
+        pytest.param({**JOB, "spec": {"ttlSecondsAfterFinished": 60}, "status": {}}, True, id="no conditions"),
+    ],
+)
+def test_train_jobs(job: Object, is_refused: bool) -> None:
+    """It deletes TrainJobs that have ended and say how long they are kept, and no others."""
+    asked = request("DELETE", "trainjobs", None, job, group="trainer.kubeflow.org")
+    assert bool(refusals(POLICY[OWN], asked)) is is_refused
+
+
+SNAPSHOT: Final = make_snapshot(JOB, CLUSTER_TRAINING_RUNTIMES, runtime_object())
+UNLABELLED: Final = {**SNAPSHOT, "metadata": {**SNAPSHOT["metadata"], "labels": {}}}
+
+
+@pytest.mark.parametrize(
+    ("user", "operation", "new", "old", "is_refused"),
+    [
+        pytest.param(MANAGER, "CREATE", SNAPSHOT, None, False, id="the manager makes one"),
+        pytest.param(MANAGER, "UPDATE", SNAPSHOT, SNAPSHOT, False, id="the manager applies it"),
+        pytest.param(COLLECTOR, "UPDATE", SNAPSHOT, SNAPSHOT, False, id="garbage collection"),
+        pytest.param(COLLECTOR, "CREATE", SNAPSHOT, None, True, id="garbage collection makes none"),
+        pytest.param("jane", "DELETE", None, SNAPSHOT, False, id="it is deleted with its namespace"),
+        pytest.param("jane", "CREATE", UNLABELLED, None, False, id="another ConfigMap"),
+        pytest.param("jane", "CREATE", SNAPSHOT, None, True, id="forged"),
+        pytest.param("jane", "UPDATE", SNAPSHOT, UNLABELLED, True, id="made one"),
+        pytest.param("jane", "UPDATE", UNLABELLED, SNAPSHOT, True, id="made none"),
+        pytest.param(
+            "system:serviceaccount:team:trainer-controller-manager", "CREATE", SNAPSHOT, None, True, id="a namesake"
+        ),
+    ],
+)
+def test_snapshots(user: str, operation: str, new: Object | None, old: Object | None, is_refused: bool) -> None:
+    """Nobody but the manager makes or changes a snapshot of a runtime."""
+    asked = request(operation, "configmaps", new, old, user=user)
+    assert [SNAPSHOT_LABEL in message for message in refusals(POLICY[SNAPSHOTS], asked)] == [True] * is_refused
+    if user == MANAGER:
+        assert refusals(POLICY[OWN], asked) == []
