@@ -655,3 +655,27 @@ async def test_what_a_reader_changes_reaches_nobody(informer: Informer) -> None:
     second = informer.lister.get(ObjectKey("ns", "a"))
     assert second is not None
     assert second["metadata"]["labels"]["app"] == "x"
+
+
+async def test_namespaces_have_a_limit(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """Objects on top are not kept, be they listed or new, and others of the namespace change and go as ever."""
+    informer = Informer(client, PODS, clock=clock, namespace_limit=2)
+    for name in "de":
+        client.add(pod(name))
+    background(informer.run())
+    await informer.wait_for_sync()
+    assert sorted(map(name_of, informer.lister.list())) == ["a", "b", "c"]
+
+    client.add(pod("f"))
+    client.add(pod("a", labels={"app": "y"}))
+    await settle()
+    assert sorted(map(name_of, informer.lister.list("ns"))) == ["a", "b"]
+    changed = informer.lister.peek(ObjectKey("ns", "a"))
+    assert changed is not None
+    assert changed.labels == {"app": "y"}
+
+    await client.delete(PODS, "f", "ns")
+    await client.delete(PODS, "a", "ns")
+    client.add(pod("g"))
+    await settle()
+    assert sorted(map(name_of, informer.lister.list())) == ["b", "c", "g"]

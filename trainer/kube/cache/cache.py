@@ -43,6 +43,7 @@ class Cache:
         clock: for pauses and ages; default: that of the machine.
         metrics: where the series of `CacheSeries` go; default: nowhere.
         transforms: changes to the objects of a resource before they are stored, to drop what nobody reads.
+        namespace_limits: how many objects of one namespace are kept, see `Informer`; default: all.
         resync_period: seconds, see `informer.RESYNC`.
     """
 
@@ -53,12 +54,14 @@ class Cache:
         clock: Clock | None = None,
         metrics: Metrics | None = None,
         transforms: Mapping[Resource, Callable[[Object], Object]] | None = None,
+        namespace_limits: Mapping[Resource, int] | None = None,
         resync_period: float = RESYNC,
     ) -> None:
         self._client = client
         self._clock = clock or SystemClock()
         self._series = None if metrics is None else metrics.series(CacheSeries)
         self._transforms = dict(transforms or {})
+        self._namespace_limits = dict(namespace_limits or {})
         self._resync_period = resync_period
         self._informers: dict[tuple[Resource, Selection], Informer] = {}
         self._scopes: dict[Informer, anyio.CancelScope] = {}
@@ -89,6 +92,7 @@ class Cache:
                 resync_period=self._resync_period,
                 metrics=self._metrics(resource, selection),
                 optional=optional,
+                namespace_limit=self._namespace_limits.get(resource),
             )
             self._start(informer)
         elif not optional:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,9 @@ class Informer:
     may drop what nobody reads, and costs decoding and encoding it. It must keep what identifies the object and its
     version. When it raises, a watch event is skipped and a list not stored, with a warning.
 
+    With `namespace_limit` at most so many objects of one namespace are kept: what comes on top is as if it did not
+    exist. That is for kinds of which whoever has a namespace can make any number, and which nothing depends on.
+
     An optional kind is one that the API server may do without, such as one whose CRD others install. While it is not
     served the copy is empty and nothing is wrong: the informer has synced, and asks for the kind each 30 s or so. When
     it comes, handlers are told what exists as initial adds, and when it goes, that all of it is gone.
@@ -76,6 +80,7 @@ class Informer:
         resync_period: float = RESYNC,
         metrics: CacheMetrics | None = None,
         optional: bool = False,
+        namespace_limit: int | None = None,
     ) -> None:
         if resync_period < SHORTEST_RESYNC:
             raise ValueError(
@@ -88,6 +93,7 @@ class Informer:
         self._matcher = Matcher(selection)
         self._clock = clock or SystemClock()
         self._resync_period = resync_period
+        self._namespace_limit = namespace_limit
         self._store = Store()
         self._writes = OwnWrites(self._clock)
         self._lister = Lister(self._store, self._writes)
@@ -263,6 +269,7 @@ class Informer:
         await self._replace([], "", is_served=False)
 
     async def _replace(self, objects: list[CachedObject], resource_version: str, *, is_served: bool) -> None:
+        objects = self._within_limit(objects)
         async with self._telling:
             old = await self._store.replace(objects)
             # Readers see the objects and that the kind is served at the same moment.
@@ -291,6 +298,8 @@ class Informer:
         """Store a created or changed object (for the reflector)."""
         if _is_older(obj, self._store.get(obj.key)):
             return
+        if self._is_full(obj):
+            return
         old = self._store.put(obj)
         self._writes.observe(obj, gone=False)
         self._tell_change(old, obj, stale=False, initial=not self.has_synced)
@@ -307,6 +316,23 @@ class Informer:
     def caught_up(self, resource_version: str) -> None:
         """Everything up to this version is in the local copy (for the reflector)."""
         self._writes.caught_up(resource_version)
+
+    def _is_full(self, obj: CachedObject) -> bool:
+        """Whether the object is new, and its namespace has as many as are kept."""
+        if self._namespace_limit is None or self._store.get(obj.key) is not None:
+            return False
+        return self._store.count(obj.key.namespace) >= self._namespace_limit
+
+    def _within_limit(self, objects: list[CachedObject]) -> list[CachedObject]:
+        if self._namespace_limit is None:
+            return objects
+        counts: Counter[str] = Counter()
+        kept = []
+        for obj in objects:
+            counts[obj.key.namespace] += 1
+            if counts[obj.key.namespace] <= self._namespace_limit:
+                kept.append(obj)
+        return kept
 
     def _convert(self, raw: RawJson) -> CachedObject:
         obj = CachedObject.compact(

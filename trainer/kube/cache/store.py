@@ -10,7 +10,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.pager import in_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.own_writes import OwnWrites
@@ -46,7 +46,7 @@ class _Index:
         self._keys: dict[str, ObjectKey | dict[ObjectKey, None]] = {}
         """Many values have one key, for which a dict would be large."""
 
-    def keys(self, value: str) -> Iterable[ObjectKey]:
+    def keys(self, value: str) -> Collection[ObjectKey]:
         keys = self._keys.get(value, ())
         return (keys,) if isinstance(keys, ObjectKey) else keys
 
@@ -180,6 +180,10 @@ class Store:
         if namespace is None:
             return objects.values()
         return (objects[key] for key in self._contents.namespaces.keys(namespace))
+
+    def count(self, namespace: str) -> int:
+        """Number of objects of one namespace."""
+        return len(self._contents.namespaces.keys(namespace))
 
     def by_index(self, index: str, value: str) -> Iterable[CachedObject]:
         """Objects that the index function of `index` gives `value`.

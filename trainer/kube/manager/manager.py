@@ -64,6 +64,8 @@ class ManagerOptions:
     """How the event loop is watched; None: not at all. Default: see `LoopLagOptions`."""
     transforms: Mapping[Resource, Callable[[Object], Object]] = field(default_factory=dict)
     """Changes to the objects of a resource before they are cached, to drop what nobody reads. Default: none."""
+    namespace_limits: Mapping[Resource, int] = field(default_factory=dict)
+    """How many objects of a resource are cached in each namespace, of each selection. Default: all."""
 
 
 class Registrable(Protocol):
@@ -104,7 +106,13 @@ class Manager:
         self.metrics = metrics or Metrics()
         self.api_reader = client
         self._options = options or ManagerOptions()
-        self.cache = Cache(client, clock=self.clock, metrics=self.metrics, transforms=self._options.transforms)
+        self.cache = Cache(
+            client,
+            clock=self.clock,
+            metrics=self.metrics,
+            transforms=self._options.transforms,
+            namespace_limits=self._options.namespace_limits,
+        )
         self.events = EventSender(client, clock=self.clock, metrics=self.metrics)
         self._elector = self._make_elector()
         self.client: Client = ManagedClient(client, fence=self._elector, writes=self.cache)
