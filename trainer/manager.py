@@ -14,7 +14,7 @@ from trainer.framework.discovery import available_plugins, bundled_plugins, load
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugins_configuration import PluginsConfiguration
 from trainer.framework.reader import CacheReader
-from trainer.framework.transforms import TRANSFORMS
+from trainer.framework.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.metrics.build_info import BuildInfoSeries
@@ -133,4 +133,5 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
             namespace, default_identity(os.environ.get("POD_UID", ""), os.getpid())
         ),
         transforms=TRANSFORMS,
+        namespace_limits=NAMESPACE_LIMITS,
     )

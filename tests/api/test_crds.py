@@ -76,15 +76,16 @@ def test_every_field_of_a_spec_is_described(crd: dict[str, Any]) -> None:
 
 
 def test_kubectl_get_columns() -> None:
-    """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE, and no more with `-o wide`."""
+    """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE, and with `-o wide` why pods cannot start."""
     [version] = crds()[0]["spec"]["versions"]
     columns = version["additionalPrinterColumns"]
-    assert not any(column.get("priority") for column in columns)
+    assert [column["name"] for column in columns if column.get("priority")] == ["Pending"]
     assert [(column["name"], column["jsonPath"]) for column in columns] == [
         ("State", ".status.state"),
         ("Progress %", ".status.trainerStatus.progressPercentage"),
         ("ETA", ".status.trainerStatus.estimatedRemainingTimeSummary"),
         ("Age", ".metadata.creationTimestamp"),
+        ("Pending", '.status.conditions[?(@.type=="Pending")].reason'),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.framework.samples import train_job
@@ -50,3 +52,15 @@ def test_jobs_do_not_wait_for_each_other(clock: ManualClock) -> None:
     patience = Patience(clock)
     patience.sift(train_job("a"), [pending()])
     assert patience.sift(train_job("b"), [pending()]) == ((), SECONDS)
+
+
+async def test_what_may_take_its_time(clock: ManualClock) -> None:
+    """A reason that is normal for a while is held back for as long as it asks for, and others are not."""
+    patience, job, slow = Patience(clock), train_job(), replace(pending("NoScheduler"), patience=30)
+    assert patience.sift(job, [pending(), slow]) == ((), SECONDS)
+    await clock.advance(SECONDS)
+    passed, seconds = patience.sift(job, [pending(), slow])
+    assert [each.reason for each in passed] == ["ImagePullBackOff"]
+    assert seconds == 30 - SECONDS
+    await clock.advance(30 - SECONDS)
+    assert len(patience.sift(job, [pending(), slow])[0]) == 2

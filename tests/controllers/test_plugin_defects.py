@@ -210,10 +210,7 @@ async def test_details_that_raise(cluster: Cluster) -> None:
         assert cluster.condition("Restarting") == (
             "True",
             "Again",
-            (
-                "Again: 1 pod failed: Internal error: plugin acme failed in impediments: "
-                "ZeroDivisionError: division by zero"
-            ),
+            ("1 pod failed: Internal error: plugin acme failed in impediments: ZeroDivisionError: division by zero"),
         )
         assert errors(cluster, "impediments") >= 1
 

@@ -35,11 +35,7 @@ async def test_pending_until_pods_start(cluster: Cluster) -> None:
         await cluster.clock.advance(2)
         assert cluster.train_job["status"]["state"] == "Pending"
         message = f"1 pod cannot start: pod demo-node-0-0-a: container trainer: {SECRET}"
-        assert cluster.condition("Pending") == (
-            "True",
-            "CreateContainerConfigError",
-            f"CreateContainerConfigError: {message}",
-        )
+        assert cluster.condition("Pending") == ("True", "CreateContainerConfigError", message)
         assert told(cluster) == [("CreateContainerConfigError", message)]
 
         await cluster.put(pod(phase="Running", containerStatuses=[{"name": "trainer", "state": {"running": {}}}]))

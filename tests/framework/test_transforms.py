@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trainer.framework.deployer import APPLIED_HASH
-from trainer.framework.transforms import bounded_metadata
+from trainer.framework.transforms import bare_job, bounded_metadata
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -45,3 +45,11 @@ def test_large_metadata() -> None:
         annotations={APPLIED_HASH: "1234"},
         ownerReferences=OWNERS[:1],
     )
+
+
+def test_jobs() -> None:
+    """Whose they are is left of those of which only metadata is cached."""
+    labels = {"jobset.sigs.k8s.io/jobset-name": "demo", "jobset.sigs.k8s.io/replicatedjob-name": "node"}
+    job = partial(**LARGE, labels=labels | {"theirs": "x" * 3000}, ownerReferences=OWNERS)
+    assert bare_job(job) == partial(labels=labels, ownerReferences=OWNERS[:1])
+    assert bare_job(job | {"spec": {}}) == job | {"spec": {}}

@@ -18,7 +18,6 @@ from trainer.plugins.jobset.pod_troubles import owner_of, trouble_changed, troub
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.extension_points import Watch
     from trainer.kube.objects import Object
 
 
@@ -27,7 +26,18 @@ def pod(name: str = "demo-node-0-0-a", *, deleted: bool = False, uid: str = "", 
     metadata = pod_metadata(name, **({"jobset_uid": uid} if uid else {}))
     if deleted:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Pending"} | status}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"nodeName": "a"},
+        "status": {"phase": "Pending"} | status,
+    }
+
+
+def unseen(name: str = "demo-node-0-0-a", scheduler: str = "coscheduling") -> Object:
+    """A pod without a node, of which no scheduler has said anything."""
+    return pod(name) | {"spec": {"schedulerName": scheduler}}
 
 
 def waiting(reason: str, message: str | None = None, name: str = "demo-node-0-0-a", **fields: Any) -> Object:
@@ -42,13 +52,15 @@ def unscheduled(reason: str = "Unschedulable", message: str = "0/3 nodes are ava
 
 
 STARTING = ("is starting",)
+UNSEEN = ("is starting", "is unseen")
 HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
 
 
 @pytest.mark.parametrize(
     ("obj", "troubles"),
     [
-        pytest.param(pod(), STARTING, id="just-made"),
+        pytest.param(pod(), STARTING, id="has-a-node"),
+        pytest.param(unseen(), UNSEEN, id="just-made"),
         pytest.param(pod(conditions=None, containerStatuses=None), STARTING, id="nulls"),
         pytest.param(waiting("ContainerCreating"), STARTING, id="is-being-made"),
         pytest.param(waiting("PodInitializing"), STARTING, id="waits-for-its-turn"),
@@ -76,7 +88,7 @@ def test_troubles_of_a_pod(obj: Object, troubles: tuple[str, ...]) -> None:
     """A pod is in trouble when something has to happen that does not come by itself."""
     cached = CachedObject.of(obj)
     assert troubles_of(cached) == tuple(f"default/demo/ {trouble}" for trouble in troubles)
-    is_news = troubles not in {(), STARTING}
+    is_news = troubles not in {(), STARTING, UNSEEN}
     assert trouble_changed(None, cached) is is_news
     assert trouble_changed(CachedObject.of(pod()), cached) is is_news
     assert trouble_changed(cached, None) is is_news
@@ -188,52 +200,6 @@ def test_the_field_that_asks_for_what_is_missing(spec: Any, message: str, field:
     (wait,) = JobSetPlugin(reader).impediments(train_job(**spec))
     place = f"{field}: " if field else ""
     assert wait.details() == f"{place}pod demo-node-0-0-a: container trainer: {message}"
-
-
-def failed_mount(name: str, message: str = "secret not found") -> Object:
-    """An event of the kubelet about a pod."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{name}.1", "namespace": "default"},
-        "involvedObject": {"kind": "Pod", "namespace": "default", "name": name},
-        "reason": "FailedMount",
-        "message": message,
-        "type": "Warning",
-    }
-
-
-def watch_of(plugin: JobSetPlugin, kind: str) -> Watch:
-    """What the plugin watches of a kind."""
-    return next(watch for watch in plugin.watches() if watch.resource.kind == kind)
-
-
-def test_a_volume_that_cannot_be_mounted() -> None:
-    """The pod itself does not tell, so the kubelet's event does, until the pod has got its volumes."""
-    plugin = JobSetPlugin(StaticReader())
-    indexes = {name: index for watch in plugin.watches() for name, index in watch.indexes.items()}
-    pods = [pod("a"), pod("b"), pod("c"), pod("d", conditions=[HAS_SANDBOX])]
-    reader = StaticReader(jobset(), *pods, *(failed_mount(name) for name in "bcd"), indexes=indexes)
-    (wait,) = JobSetPlugin(reader).impediments(train_job())
-    assert (wait.reason, wait.headline) == ("FailedMount", "at least 2 pods cannot start")
-    assert wait.details() == "for example pod b: secret not found"
-
-
-def test_events_wake_the_train_job_of_their_pod() -> None:
-    """A first event about a pod of a JobSet does; repeats say nothing new."""
-    alone = pod("alone")
-    alone["metadata"]["labels"] = {}
-    watch = watch_of(JobSetPlugin(StaticReader(pod("a"), alone)), "Event")
-    assert watch.selection.field_selector == "involvedObject.kind=Pod,reason=FailedMount"
-    assert watch.train_jobs is not None
-    assert watch.predicate is not None
-    event = CachedObject.of(failed_mount("a"))
-    assert watch.train_jobs(event) == [("default", "demo")]
-    assert watch.train_jobs(CachedObject.of(failed_mount("alone"))) == []
-    assert watch.train_jobs(CachedObject.of(failed_mount("gone"))) == []
-    assert watch.predicate(None, event)
-    assert not watch.predicate(event, event)
-    assert not watch.predicate(event, None)
 
 
 class CountingReader(StaticReader):

@@ -21,7 +21,7 @@ from trainer.kube.errors import ApiError
 from trainer.kube.logs import redaction
 from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 from trainer.kube.rest import server_warnings
-from trainer.plugins.jobset import missing_objects
+from trainer.plugins.jobset import missing_objects, requested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +77,10 @@ def test_texts_like_numbers_in_yaml(unit: str) -> None:
         pytest.param(failure_log._ESCAPE, id="escape-sequences"),
         pytest.param(missing_objects._MISSING, id="missing-objects"),
         pytest.param(missing_objects._MISSING_KEY, id="missing-keys"),
+        pytest.param(missing_objects._MISSING_CLASS, id="missing-classes"),
+        pytest.param(requested._INSUFFICIENT, id="insufficient-resources"),
+        pytest.param(requested._QUOTA, id="exceeded-quotas"),
+        pytest.param(requested._SELECTOR, id="node-selectors"),
         pytest.param(server_warnings._WARNING, id="warnings"),
     ],
 )
@@ -111,6 +115,14 @@ def test_quoted_objects_that_begin_again_and_again(unit: str) -> None:
     """An object that a server quotes, begun a hundred thousand times and never finished."""
     text = f"Invalid value: {unit}"
     str(ApiError(422, text * (LENGTH // len(text))))
+
+
+@pytest.mark.parametrize("unit", ["exceeded quota: ", "exceeded quota: a, requested: ", "Insufficient a"])
+def test_shortages_that_begin_again_and_again(unit: str) -> None:
+    """What a scheduler or a quota says, begun a hundred thousand times and never finished."""
+    text = unit * (LENGTH // len(unit))
+    requested._QUOTA.sub("", text)
+    requested._INSUFFICIENT.sub("", text)
 
 
 def test_paths_that_look_like_amounts() -> None:

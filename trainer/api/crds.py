@@ -26,6 +26,14 @@ _TRAIN_JOB_COLUMNS = [
     {"name": "Progress %", "type": "integer", "jsonPath": ".status.trainerStatus.progressPercentage"},
     {"name": "ETA", "type": "string", "jsonPath": ".status.trainerStatus.estimatedRemainingTimeSummary"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    # With -o wide: the reason alone, for a path cannot leave out a condition that is no longer true.
+    {
+        "name": "Pending",
+        "type": "string",
+        "jsonPath": '.status.conditions[?(@.type=="Pending")].reason',
+        "description": "Why pods cannot start; NoPodWaits once they could.",
+        "priority": 1,
+    },
 ]
 
 _TRAIN_JOB_SCALE = {

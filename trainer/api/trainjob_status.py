@@ -23,9 +23,9 @@ class ConditionType(StrEnum):
     SUSPENDED = "Suspended"
     """Whether it is suspended, by spec.suspend. Absent from a TrainJob that never was."""
     PENDING = "Pending"
-    """Whether pods cannot start. The reason is the first of those of the pods (Unschedulable, SchedulingGated,
-    ImagePullBackOff, CreateContainerConfigError, FailedMount ...); the message has a line for each of them, with the
-    field of the TrainJob or runtime that asks for what is missing. Absent if pods never had to wait."""
+    """Whether pods cannot be made or started. The reason is the first of those of the pods and the events about them
+    (Unschedulable, ImagePullBackOff, FailedMount, FailedCreate, ProvisioningFailed, NoScheduler ...); the message has a
+    line for each, with the field of the TrainJob or runtime that asks for it. Absent if pods never had to wait."""
     RESTARTING = "Restarting"
     """Whether pods are made again after a failure. Absent if none has failed."""
     STALLED = "Stalled"
@@ -56,6 +56,9 @@ class ConditionReason(StrEnum):
     right or kind). The message is its answer; it is tried again."""
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     """Condition Failed is True: the training has taken longer than spec.activeDeadlineSeconds."""
+    NO_SCHEDULER = "NoScheduler"
+    """Condition Pending is True: no scheduler of the name in spec.schedulerName of the pods has looked at them for half
+    a minute."""
     NO_POD_WAITS = "NoPodWaits"
     """Condition Pending is False: nothing keeps a pod from starting any more. The message still tells what did."""
     RESTARTING_JOB_SET = "RestartingJobSet"
@@ -84,7 +87,8 @@ class State(StrEnum):
     SUSPENDED = "Suspended"
     """It has no pods until it is resumed."""
     PENDING = "Pending"
-    """A pod cannot start: no node takes it, its image cannot be pulled, a Secret is missing, and the like."""
+    """A pod cannot be made or started: a quota or policy refuses it, no node takes it, its image cannot be pulled, a
+    Secret is missing, and the like."""
     RUNNING = "Running"
     """All pods of at least one Job are ready, or have been."""
     STALLED = "Stalled"

@@ -96,7 +96,7 @@ def _explanation(job: Object, word: str) -> tuple[str, str]:
         return "", ""
     reason, lines = condition.get("reason") or "", (condition.get("message") or "").splitlines()
     if word in _HINDRANCES:
-        # Each line begins with its reason.
+        # Each line but the first, whose reason is that of the condition, begins with its reason.
         return reason, "; ".join(lines).removeprefix(f"{reason}: ")
     # What follows the first line is the end of a log, which has just been shown.
     return reason, next(iter(lines), "")

@@ -8,6 +8,7 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import FailureLog
 from trainer.controllers.patience import Patience
 from trainer.framework.conditions import Conditions
+from trainer.framework.impediments import told_by
 from trainer.framework.status import Observation, is_finished
 from trainer.kube.objects import namespace_of
 
@@ -85,5 +86,5 @@ def _last_restart(train_job: TrainJob) -> str:
     """What the condition Restarting remembers."""
     conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
     restarting = conditions.get(ConditionType.RESTARTING)
-    lines = restarting.message.splitlines() if restarting is not None else []
+    lines = told_by(restarting)
     return lines[0].partition(": ")[2] if lines else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.conditions import Conditions
+from trainer.framework.impediments import told_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,9 +39,13 @@ class Patience:
         """What may be told now, and after how many seconds to ask again if something is held back."""
         now, uid = self._clock.monotonic(), train_job.metadata.uid or ""
         before, told = self._since.pop(uid, {}), _told(train_job)
-        new = [each.reason for each in present if each.type is ConditionType.PENDING and each.reason not in told]
+        new = {
+            each.reason: max(SECONDS, each.patience)
+            for each in present
+            if each.type is ConditionType.PENDING and each.reason not in told
+        }
         since = {reason: before.get(reason, now) for reason in new}
-        held = {reason: started + SECONDS - now for reason, started in since.items() if started + SECONDS > now}
+        held = {reason: left for reason in new if (left := since[reason] + new[reason] - now) > 0}
         if held:
             self._since[uid] = since
             while len(self._since) > _REMEMBERED:
@@ -54,4 +59,4 @@ def _told(train_job: TrainJob) -> frozenset[str]:
     pending = Conditions((train_job.status and train_job.status.conditions) or [], "").get(ConditionType.PENDING)
     if pending is None or pending.status != "True":
         return frozenset()
-    return frozenset(line.partition(": ")[0] for line in pending.message.splitlines())
+    return frozenset(line.partition(": ")[0] for line in told_by(pending))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionType, State
-from trainer.framework.impediments import news_of
+from trainer.framework.impediments import news_of, told_by
 from trainer.framework.status import CORE_CONDITIONS
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _about_impediment(
     was_true = old is not None and old.status == "True"
     if new.status == "True":
         present = [impediment for impediment in seen.impediments if impediment.type is condition_type]
-        for reason, message in news_of(present, old.message if old is not None and was_true else ""):
+        for reason, message in news_of(present, told_by(old) if was_true else []):
             yield Announcement("Warning", reason, message)
     elif was_true and after.state not in {State.SUSPENDED, State.COMPLETE, State.FAILED}:
         yield Announcement("Normal", new.reason, _OVER[condition_type])

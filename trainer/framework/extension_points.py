@@ -114,6 +114,9 @@ class Impediment:
     event as well, so a number of pods is better rounded."""
     details: Callable[[], str]
     """More about it, such as an example; asked for only when the headline is new, and need not stay the same."""
+    patience: float = 0
+    """Seconds for which a reason to wait has to last before people hear of it. Defaults to a moment, as it takes the
+    other pods to come into the same trouble."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,33 +13,46 @@ from trainer.api.trainjob_status import ConditionType
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from trainer.api.metadata import Condition
     from trainer.framework.extension_points import Impediment
 
 _DETAILS_LIMIT = 500
 """Characters; schedulers have something to say about each node."""
 
 
-def lines_of(present: Sequence[Impediment], told: str) -> list[str]:
+def told_by(condition: Condition | None) -> list[str]:
+    """The lines that a condition tells or has told, each with its reason; none where there is no such condition."""
+    lines = condition.message.splitlines() if condition is not None else []
+    if condition is None or condition.status != "True" or not lines:
+        return lines
+    beginning = f"{condition.reason}: "
+    return [f"{beginning}{lines[0].removeprefix(beginning)}", *lines[1:]]
+
+
+def message_of(lines: Sequence[str], reason: str) -> str:
+    """The message of a condition with these lines; its own reason, which is that of the first, is not repeated."""
+    return "\n".join(lines).removeprefix(f"{reason}: ")
+
+
+def lines_of(present: Sequence[Impediment], told: Sequence[str]) -> list[str]:
     """One line for each impediment, the same as before where that tells of it already.
 
     Args:
         present: what there is now.
-        told: the message of the condition, which is true, from the last time; empty if it was not.
+        told: the lines of the condition from the last time; empty if it was not true.
     """
-    before = told.splitlines()
-    return [_line(impediment, before) for impediment in present]
+    return [_line(impediment, told) for impediment in present]
 
 
-def news_of(present: Iterable[Impediment], told: str) -> list[tuple[str, str]]:
+def news_of(present: Iterable[Impediment], told: Sequence[str]) -> list[tuple[str, str]]:
     """Reason and message of the events that are due; arguments as for `lines_of`.
 
     A reason for which pods wait is told once, however many pods there come to be; each restart is told.
     """
-    before = told.splitlines()
     return [
-        (impediment.reason, _line(impediment, before).removeprefix(f"{impediment.reason}: "))
+        (impediment.reason, _line(impediment, told).removeprefix(f"{impediment.reason}: "))
         for impediment in present
-        if not _is_told(impediment, before)
+        if not _is_told(impediment, told)
     ]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
 from trainer.framework.conditions import Conditions
-from trainer.framework.impediments import lines_of
+from trainer.framework.impediments import lines_of, message_of, told_by
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import find_condition, is_condition_true
 
@@ -209,12 +209,14 @@ def _set_impeded(
     previous = conditions.get(condition_type)
     was_true = conditions.is_true(condition_type)
     if present:
-        lines = lines_of(present, previous.message if previous and was_true else "")
-        conditions.set(condition_type, holds=True, reason=present[0].reason, message="\n".join(lines))
+        reason = present[0].reason
+        message = message_of(lines_of(present, told_by(previous) if was_true else []), reason)
+        conditions.set(condition_type, holds=True, reason=reason, message=message)
     elif previous is not None:
         lasts = lasts and was_true
         reason = previous.reason if lasts else otherwise
-        conditions.set(condition_type, holds=lasts, reason=reason, message=previous.message)
+        message = previous.message if lasts else "\n".join(told_by(previous))
+        conditions.set(condition_type, holds=lasts, reason=reason, message=message)
 
 
 def _closing_words(outcome: Outcome, log: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.store import CONTROLLER_UID, controller_uids
 from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, labels_of, namespace_of
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS, PODS, SECRETS
 
@@ -38,7 +39,7 @@ class StaticReader:
     ) -> None:
         self.unserved = set(unserved)
         self.selected: set[Resource] = set()
-        self._indexes = dict(indexes or {})
+        self._indexes: dict[str, IndexFunction] = {CONTROLLER_UID: controller_uids, **(indexes or {})}
         self._resources = {resource.kind: resource for resource in (JOBSETS, CONFIG_MAPS, SECRETS, PODS, *resources)}
         self._objects: dict[tuple[str, ObjectKey], Object] = {}
         for obj in objects:

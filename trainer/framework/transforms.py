@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.framework.deployer import APPLIED_HASH, LIVES_ON
+from trainer.kube.events.compact import compact_event
 from trainer.kube.objects import annotations_of, labels_of, metadata_of, owner_references_of
-from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,6 +30,7 @@ _WHOLE = frozenset({"apiVersion", "kind", "metadata"})
 _OUR_DOMAIN = "trainer.kubeflow.org"
 _OUR_ANNOTATIONS = (APPLIED_HASH, LIVES_ON)
 _MOST_LABELS = 8
+_JOB_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB)
 
 
 def bounded_metadata(obj: Object) -> Object:
@@ -45,5 +48,28 @@ def bounded_metadata(obj: Object) -> Object:
     return obj | {"metadata": kept}
 
 
-TRANSFORMS: Mapping[Resource, Callable[[Object], Object]] = {CONFIG_MAPS: bounded_metadata}
+def bare_job(job: Object) -> Object:
+    """A Job of which only metadata is there, without what nobody reads of that; any other as it is."""
+    if job.keys() - _WHOLE:
+        return job
+    metadata = metadata_of(job)
+    kept = {name: metadata[name] for name in _IDENTITY if name in metadata} | {
+        "labels": {name: value for name, value in labels_of(job).items() if name in _JOB_LABELS},
+        "ownerReferences": [owner for owner in owner_references_of(job) if owner.get("controller")],
+    }
+    return job | {"metadata": kept}
+
+
+TRANSFORMS: Mapping[Resource, Callable[[Object], Object]] = {
+    CONFIG_MAPS: bounded_metadata,
+    EVENTS: compact_event,
+    JOBS: bare_job,
+}
 """Of which kinds what is dropped."""
+
+EVENTS_LIMIT = 1000
+"""Events of each sort that are cached in a namespace, about 1 KiB each: enough for the pods of a large job. Whoever has
+more of them, by accident or on purpose, may miss why one of their own TrainJobs waits."""
+
+NAMESPACE_LIMITS: Mapping[Resource, int] = {EVENTS: EVENTS_LIMIT}
+"""Of which kinds how many objects of a namespace are cached."""

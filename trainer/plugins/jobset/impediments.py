@@ -1,18 +1,22 @@
-"""What keeps the pods of a JobSet from running: they cannot start, or are made again after a failure."""
+"""What keeps the pods of a JobSet from running: they cannot be made or started, or are made again after a failure."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.extension_points import Impediment
 from trainer.framework.failure import first_failure, last_crash
-from trainer.kube.objects import find_condition
+from trainer.kube.objects import find_condition, name_of, uid_of
 from trainer.kube.resource import PODS
-from trainer.plugins.jobset.missing_objects import fields_naming
-from trainer.plugins.jobset.mount_failures import FAILED_MOUNT, complaint_about, without_volumes
+from trainer.plugins.jobset.complaints import REASONS, has_complaints, latest_complaint
 from trainer.plugins.jobset.pod_troubles import wait_of
+from trainer.plugins.jobset.refusals import refusals
+from trainer.plugins.jobset.requested import replicated_job_of
+from trainer.plugins.jobset.unscheduled import unscheduled
+from trainer.plugins.jobset.wait import Waiting, about
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,50 +28,63 @@ if TYPE_CHECKING:
     from trainer.plugins.jobset.gone_pods import GonePods
     from trainer.plugins.jobset.pod_troubles import Troubles
 
-_MAY_PASS = frozenset({"Unschedulable", "SchedulingGated"})
-"""Reasons that may go away by themselves, told after the others."""
+_MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
+"""Reasons that may go away by themselves, which come after the others."""
 
-_FIELDS_LIMIT = 3
-"""How many of the fields that name a missing object are told."""
+_NAMES_CLAIMS = re.compile("persistent ?volume ?claim", re.IGNORECASE)
 
 _DEFAULT_BACKOFF_LIMIT = 6
 """Of a Job that does not say (Kubernetes documentation, "Jobs")."""
 
 
 def waits(troubles: Troubles, train_job: TrainJob) -> list[Impediment]:
-    """One impediment for each reason for which pods cannot start."""
+    """One impediment for each reason for which pods do not start."""
+    found: dict[str, Waiting] = {}
+    own, without_claims = _waits_of_pods(troubles)
+    for waiting in (*own, *refusals(troubles), *_without_sandbox(troubles), *unscheduled(troubles, without_claims)):
+        found.setdefault(waiting.reason, waiting)
+    present = sorted(found.values(), key=lambda each: (each.reason in _MAY_PASS, each.reason))
+    return [waiting.impediment(train_job, troubles.jobset) for waiting in present]
 
-    def impediment(reason: str, pods: AbstractSet[ObjectKey], message: str) -> Impediment:
-        details = partial(_complaint, message, pods, train_job, troubles.jobset)
-        return Impediment(ConditionType.PENDING, reason, f"{_about(len(pods))} cannot start", details)
 
-    found: dict[str, Impediment] = {}
+def _waits_of_pods(troubles: Troubles) -> tuple[list[Waiting], set[ObjectKey]]:
+    """What the statuses of pods say, and the pods that wait for a volume claim."""
+    found: dict[str, Waiting] = {}
+    without_claims: set[ObjectKey] = set()
     remaining = troubles.waiting()
     while remaining:
         example = min(remaining)
         pod = troubles.reader.get(PODS, example)
         wait = wait_of(pod) if pod is not None else None
-        if wait is None or wait.reason in found:
+        if pod is None or wait is None or wait.reason in found:
             remaining.discard(example)
             continue
         alike = troubles.waiting(wait.reason) | {example}
         remaining -= alike
-        found[wait.reason] = impediment(wait.reason, alike, wait.message)
-    blocked = without_volumes(troubles.reader, troubles.starting())
-    if blocked:
-        found[FAILED_MOUNT] = impediment(FAILED_MOUNT, blocked, complaint_about(troubles.reader, min(blocked)))
-    return sorted(found.values(), key=lambda each: (each.reason in _MAY_PASS, each.reason))
+        found[wait.reason] = _cannot_start(wait.reason, alike, pod, wait.message)
+        if _NAMES_CLAIMS.search(wait.message):
+            without_claims |= alike
+    return list(found.values()), without_claims
 
 
-def _complaint(message: str, pods: AbstractSet[ObjectKey], train_job: TrainJob, jobset: Object) -> str:
-    """What is said about the first of the pods by name, and which field asks for what is missing."""
-    fields = fields_naming(message, train_job.spec.to_object())
-    if not fields:
-        runtime = f"{train_job.spec.runtime_ref.kind}/{train_job.spec.runtime_ref.name} spec.template."
-        fields = [f"{runtime}{field}" for field in fields_naming(message, jobset.get("spec") or {})]
-    place = f"{', '.join(fields[:_FIELDS_LIMIT])}: " if fields else ""
-    example = "" if len(pods) == 1 else "for example "
-    return f"{place}{example}pod {min(pods).name}: {message}"
+def _without_sandbox(troubles: Troubles) -> Iterator[Waiting]:
+    """Pods that wait for a volume or their network, as events tell; pods are known by their unique names."""
+    starting = troubles.starting()
+    for reason in REASONS[PODS.kind]:
+        blocked = {pod for pod in starting if has_complaints(troubles.reader, PODS, pod, reason)}
+        for example in sorted(blocked):
+            pod = troubles.reader.get(PODS, example)
+            uid = uid_of(pod) if pod is not None else ""
+            complaint = latest_complaint(troubles.reader, PODS, example, uid=uid, reason=reason)
+            if pod is not None and complaint is not None:
+                yield _cannot_start(reason, blocked, pod, complaint.message)
+                break
+            blocked.discard(example)
+
+
+def _cannot_start(reason: str, pods: AbstractSet[ObjectKey], example: Object, message: str) -> Waiting:
+    shown = f"{'' if len(pods) == 1 else 'for example '}pod {name_of(example)}"
+    return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, replicated_job_of(example))
 
 
 def restarts(troubles: Troubles, gone: GonePods) -> Iterator[Impediment]:
@@ -83,7 +100,7 @@ def restarts(troubles: Troubles, gone: GonePods) -> Iterator[Impediment]:
     remade = {key for job in _remaking(troubles.jobset) for key in troubles.failed_in(job)}
     crashing = troubles.crashing()
     if remade or crashing:
-        headline = f"{_about(len(remade | crashing))} failed and started again"
+        headline = f"{about(len(remade | crashing))} failed and started again"
         details = partial(_example, troubles.reader, remade, crashing)
         yield Impediment(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, details)
 
@@ -130,8 +147,3 @@ def _example(reader: Reader, remade: set[ObjectKey], crashing: set[ObjectKey]) -
     if culprit is not None:
         return culprit.text
     return next((crash for pod in pods if (crash := last_crash(pod))), "")
-
-
-def _about(pods: int) -> str:
-    """A number that seldom changes: the highest power of two that there are at least."""
-    return "1 pod" if pods == 1 else f"at least {1 << (pods.bit_length() - 1)} pods"

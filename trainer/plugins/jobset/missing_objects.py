@@ -1,52 +1,77 @@
-"""Which field names the Secret, ConfigMap or volume claim that a pod waits for.
+"""Which field names the object that a pod waits for, or that Kubernetes has looked for before it made one.
 
-Kubelet and scheduler tell what is missing, but not who asks for it: the TrainJob may, or its runtime. The Secrets
-themselves are none of the manager's business, so what is missing is known once a pod waits for it.
+Kubelet, scheduler and admission tell what is missing, but not who asks for it: the TrainJob may, or its runtime. The
+objects themselves are none of the manager's business, so what is missing is known once a pod waits for it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.kube.objects import Object
 
-_MISSING = re.compile(r'\b(secret|configmap|persistentvolumeclaim) "([^"]+)" not found', re.IGNORECASE)
+_MISSING = re.compile(
+    r'\b(secret|configmap|persistentvolumeclaim|serviceaccount|runtimeclass) "([^"]+)" not found', re.IGNORECASE
+)
 _MISSING_KEY = re.compile(r"couldn't find key \S+ in (secret|configmap) (?:[^/\s]+/)?(\S+)", re.IGNORECASE)
+_MISSING_CLASS = re.compile(r"no (priorityclass) with name (\S+) was found", re.IGNORECASE)
 
-_FIELDS: dict[str, dict[str, tuple[str, ...]]] = {
-    "secret": {"secretRef": ("name",), "secretKeyRef": ("name",), "secret": ("secretName", "name")},
-    "configmap": {"configMapRef": ("name",), "configMapKeyRef": ("name",), "configMap": ("name",)},
-    "persistentvolumeclaim": {"persistentVolumeClaim": ("claimName",)},
+_FIELDS: dict[str, frozenset[tuple[str, str]]] = {
+    "secret": frozenset(
+        {("secretRef", "name"), ("secretKeyRef", "name"), ("secret", "secretName"), ("secret", "name")}
+    ),
+    "configmap": frozenset({("configMapRef", "name"), ("configMapKeyRef", "name"), ("configMap", "name")}),
+    "persistentvolumeclaim": frozenset({("persistentVolumeClaim", "claimName")}),
+    "serviceaccount": frozenset({("", "serviceAccountName")}),
+    "priorityclass": frozenset({("", "priorityClassName")}),
+    "runtimeclass": frozenset({("", "runtimeClassName")}),
+    "scheduler": frozenset({("", "schedulerName")}),
 }
-"""By kind: the members that refer to an object, and what in them is its name (Kubernetes API reference, "Pod")."""
+"""By kind: the fields that name an object, each with the member that it has to be in, "" for any (Kubernetes API
+reference, "Pod")."""
 
 
-def fields_naming(message: str, spec: Object) -> list[str]:
-    """Paths of the fields that name what a message says is missing; none if it says nothing of the kind.
+class Named(NamedTuple):
+    """An object that a field may name."""
+
+    kind: str
+    """In lower case."""
+    name: str
+
+
+def missing_object(message: str) -> Named | None:
+    """What a message says is missing; None if it says nothing of the kind."""
+    found = _MISSING.search(message) or _MISSING_KEY.search(message) or _MISSING_CLASS.search(message)
+    return Named(found[1].lower(), found[2]) if found is not None else None
+
+
+def fields_naming(wanted: Named, spec: Object) -> list[str]:
+    """Paths of the fields that name an object.
 
     Args:
-        message: of the kubelet or the scheduler.
+        wanted: the object.
         spec: of a TrainJob or JobSet.
     """
-    found = _MISSING.search(message) or _MISSING_KEY.search(message)
-    if found is None:
-        return []
-    kind, name = found.groups()
-    return [path for path, value in _references(spec, _FIELDS[kind.lower()], "spec") if value == name]
+    fields = _FIELDS[wanted.kind]
+    return [
+        path
+        for path, parent, name, value in _texts(spec, "", "spec")
+        if value == wanted.name and ((parent, name) in fields or ("", name) in fields)
+    ]
 
 
-def _references(value: object, fields: dict[str, tuple[str, ...]], path: str) -> Iterator[tuple[str, object]]:
+def _texts(value: object, parent: str, path: str) -> Iterator[tuple[str, str, str, str]]:
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _references(item, fields, f"{path}[{index}]")
+            yield from _texts(item, parent, f"{path}[{index}]")
     if not isinstance(value, dict):
         return
     for name, member in value.items():
-        if isinstance(member, dict):
-            for field in fields.get(name, ()):
-                yield f"{path}.{name}.{field}", member.get(field)
-        yield from _references(member, fields, f"{path}.{name}")
+        if isinstance(member, str):
+            yield f"{path}.{name}", parent, name, member
+        else:
+            yield from _texts(member, name, f"{path}.{name}")

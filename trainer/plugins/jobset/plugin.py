@@ -15,24 +15,27 @@ from trainer.framework.failure import first_failure
 from trainer.framework.runtime_info import Ancestor
 from trainer.framework.trainer_step import nodes_field
 from trainer.kube.controller.handlers import owner_key
-from trainer.kube.controller.predicates import on
+from trainer.kube.controller.predicates import any_of, on
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import (
     ObjectKey,
     controller_of,
     find_condition,
     is_condition_true,
+    key_of,
     name_of,
     namespace_of,
 )
 from trainer.kube.resource import JOBSETS, PODS
 from trainer.kube.selection import Selection
+from trainer.plugins.jobset.attention import ACTIVE, Attention, active_jobsets
 from trainer.plugins.jobset.builder import build_jobset
+from trainer.plugins.jobset.claims import CLAIMS, claims_of_jobset
+from trainer.plugins.jobset.complaints import complaints
 from trainer.plugins.jobset.elastic import node_scale
 from trainer.plugins.jobset.gone_pods import GonePods
 from trainer.plugins.jobset.impediments import restarts, waits
 from trainer.plugins.jobset.jobs import check_jobs
-from trainer.plugins.jobset.mount_failures import failed_mounts
 from trainer.plugins.jobset.pod_troubles import (
     TROUBLES,
     Troubles,
@@ -80,19 +83,25 @@ class JobSetPlugin:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._gone = GonePods()
+        self._attention = Attention(reader)
 
     def watches(self) -> Iterator[Watch]:
-        """JobSets, those of their pods that come into trouble or out of it, and events about volumes."""
-        yield Watch(JOBSETS, train_jobs=_train_jobs_of, predicate=on(added=_says_something))
+        """JobSets, those of their pods that come into trouble or out of it, and events about what is below them."""
+        yield Watch(
+            JOBSETS,
+            train_jobs=_train_jobs_of,
+            predicate=on(added=_says_something),
+            indexes={CLAIMS: claims_of_jobset, ACTIVE: active_jobsets},
+        )
         yield Watch(
             PODS,
             Selection(label_selector=JOBSET_NAME),
             train_jobs=owner_of,
-            predicate=self._gone.trouble_changed,
+            predicate=any_of(self._gone.trouble_changed, self._attention.is_due),
             delay=_POD_DELAY,
             indexes={TROUBLES: troubles_of},
         )
-        yield failed_mounts(self._reader)
+        yield from complaints(self._reader)
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
         """Refuse what JobSet and Kubernetes would: parts that do not fit, too many pods, names too long for pods."""
@@ -144,12 +153,14 @@ class JobSetPlugin:
         return None
 
     def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
-        """Pods that cannot start, and restarts of the JobSet, its Jobs or their pods."""
+        """Jobs and pods that cannot be made or started, and restarts of the JobSet, its Jobs or their pods."""
         jobset = self._jobset(train_job)
         if jobset is None or (jobset.get("spec") or {}).get("suspend"):
             return
         troubles = Troubles(self._reader, jobset)
-        yield from waits(troubles, train_job)
+        present = waits(troubles, train_job)
+        self._attention.pay(key_of(jobset), waits=bool(present))
+        yield from present
         yield from restarts(troubles, self._gone)
 
     def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:

@@ -15,7 +15,7 @@ import msgspec
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
 from trainer.api.jobset_pods import is_made_by
 from trainer.kube.objects import ObjectKey, name_of, namespace_of, uid_of
-from trainer.kube.resource import PODS
+from trainer.kube.resource import JOBS, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ TROUBLES = "jobset-troubles"
 CRASHING = "CrashLoopBackOff"
 _STARTS = " is starting"
 """Told apart from a replicated Job of whatever name, which has no space."""
+_UNSEEN = " is unseen"
 _FAILED = " failed"
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
 """Reasons to wait of containers with which nothing is wrong yet."""
@@ -65,7 +66,12 @@ class _Status(msgspec.Struct, frozen=True, rename="camel"):
     container_statuses: tuple[_Container, ...] | None = None
 
 
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str | None = None
+
+
 class _Pod(msgspec.Struct, frozen=True):
+    spec: _Spec | None = None
     status: _Status | None = None
 
 
@@ -107,8 +113,14 @@ def is_failure(pod: CachedObject) -> bool:
     return any(trouble.endswith(_FAILED) for trouble in troubles_of(pod)[:1])
 
 
+def is_unseen(pod: CachedObject) -> bool:
+    """Whether a pod of a JobSet has no node, and no scheduler has said why."""
+    return any(trouble.endswith(_UNSEEN) for trouble in troubles_of(pod))
+
+
 def _troubles(pod: CachedObject) -> tuple[str, ...]:
-    status = _pod.decode(pod.raw).status or _Status()
+    decoded = _pod.decode(pod.raw)
+    status = decoded.status or _Status()
     labels, is_going = pod.labels, pod.meta.deletion_timestamp is not None
     owner = _owner(pod.key.namespace, labels.get(JOBSET_NAME, ""), labels.get(JOBSET_UID, ""))
     if status.phase == "Failed":
@@ -118,7 +130,8 @@ def _troubles(pod: CachedObject) -> tuple[str, ...]:
         return ()
     wait = _wait(status)
     if wait is None:
-        return () if _has_sandbox(status) else (f"{owner}{_STARTS}",)
+        unseen = (f"{owner}{_UNSEEN}",) if _has_no_scheduler(decoded.spec or _Spec(), status) else ()
+        return () if _has_sandbox(status) else (f"{owner}{_STARTS}", *unseen)
     return (f"{owner} crashing",) if wait.reason == CRASHING else (f"{owner} waits", f"{owner} waits for {wait.reason}")
 
 
@@ -142,6 +155,10 @@ class Troubles:
         """Pods of which nothing is known but that they have not got as far as their containers."""
         return self._keys(_STARTS.strip())
 
+    def unseen(self) -> set[ObjectKey]:
+        """Pods without a node of which no scheduler has said anything."""
+        return self._keys(_UNSEEN.strip())
+
     def crashing(self) -> set[ObjectKey]:
         """Pods of which a container fails again and again."""
         return self._keys("crashing")
@@ -155,6 +172,10 @@ class Troubles:
         """Failed pods of a replicated Job that are not being deleted."""
         return self._keys(f"failed in {replicated_job}")
 
+    def job(self, key: ObjectKey) -> Object | None:
+        """The metadata of a Job."""
+        return self.reader.get(JOBS, key)
+
     def _keys(self, trouble: str) -> set[ObjectKey]:
         namespace, name = namespace_of(self.jobset), name_of(self.jobset)
         owners = (_owner(namespace, name, uid) for uid in (uid_of(self.jobset), ""))
@@ -162,8 +183,8 @@ class Troubles:
 
 
 def _grave_troubles(pod: CachedObject | None) -> list[str]:
-    """Every pod has to start; that it does is no news."""
-    return [] if pod is None else [trouble for trouble in troubles_of(pod) if not trouble.endswith(_STARTS)]
+    """Every pod has to get a node and start; that it does is no news."""
+    return [] if pod is None else [trouble for trouble in troubles_of(pod) if not trouble.endswith((_STARTS, _UNSEEN))]
 
 
 def _has_sandbox(status: _Status) -> bool:
@@ -171,6 +192,13 @@ def _has_sandbox(status: _Status) -> bool:
     if status.phase not in {None, "Pending"}:
         return True
     return any(each.type == "PodReadyToStartContainers" and each.status == "True" for each in status.conditions or ())
+
+
+def _has_no_scheduler(spec: _Spec, status: _Status) -> bool:
+    """Whether no scheduler has given it a node or said why not; what has containers has a node."""
+    if spec.node_name or status.container_statuses or status.init_container_statuses:
+        return False
+    return not any(each.type == "PodScheduled" for each in status.conditions or ())
 
 
 def _owner(namespace: str, name: str, uid: str) -> str:

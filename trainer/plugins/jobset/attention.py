@@ -1,0 +1,60 @@
+"""Which changes of pods matter that are fine: those that may end a reason to wait, or lack a scheduler.
+
+Nearly all pods start without trouble, and cost no reconcile then: their JobSet says enough.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import JOBSETS
+from trainer.plugins.jobset.pod_troubles import is_unseen, troubles_of
+
+if TYPE_CHECKING:
+    from trainer.framework.reader import Reader
+    from trainer.kube.cache.cached_object import CachedObject
+
+ACTIVE = "jobset-active"
+"""Name of the index of JobSets of which a Job has active pods, each as `<namespace>/<name>`."""
+
+REMEMBERED = 4096
+"""JobSets whose pods wait; the one that was looked at longest ago goes first, and is looked at with its JobSet then."""
+
+
+def active_jobsets(jobset: CachedObject) -> tuple[str, ...]:
+    """Index function of `ACTIVE`."""
+    counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
+    return (str(jobset.key),) if any(count.get("active") for count in counts) else ()
+
+
+class Attention:
+    """Remembers the JobSets whose pods wait, as long as the manager runs; all are looked at when it starts."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._waiting: OrderedDict[ObjectKey, None] = OrderedDict()
+
+    def pay(self, jobset: ObjectKey, *, waits: bool) -> None:
+        """Remember whether pods of a JobSet wait."""
+        self._waiting.pop(jobset, None)
+        if waits:
+            self._waiting[jobset] = None
+            if len(self._waiting) > REMEMBERED:
+                self._waiting.popitem(last=False)
+
+    def is_due(self, old: CachedObject | None, new: CachedObject | None) -> bool:
+        """Predicate: a pod of a JobSet that waits has come, gone or got further, or a late one has no scheduler yet.
+
+        A pod that comes before its JobSet has active ones is looked at when the JobSet says so.
+        """
+        pod = new or old
+        jobset = pod.labels.get(JOBSET_NAME) if pod is not None else None
+        if pod is None or jobset is None:
+            return False
+        key = ObjectKey(pod.key.namespace, jobset)
+        if key in self._waiting:
+            return old is None or new is None or troubles_of(old) != troubles_of(new)
+        return old is None and new is not None and bool(self._reader.keys(JOBSETS, ACTIVE, str(key))) and is_unseen(new)

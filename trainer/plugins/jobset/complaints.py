@@ -1,0 +1,167 @@
+"""What events say about the objects below a TrainJob: some troubles are in no status.
+
+A Job whose pods are refused has no pods, a pod without its volumes is merely being made, and only events tell why. An
+event counts while the object that it is about, known by its uid, still lacks what the event complains of: events stay
+for an hour, and are repeated as long as somebody tries. Whoever may write events in a namespace can forge them, so an
+event says something about objects of its own namespace only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.framework.extension_points import Watch
+from trainer.kube.controller.predicates import on
+from trainer.kube.events.compact import last_seen
+from trainer.kube.objects import ObjectKey, labels_of
+from trainer.kube.resource import EVENTS, JOBS, JOBSETS, PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.kube.selection import Selection
+from trainer.plugins.jobset.claims import CLAIMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trainer.framework.reader import Reader
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+REASONS: dict[str, tuple[str, ...]] = {
+    PODS.kind: ("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"),
+    JOBS.kind: ("FailedCreate",),
+    JOBSETS.kind: ("JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed"),
+    PERSISTENT_VOLUME_CLAIMS.kind: ("ProvisioningFailed", "FailedBinding", "ExternalProvisioning"),
+}
+"""Reasons of the events that count, by the kind that they are about. Those of kubelet, attach-detach controller, Job
+controller, JobSet and persistent volume controller."""
+
+_HARMLESS = ("Provisioning", "ProvisioningSucceeded", "WaitForFirstConsumer", "WaitForPodScheduled")
+"""Reasons of what every claim goes through."""
+
+_SELECTORS = (
+    *(f"involvedObject.kind={PODS.kind},reason={reason}" for reason in REASONS[PODS.kind]),
+    *(f"involvedObject.kind={JOBS.kind},reason={reason}" for reason in REASONS[JOBS.kind]),
+    f"involvedObject.kind={JOBSETS.kind},type=Warning",
+    f"involvedObject.kind={PERSISTENT_VOLUME_CLAIMS.kind}{''.join(f',reason!={reason}' for reason in _HARMLESS)}",
+)
+"""What is watched: few events besides those that count, with few watches."""
+
+_ABOUT = "jobset-complaints"
+"""Name of the index of events by what they are about."""
+
+_DELAY = 0.5
+"""Seconds; the pods of a job have the same trouble at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One event."""
+
+    reason: str
+    message: str
+    uid: str
+    """Of the object that it is about; empty if it does not say."""
+    is_warning: bool
+    seen: str
+    """When it was repeated last, to the second, as texts that sort."""
+
+    @classmethod
+    def of(cls, event: Object) -> Complaint:
+        """Read an event."""
+        return cls(
+            event.get("reason") or "",
+            event.get("message") or "",
+            (event.get("involvedObject") or {}).get("uid") or "",
+            event.get("type") != "Normal",
+            last_seen(event),
+        )
+
+
+def complaints(reader: Reader) -> Iterator[Watch]:
+    """Watches of the events, each of which belongs to the TrainJob of the object that it is about."""
+    for selector in _SELECTORS:
+        yield Watch(
+            EVENTS,
+            Selection(field_selector=selector),
+            train_jobs=lambda event: _train_jobs_of(reader, event),
+            # A repeat comes to those for whom the first was too early; the end of an event says nothing.
+            predicate=on(deleted=lambda _event: False),
+            delay=_DELAY,
+            indexes={_ABOUT: _values},
+        )
+    # Jobs are known by their metadata, for an event is about one of the name that another may have had.
+    yield Watch(
+        JOBS,
+        Selection(label_selector=JOBSET_NAME, metadata_only=True),
+        train_jobs=_train_jobs_of_job,
+        predicate=on(
+            added=lambda job: has_complaints(reader, JOBS, job.key),
+            updated=lambda _old, _new: False,
+            deleted=lambda _job: False,
+        ),
+        delay=_DELAY,
+    )
+
+
+def has_complaints(reader: Reader, resource: Resource, key: ObjectKey, reason: str = "") -> bool:
+    """Whether there is an event about an object of this name; cheap, for nothing is decoded.
+
+    Args:
+        reader: of the cluster.
+        resource: kind of the object.
+        key: its namespace and name.
+        reason: of the event. Defaults to any that counts.
+    """
+    return bool(reader.keys(EVENTS, _ABOUT, _value(resource.kind, key, reason)))
+
+
+def latest_complaint(
+    reader: Reader, resource: Resource, key: ObjectKey, *, uid: str = "", reason: str = ""
+) -> Complaint | None:
+    """The event about an object that was repeated last; None if there is none.
+
+    Args:
+        reader: of the cluster.
+        resource: kind of the object.
+        key: its namespace and name.
+        uid: of the object: events about another of the same name do not count. Defaults to any.
+        reason: of the event. Defaults to any that counts.
+    """
+    events = (reader.get(EVENTS, event) for event in reader.keys(EVENTS, _ABOUT, _value(resource.kind, key, reason)))
+    found = [Complaint.of(event) for event in events if event is not None]
+    ours = [each for each in found if not uid or each.uid == uid]
+    return max(ours, key=lambda each: (each.seen, each.reason, each.message), default=None)
+
+
+def _values(event: CachedObject) -> tuple[str, ...]:
+    about, reason = event.get("involvedObject") or {}, event.get("reason") or ""
+    kind = about.get("kind") or ""
+    if reason not in REASONS.get(kind, ()):
+        return ()
+    # In the namespace of the event, whatever it says: who writes events in one namespace knows nothing of others.
+    key = ObjectKey(event.key.namespace, about.get("name") or "")
+    return _value(kind, key), _value(kind, key, reason)
+
+
+def _value(kind: str, key: ObjectKey, reason: str = "") -> str:
+    return f"{kind} {key} {reason}"
+
+
+def _train_jobs_of(reader: Reader, event: CachedObject) -> Iterable[ObjectKey]:
+    about = event.get("involvedObject") or {}
+    kind, key = about.get("kind"), ObjectKey(event.key.namespace, about.get("name") or "")
+    if event.get("reason") not in REASONS.get(kind or "", ()):
+        return ()
+    if kind == JOBSETS.kind:
+        return (key,)
+    if kind == PERSISTENT_VOLUME_CLAIMS.kind:
+        return reader.keys(JOBSETS, CLAIMS, str(key))
+    obj = reader.get(PODS if kind == PODS.kind else JOBS, key)
+    name = labels_of(obj).get(JOBSET_NAME) if obj is not None else None
+    return (ObjectKey(key.namespace, name),) if name else ()
+
+
+def _train_jobs_of_job(job: CachedObject) -> Iterable[ObjectKey]:
+    return (ObjectKey(job.key.namespace, job.labels[JOBSET_NAME]),)

@@ -1,0 +1,89 @@
+"""Jobs and pods that cannot be made: a quota, a policy, a webhook or a missing object keeps them out of the cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.jobset_labels import REPLICATED_JOB
+from trainer.kube.cache.store import CONTROLLER_UID
+from trainer.kube.objects import key_of, labels_of, metadata_of, uid_of
+from trainer.kube.resource import JOBS, JOBSETS, PODS
+from trainer.plugins.jobset.complaints import has_complaints, latest_complaint
+from trainer.plugins.jobset.wait import Waiting, about
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.plugins.jobset.complaints import Complaint
+    from trainer.plugins.jobset.pod_troubles import Troubles
+
+
+def refusals(troubles: Troubles) -> Iterator[Waiting]:
+    """The Jobs that JobSet cannot make, and the pods that Jobs cannot make."""
+    yield from _refused_jobs(troubles)
+    yield from _refused_pods(troubles)
+
+
+def _refused_jobs(troubles: Troubles) -> Iterator[Waiting]:
+    reader, jobset = troubles.reader, troubles.jobset
+    if not has_complaints(reader, JOBSETS, key_of(jobset)):
+        return
+    jobs = reader.keys(JOBS, CONTROLLER_UID, uid_of(jobset))
+    wanted = sum(job.get("replicas", 1) for job in (jobset.get("spec") or {}).get("replicatedJobs") or [])
+    complaint = latest_complaint(reader, JOBSETS, key_of(jobset), uid=uid_of(jobset))
+    if complaint is None or len(jobs) >= wanted or _is_outdated(complaint, map(troubles.job, jobs)):
+        return
+    yield Waiting(complaint.reason, "Jobs cannot be created", f"JobSet {key_of(jobset).name}", complaint.message)
+
+
+def _refused_pods(troubles: Troubles) -> Iterator[Waiting]:
+    """One for each reason: the Jobs of a JobSet usually have the same trouble."""
+    missing: dict[str, int] = {}
+    examples: dict[str, tuple[Object, Complaint]] = {}
+    sizes = _unsettled(troubles.jobset)
+    for key in sorted(troubles.reader.keys(JOBS, CONTROLLER_UID, uid_of(troubles.jobset)) if sizes else ()):
+        found = _refused_by(troubles, key, sizes)
+        if found is not None:
+            job, complaint, count = found
+            missing[complaint.reason] = missing.get(complaint.reason, 0) + count
+            examples.setdefault(complaint.reason, (job, complaint))
+    for reason, (job, complaint) in examples.items():
+        replicated_job = labels_of(job).get(REPLICATED_JOB, "")
+        headline = f"{about(missing[reason])} cannot be created"
+        yield Waiting(reason, headline, f"Job {key_of(job).name}", complaint.message, replicated_job)
+
+
+def _refused_by(troubles: Troubles, key: ObjectKey, sizes: Mapping[str, int]) -> tuple[Object, Complaint, int] | None:
+    """A Job that lacks pods, what it complains of, and how many it lacks; None if it has none to complain of."""
+    reader = troubles.reader
+    job = troubles.job(key) if has_complaints(reader, JOBS, key) else None
+    if job is None:
+        return None
+    name = labels_of(job).get(REPLICATED_JOB, "")
+    made = reader.keys(PODS, CONTROLLER_UID, uid_of(job))
+    failed = made & troubles.failed_in(name)
+    lacking = sizes.get(name, 0) - len(made - failed)
+    complaint = latest_complaint(reader, JOBS, key, uid=uid_of(job)) if lacking > 0 else None
+    if complaint is None or _is_outdated(complaint, (reader.get(PODS, pod) for pod in failed)):
+        return None
+    return job, complaint, lacking
+
+
+def _unsettled(jobset: Object) -> dict[str, int]:
+    """Pods of each Job of the replicated Jobs of which some Job is neither ready nor at its end."""
+    counts = {count["name"]: count for count in (jobset.get("status") or {}).get("replicatedJobsStatus") or []}
+    sizes = {}
+    for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
+        count = counts.get(job["name"]) or {}
+        if sum(count.get(name) or 0 for name in ("ready", "succeeded", "failed")) < job.get("replicas", 1):
+            spec = (job.get("template") or {}).get("spec") or {}
+            parallelism = spec.get("parallelism", 1)
+            sizes[job["name"]] = min(parallelism, spec.get("completions", parallelism))
+    return sizes
+
+
+def _is_outdated(complaint: Complaint, made: Iterable[Object | None]) -> bool:
+    """Whether something was made after the last complaint that it could not be."""
+    times = (str(metadata_of(obj).get("creationTimestamp") or "") for obj in made if obj is not None)
+    return max(times, default="").rstrip("Z") > complaint.seen

@@ -1,0 +1,77 @@
+"""Pods without a node of which no scheduler says why: their claims are not bound, or nobody schedules them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.trainjob_status import ConditionReason
+from trainer.kube.objects import ObjectKey, namespace_of
+from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.plugins.jobset.claims import ephemeral_volumes, shared_claims
+from trainer.plugins.jobset.complaints import latest_complaint
+from trainer.plugins.jobset.missing_objects import Named
+from trainer.plugins.jobset.wait import Waiting, about
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
+    from trainer.plugins.jobset.complaints import Complaint
+    from trainer.plugins.jobset.pod_troubles import Troubles
+
+_PATIENCE = 30
+"""Seconds; a scheduler with a long queue takes some, and so does a volume that is being made."""
+
+
+def unscheduled(troubles: Troubles, without_claims: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
+    """Claims that are not bound, and pods that no scheduler has looked at.
+
+    Args:
+        troubles: of the JobSet.
+        without_claims: pods whose scheduler says that it waits for a claim, but not for what the claim waits.
+    """
+    unseen = troubles.unseen()
+    if not unseen and not without_claims:
+        return
+    claims = _unbound_claims(troubles, unseen | without_claims)
+    yield from claims.values()
+    # A scheduler that has found a node for a pod says nothing while it waits for its claims, or for the rest of a gang.
+    if unseen and not claims and not troubles.waiting():
+        yield from _unseen(troubles, unseen)
+
+
+def _unseen(troubles: Troubles, unseen: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
+    example = min(unseen)
+    pod = troubles.reader.get(PODS, example)
+    if pod is None:
+        return
+    scheduler = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
+    message = f"no scheduler called {scheduler} has looked at it; is one installed under this name, and does it run?"
+    missing = Named("scheduler", scheduler)
+    headline = f"{about(len(unseen))} cannot start"
+    shown = f"{'' if len(unseen) == 1 else 'for example '}pod {example.name}"
+    yield Waiting(ConditionReason.NO_SCHEDULER, headline, shown, message, missing=missing, patience=_PATIENCE)
+
+
+def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[str, Waiting]:
+    """By reason: the first of the claims of which an event says that it cannot be bound."""
+    found: dict[str, Waiting] = {}
+    for claim, complaint in _complaints(troubles, pods):
+        patience = 0 if complaint.is_warning else _PATIENCE
+        missing = Named("persistentvolumeclaim", claim)
+        waiting = Waiting(
+            complaint.reason, "a volume claim is not bound", f"claim {claim}", complaint.message, missing=missing,
+            patience=patience,
+        )  # fmt: skip
+        found.setdefault(complaint.reason, waiting)
+    return found
+
+
+def _complaints(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> Iterator[tuple[str, Complaint]]:
+    jobset, reader = troubles.jobset, troubles.reader
+    own = [f"{pod.name}-{volume}" for volume in ephemeral_volumes(jobset) for pod in sorted(pods)]
+    for claim in sorted({*shared_claims(jobset), *own}):
+        key = ObjectKey(namespace_of(jobset), claim)
+        complaint = latest_complaint(reader, PERSISTENT_VOLUME_CLAIMS, key)
+        if complaint is not None:
+            yield claim, complaint
