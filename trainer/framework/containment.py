@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -190,9 +191,8 @@ def checked_jobs_status(counts: Iterable[object] | None) -> list[JobStatus] | No
     if counts is None:
         return None
     checked = [_instance(count, JobStatus) for count in counts]
-    names = [count.name for count in checked]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(count.name for count in checked).items():
+        if times > 1:
             raise ValueError(f"the replicated Job {name} is counted twice")
     return checked
 

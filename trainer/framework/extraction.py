@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.growth import check_growth
 from trainer.framework.order import put_in_order
 from trainer.framework.overrides import apply_override
 from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
@@ -41,6 +42,7 @@ def extract(train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> 
         BuildError: the TrainJob asks for something that the runtime does not have, or the runtime is wrong.
     """
     done = step or (lambda _origin, _info: None)
+    check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
     info = _info(train_job, runtime)
     mark_trainer(info)
     put_in_order(info)

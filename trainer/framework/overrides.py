@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.framework.errors import BuildError
 from trainer.framework.template import pod_spec_of, split_command
 from trainer.framework.upsert import by_mount_path, by_name, by_source, by_taint, upsert
-from trainer.kube.field_errors import FieldError, duplicate, required
+from trainer.kube.field_errors import FieldError, duplicate, listed, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,15 +69,16 @@ def _unknown(info: RuntimeInfo, override: PodSpecOverride, path: str) -> Iterato
     """Everything that the override names and the runtime does not have."""
     if not override.target_jobs:
         yield required(f"{path}.targetJobs", "name at least one replicated Job of the runtime")
-    present = [pod_set.name for pod_set in info.pod_sets]
-    names = [target.name.lower() for target in override.target_jobs]
-    for position, name in enumerate(names):
-        field = f"{path}.targetJobs[{position}].name"
+    present = {pod_set.name: pod_set for pod_set in info.pod_sets}
+    seen: set[str] = set()
+    for position, target in enumerate(override.target_jobs):
+        field, name = f"{path}.targetJobs[{position}].name", target.name.lower()
         if name not in present:
-            shown = override.target_jobs[position].name
-            yield _not_found(field, shown, f"{info.runtime} has no such replicated Job; it has {', '.join(present)}")
-        elif name in names[:position]:
-            yield duplicate(field, override.target_jobs[position].name)
+            detail = f"{info.runtime} has no such replicated Job; it has {listed([*present])}"
+            yield _not_found(field, target.name, detail)
+        elif name in seen:
+            yield duplicate(field, target.name)
+        seen.add(name)
     for pod_set in _targets(info, override):
         yield from _unknown_containers(info, pod_set, override, path)
 
@@ -89,12 +90,11 @@ def _unknown_containers(
         ("containers", override.containers, pod_set.containers),
         ("initContainers", override.init_containers, pod_set.init_containers),
     ):
-        names = [container.name for container in containers]
+        names = {container.name: container for container in containers}
         for position, change in enumerate(changes or []):
             if change.name not in names:
                 detail = (
-                    f"replicated Job {pod_set.name} of {info.runtime} has no such container; "
-                    f"it has {', '.join(names) or 'none'}"
+                    f"replicated Job {pod_set.name} of {info.runtime} has no such container; it has {listed([*names])}"
                 )
                 yield _not_found(f"{path}.{kind}[{position}].name", change.name, detail)
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from trainer.kube.objects import Object
 
@@ -21,6 +21,10 @@ MOST_ERRORS: Final = 50
 
 _LONGEST_VALUE: Final = 1000
 """Characters of a value that a message repeats."""
+
+_LISTED: Final = 16
+_LONGEST_NAME: Final = 100
+"""Names that a message lists, and characters of each of them."""
 
 OMITTED: Final = object()
 """Stands for a value that is too large or too secret to be repeated in a message."""
@@ -104,6 +108,12 @@ def too_long(path: str, limit: int) -> FieldError:
 def too_many(path: str, actual: int, limit: int) -> FieldError:
     """The list or map has more than `limit` entries."""
     return FieldError(path, f"Too many: {actual}: must have at most {limit} items", "FieldValueTooMany")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names that could have been meant, for messages: the first ones, for there may be thousands, and `none`."""
+    shown = ", ".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in names[:_LISTED])
+    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown or "none"
 
 
 def show(value: object) -> str:

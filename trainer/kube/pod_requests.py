@@ -41,23 +41,25 @@ def pod_requests(spec: Object, *, limit_ranges: Iterable[Object] = (), runtime_c
         ValueError: an amount is not a quantity.
     """
     requests = _of_containers(spec, _container_defaults(limit_ranges)) | _of_the_whole_pod(spec)
-    return _sum(requests, _amounts(spec.get("overhead")) or _overhead_of(runtime_class))
+    _add(requests, _amounts(spec.get("overhead")) or _overhead_of(runtime_class))
+    return requests
 
 
 def _of_containers(spec: Object, defaults: Amounts) -> Amounts:
     total: Amounts = {}
     for container in spec.get("containers") or []:
-        total = _sum(total, _of_container(container, defaults))
+        _add(total, _of_container(container, defaults))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.get("initContainers") or []:
         requests = _of_container(container, defaults)
-        running = _sum(sidecars, requests)
-        peak = _largest(peak, running)
+        # All others stay as they were when the last sidecar began.
+        running = {name: sidecars.get(name, _NOTHING) + amount for name, amount in requests.items()}
+        peak |= _larger(running, peak)
         if container.get("restartPolicy") == "Always":
-            sidecars = running
-            total = _sum(total, requests)
-    return _largest(total, peak)
+            sidecars |= running
+            _add(total, requests)
+    return total | _larger(peak, total)
 
 
 def _of_container(container: Object, defaults: Amounts) -> Amounts:
@@ -103,11 +105,12 @@ def _amounts(resources: Object | None) -> Amounts:
     return {name: Quantity.parse(amount) for name, amount in (resources or {}).items()}
 
 
-def _sum(one: Amounts, other: Amounts) -> Amounts:
-    return one | {name: one.get(name, _NOTHING) + amount for name, amount in other.items()}
+def _add(total: Amounts, amounts: Amounts) -> None:
+    total |= {name: total.get(name, _NOTHING) + amount for name, amount in amounts.items()}
 
 
-def _largest(one: Amounts, other: Amounts) -> Amounts:
-    return one | {
-        name: max(one.get(name, amount), amount, key=lambda each: each.amount) for name, amount in other.items()
+def _larger(amounts: Amounts, others: Amounts) -> Amounts:
+    """For each of the amounts, the larger of the two."""
+    return {
+        name: max(others.get(name, amount), amount, key=lambda each: each.amount) for name, amount in amounts.items()
     }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING
 
 from trainer.framework.review import AdmissionWarning
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.trainer_step import stated_ancestor
+from trainer.framework.words import shell_operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,12 +20,6 @@ SUPPORT_LABEL = "trainer.kubeflow.org/support"
 """Label of a runtime: `deprecated` has TrainJobs that refer to it warned."""
 DEPRECATED = "deprecated"
 """Value of `SUPPORT_LABEL` on a runtime that is going to be removed."""
-
-_OPERATORS = frozenset("|&;<>")
-"""What pipes, lists and redirections of a shell consist of."""
-
-_LONGEST = 4096
-"""Characters of a command that are looked at; the API server waits while a megabyte is read one by one."""
 
 
 def advise_on_train_job(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
@@ -61,17 +55,7 @@ def _unheard_shell(path: str, command: list[str] | None) -> Iterator[AdmissionWa
     """A command of one item is split into words as a shell would, but no shell ever sees it."""
     if command is None or len(command) != 1 or not re.search(r"\s", command[0]):
         return
-    operator = next(_operators(command[0][:_LONGEST]), None)
+    operator = shell_operator(command[0])
     if operator is not None:
         text = f'no shell runs this, so {operator} is a plain word; write ["sh", "-c", "..."] for a shell'
         yield AdmissionWarning(path, text)
-
-
-def _operators(command: str) -> Iterator[str]:
-    """What a shell would take for operators; none after a quote that is not closed, which is an error elsewhere."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    try:
-        yield from (token for token in lexer if token and _OPERATORS.issuperset(token))
-    except ValueError:
-        return

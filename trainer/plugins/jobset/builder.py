@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset import JobSet
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
 from trainer.framework.runtime_info import Ancestor
-from trainer.framework.template import pod_spec_of
+from trainer.framework.template import pod_spec_of, private_copy
 from trainer.plugins.jobset.elastic import NODE_RANGE, node_range
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
     """The JobSet of the TrainJob; what RuntimeInfo does not cover comes from the runtime unchanged."""
-    spec = info.template.model_copy(deep=True)
+    spec = private_copy(info.template)
     spec.suspend = train_job.spec.suspend
     for job, pod_set in zip(spec.replicated_jobs or [], info.pod_sets, strict=True):
         job.replicas = pod_set.replicas

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.framework.runtime_info import Ancestor
-from trainer.kube.field_errors import OMITTED, duplicate, forbidden, invalid, required
+from trainer.kube.field_errors import OMITTED, duplicate, forbidden, invalid, listed, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ def _failure_rule(rule: Object, containers: set[str], path: str) -> Iterator[Fie
         yield invalid(f"{path}.onExitCodes.values", codes["values"], "must be in ascending order")
     name = codes.get("containerName")
     if name is not None and name not in containers:
-        detail = f"must be a container of the pods: {', '.join(sorted(containers))}"
+        detail = f"must be a container of the pods: {listed(sorted(containers))}"
         yield invalid(f"{path}.onExitCodes.containerName", name, detail)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.container import HUGE_PAGES, check_request
-from trainer.framework.overrides import container_overrides
 from trainer.framework.resources import is_exclusive
 from trainer.framework.runtime_info import ANCESTOR_LABEL
 from trainer.framework.template import pod_spec_of
-from trainer.kube.field_errors import FieldError, forbidden, invalid, required
+from trainer.kube.field_errors import FieldError, forbidden, invalid, listed, required
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.runtime_info import Container, PodSet, RuntimeInfo
-    from trainer.kube.objects import Object
 
 
 _OTHERS_LABELS = frozenset({"job-name", "controller-uid", ANCESTOR_LABEL})
@@ -34,8 +32,9 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
         for key in labels:
             if key in _OTHERS_LABELS or key.startswith(_OTHERS_DOMAINS):
                 yield forbidden(f"{path}[{key}]", "is for JobSet and Kubernetes to set on Jobs and pods; remove it")
+    claims, own_mounts, own_resources = _claims(info), _Mounts(train_job), _own_resources(train_job)
     for pod_set in info.pod_sets:
-        volumes = {volume.get("name") for volume in pod_set.volumes} | _claims(info)
+        volumes = {volume.get("name") for volume in pod_set.volumes} | claims
         for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
             for container in containers:
                 path = _path(info, pod_set, kind, container)
@@ -43,13 +42,13 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
                 if not container.image:
                     field = "spec.trainer.image" if is_main else f"{path}.image"
                     yield required(field, f"container {container.name} of {info.runtime} has no image")
-                mounts = _mounts(train_job, pod_set, kind, container)
                 for position, mount in enumerate(container.volume_mounts):
                     if mount.get("name") not in volumes:
-                        field = mounts.get(mount["mountPath"], f"{path}.volumeMounts[{position}]")
+                        own = own_mounts.field(pod_set, kind, container, mount["mountPath"])
                         detail = f"is no volume of the pods of {pod_set.name}"
-                        yield invalid(f"{field}.name", mount.get("name"), detail)
-                yield from _requests(train_job if is_main else None, container, f"{path}.resources")
+                        field = f"{own or f'{path}.volumeMounts[{position}]'}.name"
+                        yield invalid(field, mount.get("name"), detail)
+                yield from _requests(own_resources if is_main else frozenset(), container, f"{path}.resources")
         yield from _unknown_claims(info, pod_set)
 
 
@@ -72,20 +71,40 @@ def _claims(info: RuntimeInfo) -> set[str]:
     return {(template.get("metadata") or {}).get("name") or "" for policy in policies for template in policy.templates}
 
 
-def _mounts(train_job: TrainJob, pod_set: PodSet, kind: str, container: Container) -> dict[str, str]:
-    """Where the overrides of the TrainJob mount volumes in a container, by path in the container."""
-    return {
-        mount.mount_path: f"{path}.volumeMounts[{position}]"
-        for path, change in container_overrides(train_job, pod_set, container, kind)
-        for position, mount in enumerate(change.volume_mounts or [])
-    }
+class _Mounts:
+    """Where the overrides of a TrainJob mount volumes."""
+
+    def __init__(self, train_job: TrainJob) -> None:
+        self._fields: dict[tuple[str, str], list[tuple[frozenset[str], dict[str, str]]]] = {}
+        for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+            targets = frozenset(target.name.lower() for target in override.target_jobs)
+            for kind, changes in (("containers", override.containers), ("initContainers", override.init_containers)):
+                for place, change in enumerate(changes or []):
+                    path = f"spec.podSpecOverrides[{index}].{kind}[{place}].volumeMounts"
+                    mounts = enumerate(change.volume_mounts or [])
+                    fields = {mount.mount_path: f"{path}[{position}]" for position, mount in mounts}
+                    self._fields.setdefault((kind, change.name), []).append((targets, fields))
+
+    def field(self, pod_set: PodSet, kind: str, container: Container, mount_path: str) -> str | None:
+        """The last override of a mount; None when it is the runtime's, or a plugin's."""
+        for targets, fields in reversed(self._fields.get((kind, container.name), [])):
+            if pod_set.name in targets and mount_path in fields:
+                return fields[mount_path]
+        return None
 
 
-def _requests(train_job: TrainJob | None, container: Container, path: str) -> Iterator[FieldError]:
+def _own_resources(train_job: TrainJob) -> frozenset[str]:
+    """Resources that the TrainJob says anything about."""
+    trainer = train_job.spec.trainer
+    resources = trainer.resources_per_node if trainer is not None else None
+    return frozenset() if resources is None else frozenset({*(resources.requests or {}), *(resources.limits or {})})
+
+
+def _requests(own: frozenset[str], container: Container, path: str) -> Iterator[FieldError]:
     """Requests are no more than limits, and what cannot be shared, such as GPUs, has a limit of the same amount.
 
     Args:
-        train_job: its settings are those of the container; None for other containers.
+        own: resources whose amounts the TrainJob sets in this container.
         container: as it is going to be.
         path: of its resources in the runtime.
     """
@@ -93,9 +112,9 @@ def _requests(train_job: TrainJob | None, container: Container, path: str) -> It
     named = {*requests, *limits}
     pages = sorted(name for name in named if name.startswith(HUGE_PAGES))
     if pages and not named & {"cpu", "memory"}:
-        yield required(_place(train_job, pages[0], path), "huge pages need cpu or memory beside them")
+        yield required(_place(own, pages[0], path), "huge pages need cpu or memory beside them")
     for name, amount in requests.items():
-        field = f"{_place(train_job, name, path)}.requests[{name}]"
+        field = f"{_place(own, name, path)}.requests[{name}]"
         limit = limits.get(name)
         if is_exclusive(name) and (limit is None or parse_quantity(limit) != parse_quantity(amount)):
             shown = "none" if limit is None else limit
@@ -108,18 +127,16 @@ def _unknown_claims(info: RuntimeInfo, pod_set: PodSet) -> Iterator[FieldError]:
     """Devices that the TrainJob wants for the trainer, and its pods do not claim."""
     if pod_set.main is None:
         return
-    spec = next(pod_spec_of(job) for job in info.template.replicated_jobs or [] if job.name == pod_set.name)
-    names = [claim.get("name") for claim in spec.get("resourceClaims") or []]
+    spec = pod_spec_of(info.job_of(pod_set))
+    names = {str(claim.get("name")): claim for claim in spec.get("resourceClaims") or []}
     for index, claim in enumerate(pod_set.main.resources.get("claims") or []):
-        if claim.get("name") not in names:
-            known = ", ".join(map(str, names)) or "none"
-            detail = f"is no resource claim of the pods of {pod_set.name} of {info.runtime}; they have {known}"
+        if str(claim.get("name")) not in names:
+            detail = (
+                f"is no resource claim of the pods of {pod_set.name} of {info.runtime}; they have {listed([*names])}"
+            )
             yield invalid(f"spec.trainer.resourcesPerNode.claims[{index}].name", claim.get("name"), detail)
 
 
-def _place(train_job: TrainJob | None, name: str, path: str) -> str:
+def _place(own: frozenset[str], name: str, path: str) -> str:
     """Where the amount of a resource is set that does not fit: by the TrainJob if it says anything about it."""
-    trainer = train_job.spec.trainer if train_job is not None else None
-    own: Object = trainer.resources_per_node.to_object() if trainer and trainer.resources_per_node else {}
-    is_own = any(name in (own.get(kind) or {}) for kind in ("requests", "limits"))
-    return "spec.trainer.resourcesPerNode" if is_own else path
+    return "spec.trainer.resourcesPerNode" if name in own else path

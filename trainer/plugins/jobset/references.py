@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
-from trainer.kube.field_errors import FieldError, duplicate, forbidden, invalid
+from trainer.kube.field_errors import FieldError, duplicate, forbidden, invalid, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,16 +44,16 @@ def _steps(info: RuntimeInfo, path: str) -> Iterator[FieldError]:
 
 
 def _dependencies(template: JobSetSpec, path: str) -> Iterator[FieldError]:
-    earlier: list[str] = []
+    earlier: dict[str, None] = {}
     for job in template.replicated_jobs or []:
         field = f"{path}.replicatedJobs[{job.name}].dependsOn"
         if job.depends_on and not earlier:
             yield forbidden(field, "the first replicated Job cannot depend on another")
         for index, dependency in enumerate(job.depends_on or [] if earlier else []):
             if dependency.name not in earlier:
-                detail = f"must be a replicated Job before {job.name}: {', '.join(earlier)}"
+                detail = f"must be a replicated Job before {job.name}: {listed([*earlier])}"
                 yield invalid(f"{field}[{index}].name", dependency.name, detail)
-        earlier.append(job.name)
+        earlier[job.name] = None
 
 
 def _success_policy(template: JobSetSpec, path: str) -> Iterator[FieldError]:
@@ -63,20 +63,20 @@ def _success_policy(template: JobSetSpec, path: str) -> Iterator[FieldError]:
 
 
 def _failure_policy(template: JobSetSpec, path: str) -> Iterator[FieldError]:
-    names: list[str] = []
+    names: set[str] = set()
     for index, rule in enumerate((template.failure_policy and template.failure_policy.rules) or []):
         field = f"{path}.failurePolicy.rules[{index}]"
         if rule.name is not None and rule.name in names:
             yield duplicate(f"{field}.name", rule.name)
-        names += [rule.name] if rule.name is not None else []
+        names |= {rule.name} if rule.name is not None else set()
         yield from _targets(template, rule.target_replicated_jobs or [], f"{field}.targetReplicatedJobs")
 
 
 def _targets(template: JobSetSpec, targets: Sequence[str], path: str) -> Iterator[FieldError]:
-    names = [job.name for job in template.replicated_jobs or []]
+    names = {job.name: job for job in template.replicated_jobs or []}
     for index, target in enumerate(targets):
         if target not in names:
-            yield invalid(f"{path}[{index}]", target, f"must be a replicated Job: {', '.join(names)}")
+            yield invalid(f"{path}[{index}]", target, f"must be a replicated Job: {listed([*names])}")
 
 
 def _coordinator(info: RuntimeInfo, path: str) -> Iterator[FieldError]:
@@ -86,7 +86,7 @@ def _coordinator(info: RuntimeInfo, path: str) -> Iterator[FieldError]:
     field = f"{path}.coordinator"
     pod_set = next((pod_set for pod_set in info.pod_sets if pod_set.name == coordinator.replicated_job), None)
     if pod_set is None:
-        names = ", ".join(pod_set.name for pod_set in info.pod_sets)
+        names = listed([pod_set.name for pod_set in info.pod_sets])
         yield invalid(f"{field}.replicatedJob", coordinator.replicated_job, f"must be a replicated Job: {names}")
         return
     for name, index, count in (

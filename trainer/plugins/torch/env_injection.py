@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework.runtime_info import Ancestor
-from trainer.kube.field_errors import FieldError, forbidden
+from trainer.kube.field_errors import FieldError, forbidden, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,14 +39,14 @@ def validate(info: RuntimeInfo) -> Iterator[FieldError]:
     for field, job_name, container_name in _named(info):
         job = jobs.get(job_name)
         if job is None:
-            rule = f"the runtime has no such replicated Job; it has {', '.join(jobs)}"
+            rule = f"the runtime has no such replicated Job; it has {listed([*jobs])}"
             yield _not_found(f"{field}.jobName", job_name, rule)
         elif job.ancestor == Ancestor.TRAINER and container_name == job.main_container.name:
             rule = f"must not name {container_name}, which trains and has the variables anyway"
             yield forbidden(f"{field}.containerNames", rule)
         elif _find(info, job_name, container_name) is None:
             present = [container.name for container in (*job.init_containers, *job.containers)]
-            rule = f"replicated Job {job_name} has no such container; it has {', '.join(present)}"
+            rule = f"replicated Job {job_name} has no such container; it has {listed(present)}"
             yield _not_found(f"{field}.containerNames", container_name, rule)
 
 

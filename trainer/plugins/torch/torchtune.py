@@ -17,6 +17,7 @@ as they are. The facts are those of Kubeflow Trainer 2.3, where the model comes 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from trainer.framework.errors import BuildError
@@ -141,7 +142,7 @@ def _blueprint(info: RuntimeInfo) -> TuneRun:
 
 def _check_words(info: RuntimeInfo, train_job: TrainJob, given: TuneRun) -> Iterator[FieldError]:
     """Words of a TrainJob that are not its own to say, and words that torchtune does not understand."""
-    rest = list(given.rest)
+    rest = Counter(given.rest)
     for path, words in _own_words(info, train_job):
         for index, word in enumerate(words):
             field = f"{path}[{index}]" if path.endswith("args") else path
@@ -149,11 +150,11 @@ def _check_words(info: RuntimeInfo, train_job: TrainJob, given: TuneRun) -> Iter
                 yield invalid(field, word, f"must not set {key_of(word)}: the runtime manages it")
             elif option_of(word) in OWN_OPTIONS:
                 yield forbidden(field, f"must not set {option_of(word)}, which the torch plugin sets; remove it")
-            elif word in rest:
+            elif rest[word]:
                 yield invalid(field, word, _OVERRIDE_RULE)
-            if word in rest:
-                rest.remove(word)
-    for word in rest:
+            if rest[word]:
+                rest[word] -= 1
+    for word in rest.elements():
         if option_of(word) not in OWN_OPTIONS:
             yield invalid(_command_path(info, train_job), word, _OVERRIDE_RULE)
 

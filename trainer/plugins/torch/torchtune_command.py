@@ -5,6 +5,7 @@ tune run [--option ...] <recipe> --config <configuration> [key=value | ~key ...]
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -48,18 +49,18 @@ def parse(words: Sequence[str]) -> TuneRun:
     overrides: list[str] = []
     rest: list[str] = []
     recipe = config = None
-    remaining = list(words)
+    remaining = deque(words)
     while remaining:
-        word = remaining.pop(0)
+        word = remaining.popleft()
         if word == "--config" and remaining:
-            config = remaining.pop(0)
+            config = remaining.popleft()
         elif word.startswith("--config="):
             config = word.removeprefix("--config=")
         elif word == "--config":
             rest.append(word)
         elif recipe is None and word.startswith("-"):
             has_value = "=" not in word and option_of(word) not in _FLAGS and remaining
-            options.append((word, remaining.pop(0)) if has_value else (word,))
+            options.append((word, remaining.popleft()) if has_value else (word,))
         elif is_override(word):
             overrides.append(word)
         elif recipe is None and "=" not in word:
