@@ -129,8 +129,8 @@ VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secret
             id="label-key",
         ),
         pytest.param(
-            template({"annotations": {"Example.com/a": ""}}),
-            't.metadata.annotations: Invalid value: "Example.com/a": '
+            template({"annotations": {"example,com/a": ""}}),
+            't.metadata.annotations: Invalid value: "example,com/a": '
             "keys must be names of letters, digits, -, _ and ., such as team or example.com/team",
             id="annotation-key",
         ),
@@ -282,3 +282,14 @@ def test_refused(refused: Object, message: str) -> None:
 def test_accepted(accepted: Object) -> None:
     """A template of a runtime need not be complete: TrainJobs add images, volumes and limits."""
     assert pod_template_errors(accepted, "t") == []
+
+
+def test_capitals_in_keys_of_annotations() -> None:
+    """Kubernetes takes them for small letters in annotations, and refuses them before the slash in labels."""
+    metadata = {"annotations": {"Example.com/SomeKey": ""}, "labels": {"example.com/SomeKey": "a"}}
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    assert pod_template_errors({"metadata": metadata, "spec": spec}, "t") == []
+    metadata["labels"] = {"Example.com/SomeKey": "a"}
+    assert [error.field for error in pod_template_errors({"metadata": metadata, "spec": spec}, "t")] == [
+        "t.metadata.labels"
+    ]

@@ -31,6 +31,8 @@ def blueprint(policy: Any, resources: Any) -> Any:
         pytest.param({}, {}, {"limits": {"cpu": 8}}, 1, id="CPUs-do-not-count"),
         pytest.param({"resourcesPerNode": {"limits": {"nvidia.com/gpu": 2}}}, {}, GPUS, 2, id="GPUs-of-the-TrainJob"),
         pytest.param({"numProcPerNode": "gpu"}, {"numProcPerNode": 5}, GPUS, 4, id="gpu"),
+        pytest.param({}, {}, {"limits": {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-cores": 50}}, 1, id="shares"),
+        pytest.param({}, {}, {"limits": {"nvidia.com/mig-1g.5gb": 2}}, 2, id="slices"),
         pytest.param({"numProcPerNode": "auto"}, {"numProcPerNode": 5}, GPUS, 4, id="auto"),
         pytest.param({"numProcPerNode": "auto"}, {"numProcPerNode": 5}, {}, 1, id="auto-without-GPUs"),
     ],

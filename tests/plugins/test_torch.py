@@ -158,6 +158,11 @@ def resources(**kinds: Any) -> Any:
         pytest.param(resources(limits={"amd.com/gpu": "2"}), {}, {}, "auto", id="auto-gpu-of-any-vendor"),
         pytest.param(resources(limits={"cpu": 6, "custom.com/GPU": 2}), {}, {}, "auto", id="auto-gpu-beside-cpu"),
         pytest.param(resources(limits={"cpu": 6, "nvidia.com/gpu": 0}), {}, {}, "6", id="auto-zero-gpus"),
+        pytest.param(
+            resources(limits={"cpu": 6, "nvidia.com/mig-1g.5gb": 1}), {}, {}, "auto", id="auto-slice-of-a-gpu"
+        ),
+        pytest.param(resources(limits={"cpu": 6, "huawei.com/Ascend910": 4}), {}, {}, "4", id="auto-other-devices"),
+        pytest.param(resources(limits={"cpu": 6, "volcano.sh/vgpu-cores": 50}), {}, {}, "6", id="auto-share-of-a-gpu"),
         pytest.param({}, {}, {"resources": {"limits": {"cpu": 5}}}, "5", id="auto-resources-of-the-runtime"),
         pytest.param(
             resources(requests={"cpu": 8}), {}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "auto", id="merged"

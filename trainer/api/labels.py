@@ -28,17 +28,22 @@ def is_qualified_name(key: str) -> bool:
 
 
 def check_keys(mapping: dict[str, Any] | None, path: str) -> Iterator[FieldError]:
-    """Refuse keys that labels, annotations and node selectors may not have; schemas judge only their values."""
+    """Refuse keys that labels and node selectors may not have; schemas judge only their values."""
     for key in mapping or {}:
         if not is_qualified_name(key):
-            yield invalid(
-                path, key, "keys must be names of letters, digits, -, _ and ., such as team or example.com/team"
-            )
+            yield _wrong_key(key, path)
+
+
+def check_annotation_keys(annotations: dict[str, str] | None, path: str) -> Iterator[FieldError]:
+    """Refuse keys that annotations may not have; Kubernetes takes capitals before the slash for small letters."""
+    for key in annotations or {}:
+        if not is_qualified_name(key.lower()):
+            yield _wrong_key(key, path)
 
 
 def check_annotations(annotations: dict[str, str] | None, path: str) -> Iterator[FieldError]:
     """Refuse keys that annotations may not have, and more of them than Kubernetes stores with one object."""
-    yield from check_keys(annotations, path)
+    yield from check_annotation_keys(annotations, path)
     if sum(len(key.encode()) + len(value.encode()) for key, value in (annotations or {}).items()) > _ANNOTATIONS_LIMIT:
         yield too_long(path, _ANNOTATIONS_LIMIT)
 
@@ -47,3 +52,7 @@ def check_metadata(metadata: dict[str, Any] | None, path: str) -> Iterator[Field
     """Refuse labels and annotations that Kubernetes would not store."""
     yield from check_keys((metadata or {}).get("labels"), f"{path}.labels")
     yield from check_annotations((metadata or {}).get("annotations"), f"{path}.annotations")
+
+
+def _wrong_key(key: str, path: str) -> FieldError:
+    return invalid(path, key, "keys must be names of letters, digits, -, _ and ., such as team or example.com/team")

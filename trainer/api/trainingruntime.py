@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 from trainer.api import patterns, rules
 from trainer.api.builtin_schemas import built_in
 from trainer.api.jobset import JobSetSpec
-from trainer.api.labels import check_keys
+from trainer.api.labels import check_annotations, check_keys
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
 from trainer.api.model import (
     ApiModel,
@@ -301,7 +301,7 @@ def _semantic_errors(template: JobSetTemplate) -> Iterator[FieldError]:
 def _check_metadata(metadata: TemplateMetadata | None, path: str) -> Iterator[FieldError]:
     if metadata is not None:
         yield from check_keys(metadata.labels, f"{path}.labels")
-        yield from check_keys(metadata.annotations, f"{path}.annotations")
+        yield from check_annotations(metadata.annotations, f"{path}.annotations")
         yield from check_progress_annotations(metadata.annotations, f"{path}.annotations")
 
 

@@ -45,18 +45,6 @@ def merged(resources: Object, changes: ResourceRequirements) -> Object:
     return result
 
 
-def gpus_of(container: Container) -> int:
-    """GPUs of a container, of any vendor: the first resource, by name, whose name contains `gpu`; 0 without one.
-
-    Requests count before limits.
-    """
-    for amounts in _amounts(container):
-        for name in sorted(amounts):
-            if "gpu" in name.lower() and whole_units(amounts[name]):
-                return whole_units(amounts[name])
-    return 0
-
-
 def cpus_of(container: Container) -> int:
     """CPUs of a container in whole units, rounded up; 0 when that is not known. Requests count before limits."""
     for amounts in _amounts(container):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.framework.devices import devices_of
 from trainer.framework.reserved_env import check_reserved_env
-from trainer.framework.resources import gpus_of
 from trainer.framework.review import AdmissionWarning
 from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
 from trainer.framework.trainer_step import stated_processes
@@ -80,11 +80,11 @@ class XGBoost:
 def _workers_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
     """The number that the TrainJob names; else one for each GPU, or one."""
     wish = _wish(train_job)
-    return max(gpus_of(info.main_container), 1) if isinstance(wish, str) else wish
+    return max(devices_of(info.main_container).count, 1) if isinstance(wish, str) else wish
 
 
 def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
-    wish, gpus, workers = _wish(train_job), gpus_of(info.main_container), _workers_per_node(info, train_job)
+    wish, gpus, workers = _wish(train_job), devices_of(info.main_container).count, _workers_per_node(info, train_job)
     if wish == "cpu":
         yield invalid(_PROCESSES, wish, "must be a number, gpu or auto: one XGBoost worker uses all CPUs of a node")
     elif wish == "gpu" and not gpus:

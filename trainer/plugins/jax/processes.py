@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.framework.resources import gpus_of
+from trainer.framework.devices import devices_of
 from trainer.framework.trainer_step import stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 
@@ -31,7 +31,7 @@ def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
 
     Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
     """
-    gpus = gpus_of(info.main_container)
+    gpus = devices_of(info.main_container).count
     wish = stated_processes(train_job)
     processes = gpus if wish == "gpu" else 1 if wish in {None, "auto"} else int(wish)
     return Split(processes, gpus // processes)
@@ -40,7 +40,7 @@ def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
 def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse processes that could not share the devices of a node, and several of a command that nobody knows."""
     wish, container = stated_processes(train_job), info.main_container
-    gpus = gpus_of(container)
+    gpus = devices_of(container).count
     if wish == "cpu":
         rule = "must be a number, gpu or auto: one JAX process uses all CPUs of a node"
         yield invalid(_PATH, wish, rule)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from trainer.framework.devices import devices_of
 from trainer.framework.overrides import container_overrides
-from trainer.framework.resources import gpus_of
 from trainer.framework.runtime_info import RENDEZVOUS_PORT
 from trainer.framework.trainer_step import trainer_env
 from trainer.kube.field_errors import FieldError, invalid
@@ -44,7 +44,7 @@ def check_values(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]
         value = variable.get("value")
         if value is None or "$(" in value:  # known only in the pod
             continue
-        rule = _rule(variable["name"], value, gpus_of(info.main_container))
+        rule = _rule(variable["name"], value, devices_of(info.main_container).count)
         if rule:
             yield invalid(f"{path}[{variable['name']}]", value, rule)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.resources import gpus_of
+from trainer.framework.devices import devices_of
 from trainer.framework.trainer_step import stated_processes
 from trainer.kube.field_errors import FieldError, invalid
 
@@ -28,7 +28,7 @@ def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
     policy = info.ml_policy.mpi
     if wish is None and policy is not None and policy.num_proc_per_node is not None:
         return policy.num_proc_per_node
-    return gpus_of(info.trainer.main_container) or 1
+    return devices_of(info.trainer.main_container).count or 1
 
 
 def check_slots(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
@@ -36,7 +36,7 @@ def check_slots(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     wish = _wish(train_job)
     if wish == "cpu":
         yield invalid(_FIELD, wish, "must be an integer, gpu or auto: an MPI runtime does not count CPUs")
-    if wish == "gpu" and not gpus_of(info.trainer.main_container):
+    if wish == "gpu" and not devices_of(info.trainer.main_container).count:
         yield invalid(_FIELD, wish, "the nodes have no GPUs; ask for some in resourcesPerNode, or write an integer")
 
 

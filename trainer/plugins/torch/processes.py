@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.resources import cpus_of, gpus_of
+from trainer.framework.devices import devices_of
+from trainer.framework.resources import cpus_of
 from trainer.framework.review import AdmissionWarning
 from trainer.framework.trainer_step import stated_processes
 
@@ -19,7 +20,8 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     """What to tell `torchrun` about processes: the TrainJob's wish, else the runtime's, else `auto`.
 
     `torchrun` counts the CPUs of the whole machine, so `auto` without GPUs and `cpu` become the CPUs that the
-    container has; `auto` becomes 1 when that is not known. GPUs it counts right, for a container sees its own alone.
+    container has; `auto` becomes 1 when that is not known. GPUs it counts right, for a container sees its own alone. It
+    does not find other devices, such as TPUs, so it gets their number.
     """
     wish = stated_processes(train_job)
     if wish is None:
@@ -27,8 +29,11 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
     if wish is None:
         wish = "auto"
     container = info.main_container
-    if wish == "auto" and not gpus_of(container):
+    devices = devices_of(container)
+    if wish == "auto" and not devices.count:
         return str(cpus_of(container) or 1)
+    if wish in {"auto", "gpu"} and not devices.seen_by_torchrun:
+        return str(devices.count)
     if wish == "cpu":
         return str(cpus_of(container) or wish)
     return str(wish)
@@ -36,7 +41,7 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
 
 def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
     """Warn when GPUs are asked for, and not as many processes."""
-    gpus, processes = gpus_of(info.main_container), processes_per_node(info, train_job)
+    gpus, processes = devices_of(info.main_container).count, processes_per_node(info, train_job)
     if not gpus or processes in {"auto", "gpu", str(gpus)}:
         return
     trainer = train_job.spec.trainer

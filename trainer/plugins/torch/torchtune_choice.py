@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trainer.framework.devices import devices_of
 from trainer.framework.errors import BuildError
-from trainer.framework.resources import gpus_of
 from trainer.framework.trainer_step import nodes_field, stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.plugins.torch.processes import processes_per_node
@@ -111,7 +111,7 @@ def _devices(info: RuntimeInfo, train_job: TrainJob) -> Devices:
     if info.trainer.count > 1:
         return Devices.NODES
     processes = processes_per_node(info, train_job)
-    is_one = processes == "1" or (processes in {"auto", "gpu"} and gpus_of(info.main_container) == 1)
+    is_one = processes == "1" or (processes in {"auto", "gpu"} and devices_of(info.main_container).count == 1)
     return Devices.ONE if is_one else Devices.SEVERAL
 
 
