@@ -182,7 +182,11 @@ async def test_no_such_executable(open_runner: OpenRunner, mode: str) -> None:
     async with open_runner(mode) as runner:
         state = terminated(await runner.run_to_end(pod))
         assert (state["exitCode"], state["reason"]) == (128, "StartError")
-        assert state["message"] == 'exec: "no-such-program": executable file not found in $PATH'
+        directory = Path(sys.executable).parent
+        assert state["message"] == (
+            'exec: "no-such-program": executable file not found in $PATH: the dev cluster pulls no images, containers '
+            f"run what the environment of {directory} and this machine have; install no-such-program there"
+        )
         assert ("Warning", "Failed", f"Error: {state['message']}") in runner.api.events
 
 

@@ -15,6 +15,7 @@ import anyio.to_thread
 
 import trainer
 from trainer.devcluster.kubelet.errors import ContainerCreateError, ContainerStartError, PodNetworkError
+from trainer.devcluster.kubelet.missing_program import explained
 from trainer.devcluster.kubelet.root_filesystem import SandboxMount, is_available, plan_root
 from trainer.devcluster.kubelet.shim import reports
 from trainer.devcluster.kubelet.shim.spec import DEFAULT_LOG_LIMITS, ContainerSpec, LogLimits, Operation
@@ -110,9 +111,10 @@ class Sandbox:
             report = await shim.report()
             if not isinstance(report, reports.Started):
                 assert isinstance(report, reports.Failed)
-                raise ContainerStartError(
-                    "StartError" if report.stage == "exec" else "ContainerCannotRun", report.message
-                )
+                if report.stage != "exec":
+                    raise ContainerStartError("ContainerCannotRun", report.message)
+                message = explained(report.message, program.command[0], program.environment)
+                raise ContainerStartError("StartError", message)
             yield RunningContainer(shim)
 
     async def _spec(self, program: Program) -> ContainerSpec:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from . import linux, namespaces
+from .reports import NOT_FOUND
 
 if TYPE_CHECKING:
     from .spec import ContainerSpec
@@ -99,7 +100,7 @@ def _explain(spec: ContainerSpec, error: BaseException) -> str:
         return str(error)
     program = spec.command[0]
     if isinstance(error, OSError) and error.errno == errno.ENOENT and "/" not in program:
-        return f'exec: "{program}": executable file not found in $PATH'
+        return f'exec: "{program}": {NOT_FOUND}'
     if isinstance(error, OSError):
         # As runc says it, which looks at a path before it executes it.
         looked = f"stat {program}: " if error.errno == errno.ENOENT else ""

@@ -7,6 +7,9 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
+NOT_FOUND = "executable file not found in $PATH"
+"""How the message of a failed exec ends when no directory of the container's PATH has the program."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:
