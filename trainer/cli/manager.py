@@ -11,6 +11,7 @@ import typer
 from trainer.cli.console import say
 from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.served_version import require_own_version
 from trainer.configuration.feature_gates import described, parse_feature_gates
 from trainer.configuration.file import load_configuration, render_configuration
 from trainer.kube.logs.logs import configure_logging
@@ -61,6 +62,7 @@ def manager(
     async def run() -> int:
         metrics = Metrics()
         async with connect(connection, metrics=metrics) as client:
+            await require_own_version(client)
             await run_manager(client, configuration, namespace=client.namespace, metrics=metrics)
         return ExitCode.OK
 
