@@ -87,6 +87,7 @@ $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --editable '.[audit]'
 	@touch $@
 
+# Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
 $(VENV)/.demo-%: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) --editable '.[cluster,examples-$*]'
+	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]'
 	@touch $@

@@ -154,8 +154,9 @@ def test_one_apply_installs_everything(empty: Cluster, directory: Path, stack: E
     holder = until(lambda: leader(system), "one of them leads")
     replica = start_reachable_replica(system, directory)
     stack.callback(replica.stop)
-    system.kubectl("wait", "--for=condition=Complete", "job/trainer-runtimes", "--timeout=80s")
-    log = system.kubectl("logs", "job/trainer-runtimes").stdout.splitlines()
+    installer = ("-l", "app.kubernetes.io/component=runtimes")
+    system.kubectl("wait", "job", *installer, "--for=condition=Complete", "--timeout=80s")
+    log = system.kubectl("logs", *installer, "--tail=-1").stdout.splitlines()
     shipped = [obj["metadata"]["name"] for obj in documents("runtimes")]
     assert log[0].startswith("note: not ready yet: ")
     assert sorted(line for line in log if not line.startswith("note: ")) == sorted(

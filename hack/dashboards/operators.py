@@ -174,6 +174,12 @@ _API = Row(
         ),
         Panel("Requests by method", {"{{method}}": _rate("rest_client_requests_total", "method")}, unit="reqps"),
         Panel(
+            "Time of requests, 99th percentile",
+            {"{{verb}}": _quantile(0.99, "rest_client_request_duration_seconds", "verb")},
+            "Retries and their pauses included; of watches and logs, until they begin.",
+            unit="s",
+        ),
+        Panel(
             "Silence of watches",
             {"{{resource}}": f"max by (resource) (trainer_kube_watch_event_age_seconds{{{_JOB}}})"},
             "The API server sends something every minute; what is silent for longer is dead.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from functools import cache
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.config.kustomized import of_kind, rendered
+from tests.config.kustomized import CONFIG, kustomize, of_kind, rendered
 from tests.config.promql import question
 from tests.config.series import groups, problems, rules
 from tests.promtool import needs_promtool, promtool
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).with_name("alerts.yaml")
 ALERTS = [rule for rule in rules() if "alert" in rule]
+PLACEHOLDER = "https://example.com/trainer/docs/troubleshooting.md"
+OPERATE = (CONFIG.parent / "docs" / "operate.md").read_text(encoding="utf-8")
+OVERLAY = re.search(r"```yaml\n((?:(?!```)[\s\S])*runbook_url[\s\S]*?)```", OPERATE)
+"""The kustomization of docs/operate.md that has alerts link to another page."""
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])
@@ -45,9 +50,29 @@ def test_people_learn_what_to_do(rule: dict[str, dict[str, str]]) -> None:
     assert set(annotations) == {"summary", "description", "runbook_url"}
     assert annotations["summary"].endswith(".")
     assert len(annotations["summary"]) <= 100
-    assert annotations["runbook_url"] == f"docs/troubleshooting.md#{str(rule['alert']).lower()}"
+    assert annotations["runbook_url"] == f"{PLACEHOLDER}#{str(rule['alert']).lower()}"
     used = set(re.findall(r"\$labels\.(\w+)", " ".join(annotations.values())))
     assert used <= {label for each in fired(str(rule["alert"])) for label in each}
+
+
+def test_links_to_a_page_of_ones_own(tmp_path: Path) -> None:
+    """The kustomization that operate.md shows changes the page of all links and keeps their headings."""
+    assert OVERLAY is not None
+    base = os.path.relpath(CONFIG / "prometheus", tmp_path.resolve())
+    text = OVERLAY.group(1).replace("../trainer/config/prometheus", base)
+    (tmp_path / "kustomization.yaml").write_text(text)
+    (page,) = re.findall(r"https://\S+", text)
+
+    changed = [
+        rule["annotations"]["runbook_url"]
+        for obj in of_kind(kustomize(tmp_path), "PrometheusRule")
+        for group in obj["spec"]["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    ]
+
+    assert changed == [rule["annotations"]["runbook_url"].replace(PLACEHOLDER, page) for rule in ALERTS]
+    assert page != PLACEHOLDER
 
 
 def fired(alert: str) -> list[dict[str, str]]:

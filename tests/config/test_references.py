@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from tests.config.kustomized import of_kind, pod_templates, rendered
+from tests.config.kustomized import CONFIG, kustomize, of_kind, pod_templates, rendered
 from trainer.kube.objects import labels_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from trainer.kube.objects import Object
 
@@ -132,6 +135,25 @@ def test_the_installer_may_apply_runtimes(default: list[Object]) -> None:
             "verbs": ["create", "patch"],
         }
     ]
+
+
+def test_another_image_is_another_job(tmp_path: Path) -> None:
+    """The template of a Job cannot change: an upgrade is one apply, and applying the same again changes nothing."""
+    names = [installer(tmp_path, tag) for tag in ("0.1.0", "0.2.0", "0.2.0")]
+    assert names[0] != names[1] == names[2]
+    assert all(re.fullmatch(r"trainer-runtimes-[a-z0-9]{10}", name) for name in names)
+
+
+def installer(directory: Path, tag: str) -> str:
+    """Name of the Job in a kustomization as install.md shows it, with an image of this tag."""
+    made = directory / f"{tag}-{len(list(directory.iterdir()))}"
+    made.mkdir()
+    base = os.path.relpath(CONFIG / "default", made.resolve())
+    images = [{"name": "trainer-operator", "newName": "registry.example.com/trainer-operator", "newTag": tag}]
+    (made / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [base], "images": images}))
+    job = only(kustomize(made), "Job")
+    assert not job["metadata"].get("annotations")
+    return name_of(job)
 
 
 def test_network_policies(default: list[Object]) -> None:

@@ -89,7 +89,7 @@ class _Inventory(CollectorRegistry):
 def catalogue() -> list[MetricDescription]:
     """All metrics that a manager may expose, by group; it reads files of /proc.
 
-    `rest_client_*` besides requests are only there where the client was told to measure them.
+    `rest_client_*` besides requests and their duration are only there where the client was told to measure them.
     """
     inventory = _Inventory()
     for group in GROUPS:

@@ -163,14 +163,17 @@ async def test_series_of_requests(server: Server) -> None:
 
 
 async def test_details_are_measured_on_request_only(server: Server, clock: ManualClock) -> None:
-    """Without the option there is one series per status code and method, and no more."""
+    """Without the option requests are counted by status code and method and timed by method, and no more."""
     metrics = Metrics()
     async with transport(server, clock, metrics=metrics) as opened:
         await opened.fetch(GET)
     names = {sample.name for family in metrics.registry.collect() for sample in family.samples}
     assert {name for name in names if name.startswith("rest_client") and not name.endswith("_created")} == {
-        "rest_client_requests_total"
+        "rest_client_requests_total",
+        *(f"rest_client_request_duration_seconds_{suffix}" for suffix in ("bucket", "count", "sum")),
     }
+    host = server.url.removeprefix("http://")
+    assert labels(metrics, "rest_client_request_duration_seconds_count") == [{"verb": "GET", "host": host}]
 
 
 async def test_name_look_ups_are_measured(server: Server, clock: ManualClock) -> None:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from prometheus_client import Counter, Histogram
 
 from trainer.kube.metrics import Metrics, buckets
+from trainer.kube.metrics.quick_histogram import QuickHistogram
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+    from trainer.kube.metrics.quick_histogram import BoundHistogram
 
 NO_ANSWER = "<error>"
 """Label `code` of an attempt that got no answer; error texts would make too many series."""
@@ -25,6 +28,13 @@ class RequestSeries:
             ["code", "method", "host"],
             registry=registry,
         )
+        self.seconds = QuickHistogram(
+            "rest_client_request_duration_seconds",
+            "Time from a request to its answer, with retries and their pauses; of a watch or a log, to its beginning.",
+            ("verb", "host"),
+            buckets=buckets.REQUEST,
+            registry=registry,
+        )
         self.tls_reloads = Counter(
             "trainer_kube_tls_reloads_total",
             "Times that changed certificate files were loaded (success) or not (error: the old ones stay in use).",
@@ -34,17 +44,10 @@ class RequestSeries:
 
 
 class RequestDetailSeries:
-    """Histograms that are registered on request only, as in controller-runtime: they are many series."""
+    """What is measured on request only: it is many series."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         verb_and_host = ("verb", "host")
-        self.seconds = Histogram(
-            "rest_client_request_duration_seconds",
-            "Time from a request to its answer, with retries and their pauses.",
-            verb_and_host,
-            buckets=buckets.REQUEST,
-            registry=registry,
-        )
         self.limited_seconds = Histogram(
             "rest_client_rate_limiter_duration_seconds",
             "Time that an attempt waited for the client's own rate limit.",
@@ -89,12 +92,13 @@ class RequestMetrics:
         self._series = metrics.series(RequestSeries)
         self._details = metrics.series(RequestDetailSeries) if detailed else None
         self._requests: dict[tuple[str, str], Counter] = {}
+        self._seconds: dict[str, BoundHistogram] = {}
         self._verbs: dict[str, _VerbMetrics] = {}
         self._tls_reloads = {success: self._series.tls_reloads.labels(_result(success)) for success in (True, False)}
 
     @property
     def is_detailed(self) -> bool:
-        """Whether more than the number of requests is measured."""
+        """Whether more than the number of requests and their time is measured."""
         return self._details is not None
 
     def answered(self, method: str, code: int | None) -> None:
@@ -103,6 +107,12 @@ class RequestMetrics:
         if key not in self._requests:
             self._requests[key] = self._series.requests.labels(*key, self._host)
         self._requests[key].inc()
+
+    def took(self, method: str, seconds: float) -> None:
+        """A request has been answered, or given up, after so long."""
+        if method not in self._seconds:
+            self._seconds[method] = self._series.seconds.labels(method, self._host)
+        self._seconds[method].observe(seconds)
 
     def retried(self, method: str, code: int | None) -> None:
         """An attempt with this outcome is followed by another one."""
@@ -129,7 +139,6 @@ class RequestMetrics:
 
 class _VerbMetrics:
     def __init__(self, details: RequestDetailSeries, method: str, host: str) -> None:
-        self.seconds = details.seconds.labels(method, host)
         self.limited_seconds = details.limited_seconds.labels(method, host)
         self.request_bytes = details.request_bytes.labels(method, host)
         self.response_bytes = details.response_bytes.labels(method, host)

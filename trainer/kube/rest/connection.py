@@ -54,8 +54,8 @@ class ConnectionOptions:
     burst: int | None = None
     """Requests that may go at once before `qps` counts. Default: twice `qps`, the proportion of client-go."""
     detailed_metrics: bool = False
-    """Also measure durations, sizes, retries and name look-ups of requests. Default: False, since these are some
-    60 series per verb."""
+    """Also measure sizes, retries and name look-ups of requests, and waits for `qps`. Default: False, since these are
+    some 45 series per verb."""
     warn: WarningHandler = log_warning
     """Gets what the API server wants its users to read. Default: the log, since most processes have no screen."""
 

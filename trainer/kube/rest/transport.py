@@ -237,8 +237,7 @@ class Transport:
                 failures += 1
                 await self._clock.sleep(pause)
         finally:
-            if verb := self._metrics.verb(request.method):
-                verb.seconds.observe(self._clock.monotonic() - began)
+            self._metrics.took(request.method, self._clock.monotonic() - began)
 
     async def _open(self, send: Send, request: Request) -> Answer:
         """A 2xx answer, which the caller must release; a 401 leads to one more attempt with renewed credentials."""
