@@ -10,11 +10,13 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 import yaml
 
 from e2e.cluster import BIN, train_job
+from e2e.installation import free_ports
 from e2e.processes import descendants, running
 from e2e.waiting import until
 
@@ -75,6 +77,22 @@ def test_objects_are_back_after_a_restart(home: Home) -> None:
     assert down.stdout == "manager stopped\ncluster stopped\nobjects, volumes and logs deleted\n"
     assert home.trainer("up").returncode == 0
     assert "NotFound" in home.run("kubectl", *kubectl, "get", "configmap", "kept").stderr
+
+
+def test_metrics(home: Home) -> None:
+    """A Prometheus on this machine can read them where the user wants them; a manager that runs is left alone."""
+    (port,) = free_ports(1)
+    up = home.trainer("up", "--metrics-port", str(port))
+    assert up.returncode == 0, up.stdout + up.stderr
+    address = f"http://127.0.0.1:{port}/metrics"
+    assert f"metrics: {address}" in up.stdout.splitlines()
+    with urlopen(address, timeout=30) as answer:
+        series = answer.read().decode()
+    assert re.search(r"^trainer_build_info\{", series, re.MULTILINE)
+    assert re.search(r'^rest_client_request_duration_seconds_count\{.*verb="GET"', series, re.MULTILINE)
+
+    again = home.trainer("up", "--metrics-port", str(port))
+    assert "--metrics-port takes effect after trainer down and trainer up" in again.stdout
 
 
 def test_up_run_down(home: Home, tmp_path: Path) -> None:

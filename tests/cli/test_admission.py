@@ -50,6 +50,14 @@ def test_configuration(tmp_path: Path) -> None:
     assert configuration.metrics.bind_address == configuration.health.health_probe_bind_address == "0"
 
 
+def test_metrics(tmp_path: Path) -> None:
+    """They are served in the clear on the loopback interface of this machine, where a port is given."""
+    LocalAdmission.on_free_port().write_configuration(tmp_path / "manager.yaml", metrics_port=9090)
+
+    metrics = load_configuration(tmp_path / "manager.yaml").metrics
+    assert (metrics.bind_address, metrics.secure_serving, metrics.auth.enabled) == ("127.0.0.1:9090", False, False)
+
+
 async def test_switched_on(client: FakeClient) -> None:
     """The API server is told the webhooks of config/webhook by URL, on the port of the latest manager."""
     await LocalAdmission(4711).switch_on(client)

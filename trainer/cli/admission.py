@@ -17,6 +17,7 @@ from trainer.cli.errors import CommandError
 from trainer.cli.manifests import FIELD_MANAGER, configuration_directory
 from trainer.configuration.configuration import Configuration
 from trainer.configuration.file import render_configuration
+from trainer.configuration.metrics import MetricsAuthConfiguration, MetricsConfiguration
 from trainer.configuration.webhook import WebhookConfiguration
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import name_of
@@ -48,10 +49,22 @@ class LocalAdmission:
         with socket.create_server((_HOST, 0)) as free:
             return cls(free.getsockname()[1])
 
-    def write_configuration(self, file: Path) -> None:
-        """Write the configuration file of a manager that serves the webhooks, and nothing else."""
+    def write_configuration(self, file: Path, *, metrics_port: int = 0) -> None:
+        """Write the configuration file of a manager that serves the webhooks.
+
+        Args:
+            file: is replaced.
+            metrics_port: where it serves its metrics on this machine, to whoever asks. Default: nowhere.
+        """
         webhook = WebhookConfiguration(host=_HOST, port=self.port, hosts=[_HOST])
         configuration = Configuration().without_servers().model_copy(update={"webhook": webhook})
+        if metrics_port:
+            metrics = MetricsConfiguration(
+                bind_address=f"{_HOST}:{metrics_port}",
+                secure_serving=False,
+                auth=MetricsAuthConfiguration(enabled=False),
+            )
+            configuration = configuration.model_copy(update={"metrics": metrics})
         file.write_text(render_configuration(configuration), encoding="utf-8")
 
     async def switch_on(self, client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,15 +43,26 @@ if TYPE_CHECKING:
 
 _NODE = "laptop"
 _POD_NETWORK = "devcluster.trainer/pod-network"
+MetricsPort = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Serve the manager's metrics at http://127.0.0.1:PORT/metrics, for a Prometheus on this machine and for "
+        "everybody else on it. Default: 0, nowhere.",
+    ),
+]
 _SETTLED_AT_THE_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
 
 
 def up(
+    *,
     port: Port = 0,
     pod_network: Network = PodNetwork.AUTO,
     node_resources: NodeResources = "",
     gang_schedulers: GangSchedulers = "",
     feature_gates: FeatureGates = "",
+    metrics_port: MetricsPort = 0,
 ) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
@@ -67,7 +79,7 @@ def up(
     )
     configure_logging(json=False, level="warning")
     with state.lock():
-        code = run_until_signal(lambda: _up(state, [*command, "--kubeconfig", str(state.kubeconfig)]))
+        code = run_until_signal(lambda: _up(state, [*command, "--kubeconfig", str(state.kubeconfig)], metrics_port))
     raise typer.Exit(code)
 
 
@@ -95,7 +107,7 @@ def _halves(state: StateDirectory) -> tuple[BackgroundProcess, BackgroundProcess
     return BackgroundProcess("cluster", state), BackgroundProcess("manager", state)
 
 
-async def _up(state: StateDirectory, command: list[str]) -> int:
+async def _up(state: StateDirectory, command: list[str], metrics_port: int) -> int:
     cluster, manager = _halves(state)
     for half in (cluster, manager):
         crash = await run_sync(half.crash)
@@ -111,16 +123,20 @@ async def _up(state: StateDirectory, command: list[str]) -> int:
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
         await install_definitions(client)
         if await run_sync(manager.running) is None:
-            await _start_manager(client, manager, state)
+            await _start_manager(client, manager, state, metrics_port)
+            if metrics_port:
+                say(f"metrics: http://127.0.0.1:{metrics_port}/metrics")
+        elif metrics_port:
+            say("the manager runs already: --metrics-port takes effect after trainer down and trainer up")
         await install_runtimes(client)
     code = await _status(state)
     say(f"\nexport KUBECONFIG={shlex.quote(str(state.kubeconfig))}    # lets kubectl talk to it")
     return code
 
 
-async def _start_manager(client: Client, manager: BackgroundProcess, state: StateDirectory) -> None:
+async def _start_manager(client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int) -> None:
     admission = await run_sync(LocalAdmission.on_free_port)
-    await run_sync(admission.write_configuration, state.manager_configuration)
+    await run_sync(partial(admission.write_configuration, state.manager_configuration, metrics_port=metrics_port))
     await admission.switch_on(client)
     await give_identity(client, state.kubeconfig, state.manager_kubeconfig)
     await manager.start(manager_command(state.manager_kubeconfig, state.manager_configuration), ready=READY)
