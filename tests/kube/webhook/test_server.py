@@ -38,6 +38,7 @@ from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
+from trainer.kube.webhook.memory_budget import weight_of
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 if TYPE_CHECKING:
@@ -274,21 +275,93 @@ async def test_large_body_is_refused_before_it_is_sent() -> None:
 
 
 async def test_bodies_together_are_bounded() -> None:
-    """Who sends what would be too much is refused; once the others are answered, there is room again."""
-    async with serving(allow, max_buffered_bytes=4000) as webhook:
+    """A large one waits until there is room, unread, while small ones are answered; not longer than a body may take."""
+    large = 100_000
+    async with serving(allow, max_body_bytes=large, max_buffered_bytes=2 * large) as webhook:
+        waiting = body_of(large)
         async with AsyncExitStack() as stack:
-            for _ in range(4):
-                peer = await stack.enter_async_context(Peer.connected(webhook.port))
-                await peer.begin(1000, body=b" " * 999)
-            await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 4, within=5)
-            await settle()
-            code, answer = await webhook.post(review_of())
-            assert (code, answer["message"]) == (
-                503,
-                "bodies of 4000 bytes are being answered (max_buffered_bytes)",
-            )
+            peers = [await stack.enter_async_context(Peer.connected(webhook.port)) for _ in range(3)]
+            for peer in peers[:2]:
+                await peer.begin(large, body=waiting[:-1])
+            await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 2, within=5)
+            await peers[2].begin(large, body=waiting)
+            await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 3, within=5)
+            assert (await webhook.review())["allowed"]
+            await peers[0].send(waiting[-1:])
+            for peer in (peers[0], peers[2]):
+                assert (await peer.reader.readline()).startswith(b"HTTP/1.1 200 ")
         await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 0, within=5)
+
+
+@pytest.mark.parametrize(
+    ("headers", "start"),
+    [
+        pytest.param("Content-Length: 100000\r\n", b"{", id="large"),
+        pytest.param("Transfer-Encoding: chunked\r\n", b"1\r\n{\r\n", id="of-unknown-size"),
+    ],
+)
+async def test_bodies_that_wait_too_long(headers: str, start: bytes) -> None:
+    """The API server is asked to try again; a body of unknown size counts as one of the largest."""
+    clock, large, answering = ManualClock(), 100_000, asyncio.Event()
+
+    async def never(request: AdmissionRequest) -> AdmissionResponse:
+        answering.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with (
+        serving(never, clock=clock, max_body_bytes=large, max_buffered_bytes=large) as webhook,
+        Peer.connected(webhook.port) as first,
+        Peer.connected(webhook.port) as second,
+    ):
+        await first.begin(large, path=f"{PATH}?timeout=30s", body=body_of(large))
+        await asyncio.wait_for(answering.wait(), 5)
+        await second.begin(None, headers, body=start)
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 2, within=5)
+        await settle()
+        await clock.advance(10)
+        head = await second.reader.readuntil(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nRetry-After: 1\r\n" in head
+        assert b"bodies of 100000 bytes are being answered (max_buffered_bytes)" in await second.reader.read()
+
+
+async def test_reviews_that_weigh_too_much_wait() -> None:
+    """What is decoded at a time is bounded: a light review overtakes a heavy one, which waits for room."""
+    answering, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: AdmissionRequest) -> AdmissionResponse:
+        if request.name == "heavy":
+            answering.set()
+            await go_on.wait()
+        return AdmissionResponse.allow()
+
+    heavy = review_of(name="heavy", object={"spec": {"a": [[]] * 10_000}})
+    weight = weight_of(msgspec.json.encode(heavy))
+    async with serving(answer, max_decoded_bytes=weight + 50_000) as webhook, anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(webhook.post, heavy)
+        await asyncio.wait_for(answering.wait(), 5)
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 3, within=5)
         assert (await webhook.review())["allowed"]
+        assert webhook.sample("requests_total", webhook=PATH, code="200") == 1
+        go_on.set()
+    assert webhook.sample("requests_total", webhook=PATH, code="200") == 4
+
+
+async def test_a_review_that_is_too_heavy() -> None:
+    """It is refused before it is decoded, with what it weighs."""
+    async with serving(allow, max_decoded_bytes=1_000_000) as webhook:
+        code, answer = await webhook.post(review_of(object={"spec": {"a": [[]] * 10_000}}))
+        assert (code, answer["reason"]) == (413, "RequestEntityTooLarge")
+        assert "more than 1000000 (max_decoded_bytes)" in answer["message"]
+        assert (await webhook.review())["allowed"]
+
+
+def body_of(size: int) -> bytes:
+    """A review of so many bytes."""
+    body = msgspec.json.encode(review_of())
+    return body + b" " * (size - len(body))
 
 
 async def test_bodies_that_do_not_come_take_nobody_s_turn() -> None:
@@ -323,9 +396,10 @@ class Peer:
         self._writer.write(data)
         await self._writer.drain()
 
-    async def begin(self, length: int, headers: str = "", *, body: bytes = b"{") -> None:
+    async def begin(self, length: int | None, headers: str = "", *, path: str = PATH, body: bytes = b"{") -> None:
         """Send the head of a request and a part of its body."""
-        head = f"POST {PATH} HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: w\r\nContent-Type: application/json\r\n"
+        head += f"Content-Length: {length}\r\n" if length is not None else ""
         await self.send(f"{head}{headers}\r\n".encode() + body)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,6 +10,7 @@ from aiohttp import web
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError
+from trainer.kube.webhook.memory_budget import MemoryBudget
 from trainer.kube.webhook.review import status
 
 if TYPE_CHECKING:
@@ -19,14 +20,31 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 
+SMALL = 64 * 1024
+"""Bytes of a body that waits for no others: most reviews, which the number of connections bounds well enough."""
+
 
 class HttpError(KubeError):
-    """The request is answered with an HTTP status and a Status object, and not with a review."""
+    """The request is answered with an HTTP status and a Status object, and not with a review.
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    Args:
+        code: HTTP status.
+        reason: a metav1.StatusReason.
+        message: what is wrong.
+        retry_after: seconds after which it may be tried again; an API server does so, up to ten times, while the time
+            for the webhook lasts. Default: None, it would be of no use.
+    """
+
+    def __init__(self, code: int, reason: str, message: str, *, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
+        self.retry_after = retry_after
+
+
+def overloaded(message: str) -> HttpError:
+    """There is too much to do just now."""
+    return HttpError(503, "ServiceUnavailable", message, retry_after=1)
 
 
 class BodyReader:
@@ -35,31 +53,39 @@ class BodyReader:
     Args:
         clock: measures the time.
         max_bytes: size from which on a body is refused.
-        max_buffered_bytes: size of all bodies together from which on one is refused.
-        timeout: seconds that a body may take to arrive.
+        max_buffered_bytes: size of all bodies together, except for small ones; others wait before they are read.
+        timeout: seconds that a body may take to arrive, and as many that it may wait for its turn.
     """
 
     def __init__(self, clock: Clock, *, max_bytes: int, max_buffered_bytes: int, timeout: float) -> None:
         self._clock = clock
         self._max_bytes = max_bytes
-        self._max_buffered_bytes = max_buffered_bytes
-        self._buffered_bytes = 0
+        self._buffers = MemoryBudget(max(max_buffered_bytes, max_bytes))
         self._timeout = timeout
 
     @asynccontextmanager
-    async def reading(self, request: web.BaseRequest) -> AsyncIterator[bytes]:
+    async def reading(self, request: web.BaseRequest) -> AsyncIterator[bytearray]:
         """The whole body of a JSON request, which counts as buffered within the context.
 
         Raises:
             HttpError: it is no JSON, too large, or does not arrive in time.
         """
-        body = bytearray()
-        try:
-            yield await self._read(request, body)
-        finally:
-            self._buffered_bytes -= len(body)
+        self._check_head(request)
+        # One that does not say how large it is may be as large as allowed.
+        length = request.content_length
+        size = self._max_bytes if length is None else length
+        async with AsyncExitStack() as held:
+            if size > SMALL:
+                try:
+                    await held.enter_async_context(self._buffers.holding(size, self._clock, self._timeout))
+                except TimeoutError:
+                    text = f"bodies of {self._buffers.total} bytes are being answered (max_buffered_bytes)"
+                    raise overloaded(text) from None
+            await self._invite(request)
+            yield await self._read(request)
 
-    async def _read(self, request: web.BaseRequest, body: bytearray) -> bytes:
+    def _check_head(self, request: web.BaseRequest) -> None:
+        """What can be told before anything is read."""
         if request.content_type != JSON:
             raise HttpError(
                 415,
@@ -69,12 +95,13 @@ class BodyReader:
         encoding = request.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
             raise HttpError(415, "UnsupportedMediaType", f"Content-Encoding is {encoding!r}: send it as it is")
-        # Before anything is read, where the client says how much there is.
         self._check_size(request.content_length or 0)
-        await self._invite(request)
+
+    async def _read(self, request: web.BaseRequest) -> bytearray:
+        body = bytearray()
         async with move_on_after(self._clock, self._timeout):
             await self._read_all(request, body)
-            return bytes(body)
+            return body
         raise HttpError(408, "Timeout", f"the body did not arrive within {self._timeout:g} s")
 
     async def _invite(self, request: web.BaseRequest) -> None:
@@ -91,11 +118,7 @@ class BodyReader:
         try:
             while chunk := await request.content.readany():
                 body += chunk
-                self._buffered_bytes += len(chunk)
                 self._check_size(len(body))
-                if self._buffered_bytes > self._max_buffered_bytes:
-                    text = f"bodies of {self._max_buffered_bytes} bytes are being answered (max_buffered_bytes)"
-                    raise HttpError(503, "ServiceUnavailable", text)
         except (web.RequestPayloadError, ConnectionError) as error:
             raise HttpError(400, "BadRequest", f"the body could not be read: {error}") from error
 
@@ -109,6 +132,8 @@ class BodyReader:
 def failure(error: HttpError, *, headers: dict[str, str] | None = None) -> web.Response:
     """The answer that tells of an error; the connection is not used again, since there may be more on it."""
     body = msgspec.json.encode(status(error.code, error.reason, str(error)))
+    if error.retry_after is not None:
+        headers = (headers or {}) | {"Retry-After": str(error.retry_after)}
     response = web.Response(status=error.code, body=body, content_type=JSON, headers=headers)
     response.force_close()
     return response

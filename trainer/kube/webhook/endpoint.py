@@ -7,7 +7,7 @@
 | the handler raises anything else | 200 | refuses: 500 InternalError that says where to look; never with a traceback |
 | the handler takes too long | 200 | refuses: 504 Timeout |
 | the request makes no sense, or its body does not come | 4xx | follows the webhook's failurePolicy |
-| too many requests are being answered | 503 | follows the webhook's failurePolicy |
+| too many requests are being answered | 503, Retry-After | tries again, then follows the webhook's failurePolicy |
 
 So a handler that fails closes the door, also where failurePolicy is Ignore, as in controller-runtime.
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,8 @@ from aiohttp import web
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError, causes_of
 from trainer.kube.webhook.admission import AdmissionResponse
-from trainer.kube.webhook.body import JSON, HttpError, failure
+from trainer.kube.webhook.body import JSON, HttpError, failure, overloaded
+from trainer.kube.webhook.memory_budget import MemoryBudget, weight_of
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Limits:
     """Reads the bodies."""
     concurrency: anyio.CapacityLimiter
     """Lets so many requests be answered at a time."""
+    memory: MemoryBudget
+    """Lets so many bytes be decoded at a time."""
     timeout: float
     """Seconds for a request that does not say how long the API server waits."""
 
@@ -98,7 +101,11 @@ class AdmissionEndpoint:
         budget = time_budget(request.query.get("timeout", ""), self._limits.timeout)
         deadline = self._clock.monotonic() + budget
         # A body that does not come takes nobody's place.
-        async with self._limits.reader.reading(request) as body, self._slot(deadline - self._clock.monotonic()):
+        async with (
+            self._limits.reader.reading(request) as body,
+            self._slot(deadline - self._clock.monotonic()),
+            self._room(weight_of(body), deadline - self._clock.monotonic()),
+        ):
             review = self._decode(body)
             with structlog.contextvars.bound_contextvars(**self._identity(review.request)):
                 async with move_on_after(self._clock, deadline - self._clock.monotonic()) as limit:
@@ -120,13 +127,28 @@ class AdmissionEndpoint:
                 await concurrency.acquire()
             if limit.cancelled_caught:
                 text = f"{concurrency.total_tokens} requests are being answered (max_concurrent)"
-                raise HttpError(503, "ServiceUnavailable", text) from None
+                raise overloaded(text) from None
         try:
             yield
         finally:
             concurrency.release()
 
-    def _decode(self, body: bytes) -> AdmissionReview:
+    @asynccontextmanager
+    async def _room(self, weight: int, seconds: float) -> AsyncIterator[None]:
+        """Have room for a review with all that is decoded from it, or give up waiting for it."""
+        memory = self._limits.memory
+        if weight > memory.total:
+            text = f"the review may take {weight} bytes of memory, more than {memory.total} (max_decoded_bytes)"
+            raise HttpError(413, "RequestEntityTooLarge", text)
+        async with AsyncExitStack() as held:
+            try:
+                await held.enter_async_context(memory.holding(weight, self._clock, seconds))
+            except TimeoutError:
+                text = f"reviews of {memory.used} of {memory.total} bytes are being answered (max_decoded_bytes)"
+                raise overloaded(text) from None
+            yield
+
+    def _decode(self, body: bytearray) -> AdmissionReview:
         try:
             return AdmissionReview.decode(body)
         except ReviewError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
@@ -31,11 +33,10 @@ def _compare(old: Any, new: Any, path: str, operations: list[Object]) -> None:
 def _compare_objects(old: Object, new: Object, path: str, operations: list[Object]) -> None:
     operations += [{"op": "remove", "path": f"{path}/{_escaped(name)}"} for name in old if name not in new]
     for name, value in new.items():
-        member = f"{path}/{_escaped(name)}"
-        if name in old:
-            _compare(old[name], value, member, operations)
-        else:
-            operations.append({"op": "add", "path": member, "value": value})
+        if name not in old:
+            operations.append({"op": "add", "path": f"{path}/{_escaped(name)}", "value": value})
+        elif not _is_same(old[name], value):
+            _compare(old[name], value, f"{path}/{_escaped(name)}", operations)
 
 
 def _compare_lists(old: list[Any], new: list[Any], path: str, operations: list[Object]) -> None:
@@ -54,12 +55,11 @@ def _compare_lists(old: list[Any], new: list[Any], path: str, operations: list[O
 
 
 def _is_same(old: Any, new: Any) -> bool:
+    """Whether both are the same JSON; most of a large object is, so that it is not walked through here."""
     if type(old) is not type(new):
         return False
-    if isinstance(old, dict):
-        return old.keys() == new.keys() and all(_is_same(value, new[name]) for name, value in old.items())
-    if isinstance(old, list):
-        return len(old) == len(new) and all(map(_is_same, old, new))
+    if isinstance(old, dict | list):
+        return len(old) == len(new) and msgspec.json.encode(old) == msgspec.json.encode(new)
     return bool(old == new)
 
 

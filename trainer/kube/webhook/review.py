@@ -86,12 +86,12 @@ _NEEDS_OLD_OBJECT = {Operation.UPDATE, Operation.DELETE}
 class AdmissionReview:
     """One request for admission, and the way to write the answer to it."""
 
-    def __init__(self, request: AdmissionRequest, raw_object: bytes) -> None:
+    def __init__(self, request: AdmissionRequest, raw_object: msgspec.Raw) -> None:
         self.request = request
         self._raw_object = raw_object
 
     @classmethod
-    def decode(cls, body: bytes) -> AdmissionReview:
+    def decode(cls, body: bytes | bytearray) -> AdmissionReview:
         """Read what the API server has sent.
 
         Raises:
@@ -125,7 +125,7 @@ class AdmissionReview:
             groups=raw.user_info.groups or (),
             options=_decode(_objects, raw.options, "request.options"),
         )
-        return cls(request, bytes(raw.object))
+        return cls(request, raw.object)
 
     def encode(self, response: AdmissionResponse) -> bytes:
         """The answer as JSON.
@@ -180,8 +180,8 @@ def status(code: int, reason: str, message: str, *, details: Object | None = Non
     return failure if details is None else failure | {"details": details}
 
 
-def _request_of(body: bytes) -> msgspec.Raw:
-    if not body.strip():
+def _request_of(body: bytes | bytearray) -> msgspec.Raw:
+    if not body or body.isspace():
         raise ReviewError("the request has no body: send an AdmissionReview as JSON")
     envelope = _decode(_envelopes, body, "")
     if envelope.kind != KIND:
@@ -194,7 +194,7 @@ def _request_of(body: bytes) -> msgspec.Raw:
     return envelope.request
 
 
-def _decode(decoder: msgspec.json.Decoder[_T], raw: bytes | msgspec.Raw, where: str) -> _T:
+def _decode(decoder: msgspec.json.Decoder[_T], raw: bytes | bytearray | msgspec.Raw, where: str) -> _T:
     """Decode a part of the review, whose place in it is `where`."""
     try:
         return decoder.decode(raw)

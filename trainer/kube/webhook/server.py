@@ -18,6 +18,7 @@ from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls, TlsOptions
 from trainer.kube.webhook.body import BodyReader, HttpError, failure
 from trainer.kube.webhook.endpoint import AdmissionEndpoint, Limits
+from trainer.kube.webhook.memory_budget import MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 _POSITIVE = (
-    "max_body_bytes", "max_buffered_bytes", "max_concurrent", "max_connections",
+    "max_body_bytes", "max_buffered_bytes", "max_decoded_bytes", "max_concurrent", "max_connections",
     "read_timeout", "request_timeout", "idle_timeout", "certificate_timeout",
 )  # fmt: skip
 
@@ -50,9 +51,13 @@ class WebhookServerOptions:
     to 3 MiB, which is what an API server accepts, and what is around them."""
     read_timeout: float = 10.0
     """Seconds that a body may take to arrive. Default: 10; the API server sends it at once."""
-    max_buffered_bytes: int = 128 * 1024 * 1024
-    """Size of all bodies that have arrived and are not answered; further ones are refused. Default: 128 MiB, some
-    thousands of usual requests, or eighteen of the largest."""
+    max_buffered_bytes: int = 64 * 1024 * 1024
+    """Size of all bodies that are read or answered at a time, except for those of up to 64 KiB; others wait before they
+    are read. Default: 64 MiB, nine of the largest."""
+    max_decoded_bytes: int = 128 * 1024 * 1024
+    """Memory of all reviews that are decoded at a time, see `memory_budget.weight_of`; others wait as long as they can,
+    the smallest in front, and one that weighs more is refused. Default: 128 MiB, a quarter of what pods of managers
+    usually have, and enough for an object and an old object of 1.5 MiB each, which is what etcd stores."""
     request_timeout: float = 10.0
     """Seconds for an answer, if the request does not say. Default: 10, as timeoutSeconds of a webhook."""
     idle_timeout: float = 120.0
@@ -119,7 +124,8 @@ class WebhookServer:
             timeout=self._options.read_timeout,
         )
         concurrency = anyio.CapacityLimiter(self._options.max_concurrent)
-        self._limits = Limits(reader, concurrency, self._options.request_timeout)
+        memory = MemoryBudget(self._options.max_decoded_bytes)
+        self._limits = Limits(reader, concurrency, memory, self._options.request_timeout)
         expires = manager.metrics.series(ExpirySeries).of("webhooks")
         self._tls = ServingTls(self._options.client_ca, self._options.tls, expires)
         self._server = self._make_server(manager)

@@ -1,0 +1,106 @@
+"""Memory budget: how much the reviews that are decoded at a time may weigh together.
+
+Decoded JSON weighs up to forty times as much as its text, which a limit of bytes alone forgets: a few reviews of nested
+lists, each of an allowed size, would take more memory than the process may have.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from trainer.kube.clock import move_on_after
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.clock import Clock
+
+_PER_BYTE = 2
+"""The text itself, and the same as strings."""
+_PER_WIDE_BYTE = 6
+"""Strings with characters beyond Latin-1 take up to four bytes for each, and for a moment once more one."""
+_PER_ITEM = 64
+"""The place of a value in its list or mapping, and a number or a short text there."""
+_PER_MEMBER = 128
+"""A key with its place."""
+_PER_MAPPING = 64
+_PER_LIST = 96
+
+
+def weight_of(body: bytes | bytearray) -> int:
+    """Bytes that a JSON text takes at most, with what it is decoded to; found by counting, before anything is decoded.
+
+    Punctuation within strings counts as well, so that text that is code or JSON seems heavier than it is.
+    """
+    return (
+        len(body) * (_PER_BYTE if body.isascii() else _PER_WIDE_BYTE)
+        + body.count(b",") * _PER_ITEM
+        + body.count(b":") * _PER_MEMBER
+        + body.count(b"{") * _PER_MAPPING
+        + body.count(b"[") * _PER_LIST
+    )
+
+
+class MemoryBudget:
+    """Bytes that several tasks share. Those who ask for least go first: a small review never waits for a large one.
+
+    Args:
+        total: bytes.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.used = 0
+        """Bytes that are held."""
+        self._waiting: list[tuple[int, int, anyio.Event]] = []
+        self._arrivals = itertools.count()
+
+    def has_room(self, amount: int) -> bool:
+        """Whether so many bytes are there without waiting."""
+        return self.used + amount <= self.total
+
+    @asynccontextmanager
+    async def holding(self, amount: int, clock: Clock, seconds: float) -> AsyncIterator[None]:
+        """Hold so many bytes within the context; wait until they are there, for at most so many seconds.
+
+        Raises:
+            TimeoutError: they were not there in time.
+        """
+        if self.has_room(amount):
+            # Whoever waits needs more than there is, so that one who fits overtakes nobody.
+            self.used += amount
+        else:
+            async with move_on_after(clock, seconds) as limit:
+                await self._wait_for(amount)
+            if limit.cancelled_caught:
+                raise TimeoutError
+        try:
+            yield
+        finally:
+            self._give_back(amount)
+
+    async def _wait_for(self, amount: int) -> None:
+        granted = anyio.Event()
+        entry = (amount, next(self._arrivals), granted)
+        heapq.heappush(self._waiting, entry)
+        try:
+            await granted.wait()
+        except BaseException:
+            if granted.is_set():
+                self._give_back(amount)
+            else:
+                self._waiting.remove(entry)
+                heapq.heapify(self._waiting)
+            raise
+
+    def _give_back(self, amount: int) -> None:
+        self.used -= amount
+        while self._waiting and self.has_room(self._waiting[0][0]):
+            taken, _, granted = heapq.heappop(self._waiting)
+            self.used += taken
+            granted.set()
