@@ -17,6 +17,8 @@ from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.kube.client import RawJson
 
 EXPIRED = GoneError(410, "the provided continue parameter is too old", reason="Expired")
@@ -50,6 +52,18 @@ async def test_version_that_was_seen_is_listed_at_once(client: FakeClient) -> No
     """With a limit the server would read that very version, which may be compacted, instead of a newer one."""
     await collect(client, PODS, Selection(), decode, resource_version="7")
     assert [request.body for request in client.requests] == [ListOptions(resource_version="7")]
+
+
+async def test_objects_that_are_not_admitted(client: FakeClient) -> None:
+    """They are dropped as they come, so that no list is longer than what is kept of it."""
+    seen: list[str] = []
+
+    def admission() -> Callable[[Object], bool]:
+        return lambda obj: seen.append(name_of(obj)) or len(seen) <= 2  # type: ignore[func-returns-value]
+
+    collected = await collect(client, PODS, Selection(), decode, admission=admission)
+    assert [name_of(obj) for obj in collected.items] == ["p0000", "p0001"]
+    assert len(seen) == 2 * PAGE_SIZE + 1
 
 
 class Pages:

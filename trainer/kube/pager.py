@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
 import anyio.lowlevel
 
@@ -28,6 +28,9 @@ SLICE = 0.005
 """Seconds of work on many objects after which other tasks get a turn."""
 
 _T = TypeVar("_T")
+
+Admission: TypeAlias = "Callable[[], Callable[[_T], bool]]"
+"""Begins a list: tells of each object in turn whether it is kept."""
 
 
 class PageSource(Protocol):
@@ -66,16 +69,19 @@ async def collect(
     *,
     resource_version: str = "",
     always_in_pages: bool = False,
+    admission: Admission[_T] | None = None,
 ) -> Collected[_T]:
     """Read all pages; `convert` has dealt with each object before the next page is fetched, which keeps memory low.
 
     Pages are asked for when the list may be the newest or any; others only with `always_in_pages`.
+    What `admission` does not admit is dropped at once.
     A continue token that expires on the way (410) leads to one unpaged request, since the rest of the snapshot is gone.
 
     Raises:
         GoneError: the resource version itself is too old.
     """
     items: list[_T] = []
+    admits = _everything if admission is None else admission()
     # The limit would make the server read an exact version, which may be compacted, from its storage (API Concepts).
     limit = PAGE_SIZE if always_in_pages or resource_version in {"", "0"} else 0
     pages = 0
@@ -88,9 +94,12 @@ async def collect(
                 raise
             page = await source.list_page(resource, selection, ListOptions(resource_version=resource_version))
             items = []
+            admits = _everything if admission is None else admission()
         pages += 1
         async for raw in in_slices(page.raw_items):
-            items.append(convert(raw))
+            item = convert(raw)
+            if admits(item):
+                items.append(item)
         if not page.continue_token:
             return Collected(items, page.resource_version, pages)
         options = ListOptions(limit=_next_limit(page), continue_token=page.continue_token)
@@ -105,6 +114,10 @@ async def list_all(source: PageSource, resource: Resource, selection: Selection)
         api_version=resource.api_version,
         kind=resource.kind,
     )
+
+
+def _everything(_item: object) -> bool:
+    return True
 
 
 def _unchanged(raw: RawJson) -> RawJson:

@@ -14,7 +14,7 @@ from tests.kube.objects import pod
 from trainer.kube import pager
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.informer import Informer
-from trainer.kube.errors import ForbiddenError, KubeError, NotFoundError, TransportError
+from trainer.kube.errors import ForbiddenError, InvalidError, KubeError, NotFoundError, TransportError
 from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
@@ -657,8 +657,13 @@ async def test_what_a_reader_changes_reaches_nobody(informer: Informer) -> None:
     assert second["metadata"]["labels"]["app"] == "x"
 
 
-async def test_namespaces_have_a_limit(client: FakeClient, clock: ManualClock, background: Background) -> None:
+@pytest.mark.parametrize("streams", [True, False])
+async def test_namespaces_have_a_limit(
+    client: FakeClient, clock: ManualClock, background: Background, *, streams: bool
+) -> None:
     """Objects on top are not kept, be they listed or new, and others of the namespace change and go as ever."""
+    if not streams:
+        client.fail_next(InvalidError(422, "sendInitialEvents is forbidden"), verb="watch", resource=PODS)
     informer = Informer(client, PODS, clock=clock, namespace_limit=2)
     for name in "de":
         client.add(pod(name))

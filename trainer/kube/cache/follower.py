@@ -66,6 +66,7 @@ class Follower:
         metrics: counts events; default: nothing does.
         version: where the watch starts.
         initial: {} when the watch begins with initial events, which are in no order; default: it does not.
+        admits: which of the objects of the initial events are kept; default: all.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Follower:
         metrics: CacheMetrics | None = None,
         version: str = "",
         initial: dict[ObjectKey, CachedObject] | None = None,
+        admits: Callable[[CachedObject], bool] | None = None,
     ) -> None:
         self._sink = sink
         self._convert = convert
@@ -85,6 +87,7 @@ class Follower:
         self._log = logger
         self._metrics = metrics
         self._initial = initial
+        self._admits = admits
         self.expects_initial_events = initial is not None
         """Whether the watch was to begin with initial events."""
         self.resource_version = version
@@ -116,7 +119,7 @@ class Follower:
         if self._initial is not None:
             if event.type is EventType.DELETED:
                 self._initial.pop(obj.key, None)
-            else:
+            elif obj.key in self._initial or self._admits is None or self._admits(obj):
                 self._initial[obj.key] = obj
             return
         if event.type is EventType.DELETED:

@@ -115,6 +115,7 @@ class Informer:
             convert=self._convert,
             metrics=metrics,
             optional=optional,
+            admission=None if namespace_limit is None else self._begin_list,
         )
         if metrics is not None:
             metrics.observe(
@@ -269,7 +270,6 @@ class Informer:
         await self._replace([], "", is_served=False)
 
     async def _replace(self, objects: list[CachedObject], resource_version: str, *, is_served: bool) -> None:
-        objects = self._within_limit(objects)
         async with self._telling:
             old = await self._store.replace(objects)
             # Readers see the objects and that the kind is served at the same moment.
@@ -323,16 +323,15 @@ class Informer:
             return False
         return self._store.count(obj.key.namespace) >= self._namespace_limit
 
-    def _within_limit(self, objects: list[CachedObject]) -> list[CachedObject]:
-        if self._namespace_limit is None:
-            return objects
+    def _begin_list(self) -> Callable[[CachedObject], bool]:
+        """Tells of each object of a list whether its namespace has less than are kept, before all are in memory."""
         counts: Counter[str] = Counter()
-        kept = []
-        for obj in objects:
+
+        def admits(obj: CachedObject) -> bool:
             counts[obj.key.namespace] += 1
-            if counts[obj.key.namespace] <= self._namespace_limit:
-                kept.append(obj)
-        return kept
+            return self._namespace_limit is None or counts[obj.key.namespace] <= self._namespace_limit
+
+        return admits
 
     def _convert(self, raw: RawJson) -> CachedObject:
         obj = CachedObject.compact(

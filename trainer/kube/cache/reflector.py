@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.metrics.caches import CacheMetrics
     from trainer.kube.objects import ObjectKey
+    from trainer.kube.pager import Admission
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 
@@ -127,6 +128,7 @@ class Reflector:
         convert: Callable[[RawJson], CachedObject],
         metrics: CacheMetrics | None = None,
         optional: bool = False,
+        admission: Admission[CachedObject] | None = None,
     ) -> None:
         self.optional = optional
         """Whether the API server may do without the kind."""
@@ -136,6 +138,7 @@ class Reflector:
         self._sink = sink
         self._clock = clock
         self._convert = convert
+        self._admission = admission
         self._metrics = metrics
         self._streams = True
         self._always_pages = False
@@ -204,6 +207,7 @@ class Reflector:
                 self._convert,
                 resource_version=resource_version,
                 always_in_pages=self._always_pages,
+                admission=self._admission,
             )
         except KubeError as error:
             if resource_version and _is_unusable_version(error):
@@ -324,6 +328,7 @@ class Reflector:
             metrics=self._metrics,
             version=version,
             initial=initial,
+            admits=None if self._admission is None else self._admission(),
         )
 
     async def _replaced(self, objects: list[CachedObject], resource_version: str) -> None:
