@@ -89,6 +89,20 @@ def test_kubectl_get_columns() -> None:
     ]
 
 
+def test_kubectl_get_columns_of_runtimes() -> None:
+    """`kubectl get clustertrainingruntimes` prints NAME FRAMEWORK NODES SUPPORT AGE, where support says deprecated."""
+    for crd in crds()[1:]:
+        [version] = crd["spec"]["versions"]
+        assert [
+            (column["name"], column["type"], column["jsonPath"]) for column in version["additionalPrinterColumns"]
+        ] == [
+            ("Framework", "string", r".metadata.labels.trainer\.kubeflow\.org/framework"),
+            ("Nodes", "integer", ".spec.mlPolicy.numNodes"),
+            ("Support", "string", r".metadata.labels.trainer\.kubeflow\.org/support"),
+            ("Age", "date", ".metadata.creationTimestamp"),
+        ]
+
+
 POD = ("spec", "template", "spec", "replicatedJobs", "[]", "template", "spec", "template")
 """Where a runtime's pod templates are."""
 

@@ -182,7 +182,7 @@ COUNTS = {"name": "node", "ready": 1, "active": 2, "succeeded": 0, "failed": 1, 
                 "                last lines of its log:",
                 r"                  File \x1b[31mx",
                 "                ValueError",
-                "Jobs          node: 2 active, 1 ready, 1 failed",
+                "Jobs          node: 3 Jobs, 2 active, 1 failed, 1 of 3 ready",
             ],
             id="failed",
         ),
@@ -194,7 +194,7 @@ COUNTS = {"name": "node", "ready": 1, "active": 2, "succeeded": 0, "failed": 1, 
             "Blocked",
             [
                 "Conditions    not Created (JobsBuildFailed, 1 min 30 s ago): no runtime x",
-                "Jobs          node: 2 active, 1 ready, 1 failed",
+                "Jobs          node: 3 Jobs, 2 active, 1 failed, 1 of 3 ready",
             ],
             id="blocked",
         ),
@@ -206,7 +206,7 @@ COUNTS = {"name": "node", "ready": 1, "active": 2, "succeeded": 0, "failed": 1, 
             "Running",
             [
                 "Progress      none reported yet",
-                "Jobs          node: 2 active, 1 ready, 1 failed",
+                "Jobs          node: 3 Jobs, 2 active, 1 failed, 1 of 3 ready",
             ],
             id="nothing to say",
         ),
@@ -537,3 +537,37 @@ def test_cluster_without_trainjobs(served: FakeClient, cluster: FakeServer) -> N
 
         assert result.exit_code == 1
         assert "trainer crds | kubectl apply" in result.stderr
+
+
+def counted(**counts: int) -> Object:
+    """The counts of a replicated Job."""
+    return {"name": "node", "ready": 0, "active": 0, "succeeded": 0, "failed": 0, "suspended": 0} | counts
+
+
+@pytest.mark.parametrize(
+    ("counts", "nodes", "line"),
+    [
+        pytest.param(counted(active=1, ready=1), 2, "node: 2 nodes, all ready", id="ready"),
+        pytest.param(counted(active=1), 2, "node: 2 nodes, not all ready", id="not ready"),
+        pytest.param(counted(active=1, ready=1), 1, "node: 1 node, all ready", id="one node"),
+        pytest.param(counted(active=1, ready=1), None, "node: all ready", id="as many as the runtime says"),
+        pytest.param(counted(succeeded=1, ready=1), 2, "node: 2 nodes, succeeded", id="succeeded"),
+        pytest.param(counted(failed=1), 2, "node: 2 nodes, failed", id="failed"),
+        pytest.param(counted(suspended=1), 2, "node: 2 nodes, suspended", id="suspended"),
+        pytest.param(counted(), 2, "node: none started", id="none"),
+        pytest.param(counted(active=2, ready=1), 2, "node: 2 Jobs, 2 active, 1 of 2 ready", id="several Jobs"),
+        pytest.param(
+            counted(active=1, ready=1) | {"name": "dataset-initializer"},
+            2,
+            "dataset-initializer: all ready",
+            id="not the nodes",
+        ),
+    ],
+)
+async def test_jobs(client: FakeClient, clock: ManualClock, counts: Object, nodes: int | None, line: str) -> None:
+    """One Job has all nodes, so that people read how these are doing."""
+    job = train_job("demo", state="Running", jobsStatus=[counts])
+    client.add(job | {"spec": job["spec"] | ({"trainer": {"numNodes": nodes}} if nodes else {})})
+    console = screen()
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    assert text_of(console).splitlines()[-1] == f"Jobs          {line}"

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from trainer.kube.quantity import Quantity, parse_amounts, parse_quantity, whole_units
+from trainer.kube.quantity import Quantity, parse_amounts, parse_quantity, quantity_problem, whole_units
 
 
 @pytest.mark.parametrize(
@@ -165,3 +165,21 @@ def test_refused_amounts(text: str, complaint: str) -> None:
     """What cannot be read is refused with the entry."""
     with pytest.raises(ValueError, match=re.escape(complaint)):
         parse_amounts(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "instead"),
+    [
+        pytest.param("200MB", "write 200M or 200Mi", id="megabytes"),
+        pytest.param("200mb", "", id="in small letters, which would be a thousandth"),
+        pytest.param("1.5 GB", "write 1.5G or 1.5Gi", id="blank"),
+        pytest.param("16KB", "write 16k or 16Ki", id="kilobytes"),
+        pytest.param("16GiB", "write 16Gi", id="binary"),
+        pytest.param("16b", "write 16", id="bytes"),
+        pytest.param("16 apples", "", id="something else"),
+    ],
+)
+def test_numbers_of_bytes(value: str, instead: str) -> None:
+    """What people write for bytes elsewhere is refused with what they write here."""
+    problem = quantity_problem(value)
+    assert problem == "must be a quantity such as 2, 500m or 4Gi" + (f": {instead}" if instead else "")

@@ -17,6 +17,8 @@ from trainer.api.trainingruntime import (
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainer.api.model import ApiModel
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
@@ -36,6 +38,13 @@ _TRAIN_JOB_COLUMNS = [
     },
 ]
 
+_RUNTIME_COLUMNS = [
+    {"name": "Framework", "type": "string", "jsonPath": r".metadata.labels.trainer\.kubeflow\.org/framework"},
+    {"name": "Nodes", "type": "integer", "jsonPath": ".spec.mlPolicy.numNodes"},
+    {"name": "Support", "type": "string", "jsonPath": r".metadata.labels.trainer\.kubeflow\.org/support"},
+    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+]
+
 _TRAIN_JOB_SCALE = {
     "specReplicasPath": ".spec.trainer.numNodes",
     "statusReplicasPath": ".status.scale.nodes",
@@ -45,15 +54,14 @@ _TRAIN_JOB_SCALE = {
 
 def crds() -> list[Object]:
     """The three CustomResourceDefinitions; new objects on each call."""
-    train_job = _crd(TRAIN_JOBS, TrainJob, "tj")
+    train_job = _crd(TRAIN_JOBS, TrainJob, "tj", _TRAIN_JOB_COLUMNS)
     version: dict[str, Any] = train_job["spec"]["versions"][0]
     version["subresources"] = {"status": {}, "scale": _TRAIN_JOB_SCALE}
-    version["additionalPrinterColumns"] = _TRAIN_JOB_COLUMNS
     version["schema"]["openAPIV3Schema"][rules.RULES] = rules.train_job_rules()
     return [
         train_job,
-        _crd(TRAINING_RUNTIMES, TrainingRuntime, "trt"),
-        _crd(CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, "ctrt"),
+        _crd(TRAINING_RUNTIMES, TrainingRuntime, "trt", _RUNTIME_COLUMNS),
+        _crd(CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, "ctrt", _RUNTIME_COLUMNS),
     ]
 
 
@@ -74,7 +82,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _crd(resource: Resource, model: type[ApiModel], short_name: str) -> Object:
+def _crd(resource: Resource, model: type[ApiModel], short_name: str, columns: Sequence[Object]) -> Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -96,6 +104,7 @@ def _crd(resource: Resource, model: type[ApiModel], short_name: str) -> Object:
                     "served": True,
                     "storage": True,
                     "schema": {"openAPIV3Schema": structural_schema(model)},
+                    "additionalPrinterColumns": list(columns),
                 }
             ],
         },

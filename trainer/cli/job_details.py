@@ -11,6 +11,7 @@ from trainer.cli.console import duration, escaped, printable
 from trainer.cli.display import STATE_STYLES
 from trainer.cli.job_state import JobState
 from trainer.cli.metric_order import by_interest
+from trainer.framework.trainer_step import TRAINER_JOBS
 from trainer.kube.clock import parse_timestamp
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def details(job: Object, now: datetime) -> list[Text]:
         ("Progress", list(_progress(state, now))),
         ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),
         ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
-        ("Jobs", [Text(_counts(counts)) for counts in status.get("jobsStatus") or []]),
+        ("Jobs", [Text(_counts(counts, _nodes(job, counts))) for counts in status.get("jobsStatus") or []]),
     ]
     return [line for label, texts in sections for line in _section(label, texts)]
 
@@ -105,6 +106,23 @@ def _metrics(metrics: list[Metric]) -> list[Text]:
     return [Text(f"{set_cell_size(metric.name, width)}  {metric.value}") for metric in ordered]
 
 
-def _counts(counts: Mapping[str, Any]) -> str:
-    told = [f"{counts[count]} {count}" for count in _COUNTS if counts.get(count)]
-    return f"{printable(str(counts.get('name') or ''))}: {', '.join(told) or 'none started'}"
+def _nodes(job: Object, counts: Mapping[str, Any]) -> int | None:
+    """How many nodes one of these Jobs has; None where the runtime says so, or the Jobs do something else."""
+    if counts.get("name") not in TRAINER_JOBS:
+        return None
+    nodes = ((job.get("spec") or {}).get("trainer") or {}).get("numNodes")
+    return nodes if isinstance(nodes, int) else None
+
+
+def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:
+    """How Jobs do, each of which has all nodes: `node: 2 nodes, all ready`."""
+    numbers = {name: counts[name] for name in _COUNTS if counts.get(name)}
+    ready, total = numbers.pop("ready", 0), sum(numbers.get(name, 0) for name in _COUNTS)
+    name = printable(str(counts.get("name") or ""))
+    if total != 1:
+        told = [f"{number} {state}" for state, number in numbers.items()]
+        told += [f"{ready} of {total} ready"] if "active" in numbers else []
+        return f"{name}: {total} Jobs, {', '.join(told)}" if total else f"{name}: none started"
+    (state,) = numbers
+    size = "" if nodes is None else f"{nodes} node{'' if nodes == 1 else 's'}, "
+    return f"{name}: {size}{state if state != 'active' else 'all ready' if ready else 'not all ready'}"

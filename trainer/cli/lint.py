@@ -36,6 +36,8 @@ class Severity(StrEnum):
     """Admission would refuse the object."""
     WARNING = "warning"
     """It would be accepted."""
+    OK = "ok"
+    """It would be accepted, and there is nothing else to say; not part of the JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Finding:
 
 
 def lint_files(files: list[str], *, namespace: str | None = None, config: Path | None = None) -> list[Finding]:
-    """Everything that is to be said about the documents of some files, file by file.
+    """Everything that is to be said about the documents of some files, file by file; of each document at least one.
 
     Args:
         files: names of YAML files; `-` is standard input.
@@ -86,9 +88,9 @@ async def _findings(items: list[Document | DocumentError], workspace: Workspace)
             findings += _of_error(item)
             continue
         document = next(admitted)
-        if document.place in repeated:
-            findings += _of_error(repeated[document.place])
-        findings += await _of_review(document, workspace)
+        found = [*(_of_error(repeated[document.place]) if document.place in repeated else ())]
+        found += await _of_review(document, workspace)
+        findings += found or [Finding(document.place, document.subject, Severity.OK, "", "")]
     return findings
 
 
@@ -122,7 +124,7 @@ def lint(
     config: PluginsConfig = None,
     output: Format = OutputFormat.TEXT,
 ) -> None:
-    """Check TrainJobs and runtimes as admission does, without a cluster: one line for each error and warning.
+    """Check TrainJobs and runtimes as admission does, without a cluster: one line for each error and warning, or `ok`.
 
     Runtimes are taken from the files, else from those that come with this package. One that is in neither may be in the
     cluster, so that is a warning; it is an error if the name looks like a typing error, or is that of a runtime of the
@@ -132,7 +134,7 @@ def lint(
     """
     findings = lint_files(file, namespace=namespace, config=config)
     if output is OutputFormat.JSON:
-        say_json([asdict(finding) for finding in findings])
+        say_json([asdict(finding) for finding in findings if finding.severity is not Severity.OK])
     else:
         for finding in findings:
             say(printable(str(finding)))

@@ -23,6 +23,7 @@ _QUANTITY = re.compile(
     r"(?P<number>[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))(?P<suffix>[KMGTPE]i|[numkMGTPE]|(?P<exponent>[eE][+-]?(?P<digits>[0-9]+)))?",
     re.ASCII,
 )
+_BYTES = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?) ?(?P<prefix>[kKMGTPE]?)(?P<binary>i?)[bB](?:ytes?)?", re.ASCII)
 _RESOURCE_NAME = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _DECIMAL = {
     suffix: Decimal(10) ** exponent
@@ -68,13 +69,25 @@ def _parse(value: Any) -> Decimal:
         raise ValueError(f"must be a quantity of at most {LONGEST_QUANTITY} characters, such as 2, 500m or 4Gi")
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(_FORM)
+        raise ValueError(_FORM + _instead(text))
     if len(match["digits"] or "") > _EXPONENT_DIGITS:
         raise ValueError(f"{_FORM}, with an exponent of at most {_EXPONENT_DIGITS} digits")
     number, suffix = Decimal(match["number"]), match["suffix"] or ""
     if match["exponent"]:
         return _in_range(number.scaleb(int(suffix[1:])))
     return _in_range(number * (_DECIMAL | _BINARY).get(suffix, Decimal(1)))
+
+
+def _instead(text: str) -> str:
+    """What is written instead of a number of bytes, such as 200MB."""
+    found = _BYTES.fullmatch(text)
+    if found is None:
+        return ""
+    number, prefix = found["number"], found["prefix"].upper()
+    decimal = "k" if prefix == "K" else prefix
+    if not prefix:
+        return f": write {number}"
+    return f": write {number}{prefix}i" if found["binary"] else f": write {number}{decimal} or {number}{prefix}i"
 
 
 def _in_range(amount: Decimal) -> Decimal:
