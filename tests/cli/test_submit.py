@@ -59,9 +59,8 @@ async def test_existing_job_changes_nothing(client: FakeClient) -> None:
     with pytest.raises(BadInputError) as caught:
         await send(client, SCRIPT, job("first"), job("second"))
 
-    assert (
-        "TrainJob second exists already in namespace team: delete it (kubectl delete trainjob second -n team)"
-        in str(caught.value)
+    assert "TrainJob second exists already in namespace team: delete it (trainer delete second -n team)" in str(
+        caught.value
     )
     assert not client.requests_of("apply", "create")
 

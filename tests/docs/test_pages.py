@@ -97,7 +97,8 @@ def test_admission(text: str, tmp_path: Path) -> None:
     file = tmp_path / "manifest.yaml"
     file.write_text(text)
     result = CliRunner().invoke(app, ["lint", "-f", str(file)])
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.exit_code == 0
+    assert all(line.endswith(": ok") for line in result.stdout.splitlines()), result.stdout
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
-_TRAIN_JOB_COLUMNS = [
+_TRAIN_JOB_COLUMNS: list[Object] = [
     {"name": "State", "type": "string", "jsonPath": ".status.state"},
     {"name": "Progress %", "type": "integer", "jsonPath": ".status.trainerStatus.progressPercentage"},
     {"name": "ETA", "type": "string", "jsonPath": ".status.trainerStatus.estimatedRemainingTimeSummary"},
@@ -38,7 +38,7 @@ _TRAIN_JOB_COLUMNS = [
     },
 ]
 
-_RUNTIME_COLUMNS = [
+_RUNTIME_COLUMNS: list[Object] = [
     {"name": "Framework", "type": "string", "jsonPath": r".metadata.labels.trainer\.kubeflow\.org/framework"},
     {"name": "Nodes", "type": "integer", "jsonPath": ".spec.mlPolicy.numNodes"},
     {"name": "Support", "type": "string", "jsonPath": r".metadata.labels.trainer\.kubeflow\.org/support"},
@@ -104,7 +104,7 @@ def _crd(resource: Resource, model: type[ApiModel], short_name: str, columns: Se
                     "served": True,
                     "storage": True,
                     "schema": {"openAPIV3Schema": structural_schema(model)},
-                    "additionalPrinterColumns": list(columns),
+                    "additionalPrinterColumns": [dict(column) for column in columns],
                 }
             ],
         },

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 import trainer
 from trainer.api.invalid_object import InvalidObjectError
+from trainer.cli.changes import delete, resume, suspend
 from trainer.cli.cluster import cluster
 from trainer.cli.console import complain, say
 from trainer.cli.crds import crds
@@ -26,6 +27,7 @@ from trainer.cli.metrics import metrics
 from trainer.cli.plugins import plugins
 from trainer.cli.render import render
 from trainer.cli.run import run
+from trainer.cli.runtimes import runtimes
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 
 if TYPE_CHECKING:
@@ -78,11 +80,12 @@ def _main(
         say(context.get_help())
 
 
-_TRY, _LOOK = "Run TrainJobs", "See how TrainJobs are doing"
+_TRY, _LOOK, _CHANGE = "Run TrainJobs", "See how TrainJobs are doing", "Change TrainJobs"
 _LAPTOP, _SERVERS = "A cluster on this machine", "Processes and manifests"
 for command, panel in (
     (demo, _TRY), (run, _TRY), (lint, _TRY), (render, _TRY),
-    (get, _LOOK), (logs, _LOOK), (metrics, _LOOK),
+    (get, _LOOK), (logs, _LOOK), (metrics, _LOOK), (runtimes, _LOOK),
+    (suspend, _CHANGE), (resume, _CHANGE), (delete, _CHANGE),
     (up, _LAPTOP), (down, _LAPTOP), (status, _LAPTOP),
     (cluster, _SERVERS), (manager, _SERVERS), (plugins, _SERVERS), (crds, _SERVERS),
     (install_runtimes, _SERVERS),

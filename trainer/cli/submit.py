@@ -61,7 +61,7 @@ def _already_exists(job: Document) -> BadInputError:
     name, namespace = name_of(job.obj), namespace_of(job.obj)
     return BadInputError(
         f"TrainJob {name} exists already in namespace {namespace}: "
-        f"delete it (kubectl delete trainjob {name} -n {namespace}) or give the new one another name"
+        f"delete it (trainer delete {name} -n {namespace}) or give the new one another name"
     )
 
 

@@ -1,0 +1,75 @@
+"""`trainer delete`, `suspend` and `resume`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.cli.conftest import finished, train_job
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.app import app
+from trainer.kube.objects import name_of
+
+if TYPE_CHECKING:
+    from trainer.kube.testing import FakeClient
+
+NAMED = "trainjob.trainer.kubeflow.org/"
+
+
+def jobs(served: FakeClient) -> dict[str, bool]:
+    """The TrainJobs that there are, and whether they are suspended."""
+    return {name_of(job): bool(job["spec"].get("suspend")) for job in served.objects(TRAIN_JOBS)}
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("arguments", "lines", "left"),
+    [
+        pytest.param("delete a", ["a deleted"], {"b": True}, id="delete"),
+        pytest.param("delete a b a", ["a deleted", "b deleted"], {}, id="delete several"),
+        pytest.param("suspend a", ["a suspended"], {"a": True, "b": True}, id="suspend"),
+        pytest.param("suspend a b", ["a suspended"], {"a": True, "b": True}, id="one is suspended already"),
+        pytest.param("resume b", ["b resumed"], {"a": False, "b": False}, id="resume"),
+        pytest.param("resume a", [], {"a": False, "b": True}, id="not suspended"),
+        pytest.param("resume a b -n default", ["b resumed"], {"a": False, "b": False}, id="namespace"),
+    ],
+)
+def test_changes(served: FakeClient, arguments: str, lines: list[str], left: dict[str, bool]) -> None:
+    """What is done is said, and only that is done."""
+    served.add(train_job("a", state="Running"))
+    suspended = train_job("b", state="Suspended")
+    served.add(suspended | {"spec": suspended["spec"] | {"suspend": True}})
+
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines() == [NAMED + line for line in lines]
+    assert jobs(served) == left
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        pytest.param(
+            "delete a c", "there is no TrainJob c in namespace default: there are: a, ended", id="no such job"
+        ),
+        pytest.param("suspend a c", "there is no TrainJob c in namespace default: there are: a, ended", id="suspend"),
+        pytest.param(
+            "suspend a ended", "TrainJob ended cannot be suspended: it has ended, and is Complete", id="has ended"
+        ),
+        pytest.param("resume ended", "TrainJob ended cannot be resumed: it has ended, and is Complete", id="resume"),
+    ],
+)
+def test_nothing_is_done_by_halves(served: FakeClient, arguments: str, complaint: str) -> None:
+    """One name that is wrong keeps the others as they are."""
+    served.add(train_job("a", state="Running"))
+    served.add(train_job("ended", **finished("Complete", "Done", "")))
+
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == 1
+    assert complaint in result.stderr
+    assert jobs(served) == {"a": False, "ended": False}
