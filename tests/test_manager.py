@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import socket
 import subprocess
 import sys
 from functools import partial
@@ -26,7 +27,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import name_of
-from trainer.kube.resource import JOBSETS
+from trainer.kube.resource import JOBSETS, LEASES
 from trainer.kube.testing import FakeClient, settle
 from trainer.manager import build_manager, built_in_plugins, run_manager
 
@@ -69,6 +70,26 @@ async def test_the_manager_trains() -> None:
                 await settle()
         tasks.cancel_scope.cancel()
     assert [name_of(jobset) for jobset in client.objects(JOBSETS)] == ["demo"]
+
+
+@pytest.mark.parametrize("pid", [1, 7])
+async def test_a_container_that_is_started_again(monkeypatch: pytest.MonkeyPatch, pid: int) -> None:
+    """As the first process of its container, the manager goes on with a lease that its pod holds; others wait."""
+    monkeypatch.setenv("POD_UID", "uid-of-the-pod")
+    monkeypatch.setattr("os.getpid", lambda: pid)
+    spec = {"holderIdentity": f"{socket.gethostname()}_uid-of-the-pod", "leaseDurationSeconds": 15}
+    metadata = {"name": "trainer.kubeflow.org", "namespace": "default"}
+    lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": metadata, "spec": spec}
+    client = FakeClient(lease, resources=RESOURCES)
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run_manager, client, bare(leaderElection={"leaderElect": True}))
+            expected = "became leader" if pid == 1 else "found leader"
+            with anyio.fail_after(5):
+                while not any(entry["event"] == expected for entry in logs):
+                    await settle()
+            tasks.cancel_scope.cancel()
+    assert [entry["event"] for entry in logs if entry["event"].endswith(" leader")] == [expected]
 
 
 async def test_concurrency() -> None:

@@ -54,3 +54,12 @@ def test_resources(deployment: Object) -> None:
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert set(container["resources"]["requests"]) == {"cpu", "memory"}
     assert set(container["resources"]["limits"]) == {"memory"}
+
+
+def test_restarts(deployment: Object) -> None:
+    """The manager is the first process of its container and knows its pod, so a restart goes on with the lease."""
+    pod = deployment["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["command"][:2] == ["trainer", "manager"]
+    assert {"name": "POD_UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}} in container["env"]
+    assert not pod.get("shareProcessNamespace")
