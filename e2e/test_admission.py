@@ -121,7 +121,7 @@ def test_warnings(cluster: Cluster) -> None:
     created = apply(cluster, runtime("not-yet"))
     assert created.returncode == 0, created.stderr
     resumed = patch(cluster, "trainjob", "waiting", '{"suspend": false}')
-    assert "Warning: spec.trainer.command: no shell runs this, so && is a plain word" in resumed.stderr
+    assert "Warning: spec.trainer.command: is not run by a shell, so && is passed on as a plain word" in resumed.stderr
 
 
 def test_runtime_and_train_job_in_one_go(cluster: Cluster) -> None:

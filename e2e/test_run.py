@@ -91,7 +91,7 @@ def test_timeout(cluster: Cluster, tmp_path: Path) -> None:
     result = cluster.trainer("run", "-f", write(tmp_path, train_job("demo", SLEEP)), "--timeout", "3")
 
     assert result.returncode == 124
-    assert "not finished after 3 s: the cluster goes on with demo" in result.stdout
+    assert "not finished after 3 s: the cluster continues to run demo" in result.stdout
     cluster.wait_for_state("demo", "Running")
 
 
@@ -109,7 +109,7 @@ def test_interrupt(cluster: Cluster, tmp_path: Path) -> None:
     run.send(signal.SIGINT)
 
     assert run.wait() == 130
-    assert "interrupted: the cluster goes on with demo" in run.output()
+    assert "interrupted: the cluster continues to run demo" in run.output()
     assert "Traceback" not in run.output()
     cluster.wait_for_state("demo", "Running")
 

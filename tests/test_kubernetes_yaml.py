@@ -14,7 +14,9 @@ from trainer.kubernetes_yaml import YamlError, dump, join, parse
     ("text", "message", "where"),
     [
         pytest.param("a: [1\nb: 2\n", "not valid YAML: expected ',' or ']'", "line 2, column 2", id="bracket"),
-        pytest.param("a: 1\na: 2\n", "not valid YAML: the key 'a' is there twice", "line 2, column 1", id="key twice"),
+        pytest.param(
+            "a: 1\na: 2\n", "not valid YAML: the key 'a' is defined twice", "line 2, column 1", id="key twice"
+        ),
         pytest.param("a: \x01", "not valid YAML: ", "", id="control character"),
         pytest.param("[" * 5000, "not valid YAML: it is nested too deeply", "", id="abyss"),
     ],

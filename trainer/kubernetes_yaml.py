@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be a string", key.start_mark)
             if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                problem = f"the key {key.value!r} is there twice"
+                problem = f"the key {key.value!r} is defined twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)

@@ -103,7 +103,7 @@ VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secret
         ),
         pytest.param(
             container(ports=[{"name": "8080", "containerPort": 8080}]),
-            't.spec.containers[0].ports[0].name: Invalid value: "8080": must contain a letter, and no two - in a row',
+            't.spec.containers[0].ports[0].name: Invalid value: "8080": must contain a letter, and not two - in a row',
             id="number-as-port-name",
         ),
         pytest.param(
@@ -199,7 +199,7 @@ VALUE_SOURCES = "configMapKeyRef, fieldRef, fileKeyRef, resourceFieldRef, secret
         ),
         pytest.param(
             container(resources={"claims": [{"name": "gpu"}]}),
-            't.spec.containers[0].resources.claims[0].name: Invalid value: "gpu": is no name in resourceClaims '
+            't.spec.containers[0].resources.claims[0].name: Invalid value: "gpu": is not one of the resourceClaims '
             "of the pod",
             id="resource-claim",
         ),

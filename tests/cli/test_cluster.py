@@ -92,7 +92,7 @@ def test_options_of_the_node() -> None:
     [
         pytest.param({"node_resources": "gpu"}, "--node-resources: 'gpu' is not NAME=QUANTITY", id="resources"),
         pytest.param({"gang_schedulers": "kueue"}, "--gang-schedulers: 'kueue' is not one of: cosch", id="gangs"),
-        pytest.param({"fake_pods": True, "kubelet": False}, "--fake-pods: the kubelet walks them", id="no-kubelet"),
+        pytest.param({"fake_pods": True, "kubelet": False}, "--fake-pods needs the kubelet", id="no-kubelet"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], complaint: str) -> None:

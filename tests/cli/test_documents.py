@@ -101,8 +101,8 @@ data:
             'spec.suspend: Invalid value: "maybe": must be true or false',
             id="wrong types",
         ),
-        pytest.param(JOB + "  suspend: true\n  suspend: false\n", "the key 'suspend' is there twice", id="key twice"),
-        pytest.param(f"{JOB}---\n{JOB}", "TrainJob demo is there twice", id="object twice"),
+        pytest.param(JOB + "  suspend: true\n  suspend: false\n", "the key 'suspend' is defined twice", id="key twice"),
+        pytest.param(f"{JOB}---\n{JOB}", "TrainJob demo is defined twice", id="object twice"),
         pytest.param("? [1, 2]\n: x\n", "line 1, column 3: not valid YAML: a key must be a string", id="key is a list"),
         pytest.param(JOB + "  labels: &a {x: *a}\n", "not valid YAML: found unconstructable rec", id="holds itself"),
         pytest.param(JOB + "  labels: !!set {x}\n", "not valid YAML: could not determine a constructor", id="no JSON"),
@@ -223,7 +223,7 @@ def test_the_good_and_the_bad(tmp_path: Path) -> None:
 
 
 def test_repetitions(tmp_path: Path) -> None:
-    """The same object in two files is there twice; one that gets its name from the server never is."""
+    """The same object in two files is defined twice; one that gets its name from the server never is."""
     (tmp_path / "a.yaml").write_text(JOB)
     (tmp_path / "b.yaml").write_text(f"{JOB}---\n{JOB.replace('name: demo', 'generateName: demo-', 1)}")
     documents = [document for name in "ab" for document in read_documents(str(tmp_path / f"{name}.yaml"))] * 2

@@ -135,7 +135,7 @@ async def test_silence_is_explained(client: FakeClient, display: RecordingDispla
     async with following(client, display, clock, train_job()):
         await clock.advance(11)
         assert len(display.warnings) == 1
-        assert "is the controller manager running?" in display.warnings[0]
+        assert "check whether one is running" in display.warnings[0]
         client.add(train_job(**finished("Complete", "Done", "")))
 
 

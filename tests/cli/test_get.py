@@ -484,8 +484,10 @@ async def test_watch_tells_what_keeps_it(
             "there is no TrainJob nope in namespace empty: there are none in it (see: trainer get -A)",
             id="empty namespace",
         ),
-        pytest.param("get a -A", 2, "--all-namespaces goes neither with a NAME nor with --namespace", id="name and -A"),
-        pytest.param("get -A -n x", 2, "--all-namespaces goes neither", id="namespace and -A"),
+        pytest.param(
+            "get a -A", 2, "--all-namespaces cannot be combined with a NAME or with --namespace", id="name and -A"
+        ),
+        pytest.param("get -A -n x", 2, "--all-namespaces cannot be combined", id="namespace and -A"),
         pytest.param("get -o xml", 2, "'--output'", id="unknown form"),
     ],
 )

@@ -128,8 +128,8 @@ async def test_changes_of_others(client: FakeClient, clock: ManualClock, capsys:
     note = capsys.readouterr().err
 
     assert [name for name, outcome in kept.items() if outcome is Outcome.KEPT] == [name_of(edited)]
-    assert f"note: {name_of(edited)} stays as it is: " in note
-    assert "--force takes back labels" in note
+    assert f"note: {name_of(edited)} was not changed: " in note
+    assert "--force overwrites labels" in note
     assert labels_of(await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))[label] == "ours"
 
     taken = await Installation(client, clock, force=True).run(shipped, 60)

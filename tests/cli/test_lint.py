@@ -83,12 +83,12 @@ def test_findings() -> None:
         "jobs.yaml, document 1 (TrainJob demo): spec.trainer.numNodes: Invalid value: -1: must be at least 1",
         "jobs.yaml, document 2 (TrainJob waiting): warning: spec.runtimeRef.name: there is no Clus",
         "jobs.yaml, document 3 (TrainJob unfit): spec.trainer.numProcPerNode: ",
-        "jobs.yaml, document 3 (TrainJob unfit): warning: spec.trainer.command: no shell runs this",
-        "jobs.yaml, document 4 (Service x): warning: is not checked: trainer knows no such kind",
+        "jobs.yaml, document 3 (TrainJob unfit): warning: spec.trainer.command: is not run by a shell",
+        "jobs.yaml, document 4 (Service x): warning: is not checked: trainer does not know this kind",
         "jobs.yaml, document 5: apiVersion: Required value",
         "jobs.yaml, line ",
         "runtimes.yaml, document 2 (ClusterTrainingRuntime bad): spec.template.spec.replicatedJobs[0].temp",
-        "runtimes.yaml, document 3: ClusterTrainingRuntime mine is there twice",
+        "runtimes.yaml, document 3: ClusterTrainingRuntime mine is defined twice",
     ]
     lines = result.stdout.splitlines()
     for start in starts:

@@ -291,7 +291,7 @@ async def test_container_started_again(client: FakeClient, clock: ManualClock) -
             [],
             train_job(**finished("Complete", "Done", "all done")),
             {"follow": True},
-            CommandError("the pods of TrainJob demo are gone, and their logs with them; it kept no lines"),
+            CommandError("the pods of TrainJob demo are gone, and their logs with them; no lines are left"),
             id="gone",
         ),
     ],
@@ -358,7 +358,7 @@ async def test_lines_that_the_condition_keeps(client: FakeClient, clock: ManualC
     job = train_job(**finished("Failed", "FailedJobs", "exit 3\nlast lines of its log:\n  one\n\x1b[2Jtwo"))
     console = screen()
 
-    with pytest.raises(CommandError, match="above are the last lines, as its condition Failed keeps them"):
+    with pytest.raises(CommandError, match="the lines above are the last ones, from its condition Failed"):
         await LogReader(client, client.add(job), LogRequest(LogChoice()), console, clock).run()
 
     assert text_of(console).splitlines() == ["  one", r"\x1b[2Jtwo"]
@@ -508,16 +508,16 @@ def test_durations(text: str, seconds: float) -> None:
     ("arguments", "code", "complaint"),
     [
         pytest.param("logs", 2, "Missing argument 'NAME'", id="no name"),
-        pytest.param("logs demo --since 999999d", 2, "--since: 999999d is longer than anything has", id="before time"),
-        pytest.param("logs demo --since 9999999999999d", 2, "is longer than anything has lasted", id="longest time"),
+        pytest.param("logs demo --since 999999d", 2, "--since: 999999d is too long", id="before time"),
+        pytest.param("logs demo --since 9999999999999d", 2, "is too long", id="longest time"),
         pytest.param(
             "logs nope", 1, "there is no TrainJob nope in namespace default: there are: demo", id="no such job"
         ),
-        pytest.param("logs demo --all --node 1", 2, "--all goes not with --node", id="all and one"),
-        pytest.param("logs demo -f --previous", 2, "--previous goes not with --follow", id="past and future"),
-        pytest.param("logs demo --since soon", 2, "--since: soon is no length of time", id="no time"),
+        pytest.param("logs demo --all --node 1", 2, "--all cannot be combined with --node", id="all and one"),
+        pytest.param("logs demo -f --previous", 2, "--previous cannot be combined with --follow", id="past and future"),
+        pytest.param("logs demo --since soon", 2, "--since: soon is not a duration", id="no time"),
         pytest.param("logs demo --since 10", 2, "write it as 90s, 10m, 1h30m or 2d", id="no unit"),
-        pytest.param("logs demo --since 99999999999999d", 2, "longer than anything has lasted", id="too long"),
+        pytest.param("logs demo --since 99999999999999d", 2, "is too long", id="too long"),
         pytest.param("logs demo --tail -1", 2, "'--tail'", id="negative tail"),
         pytest.param("logs demo --node 3", 2, "there are: node-0", id="no such node"),
     ],

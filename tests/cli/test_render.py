@@ -152,8 +152,8 @@ def test_warnings(tmp_path: Path) -> None:
 
     assert result.exit_code == 0
     assert "warning: " in result.stderr
-    assert "document 1: Service x does not take part in rendering\n" in result.stderr
-    assert "document 2 (TrainJob demo): spec.trainer.command: no shell runs this" in result.stderr
+    assert "document 1: Service x is ignored: it has no effect on what is rendered\n" in result.stderr
+    assert "document 2 (TrainJob demo): spec.trainer.command: is not run by a shell" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_warnings(tmp_path: Path) -> None:
             "document 2 (TrainingRuntime mine): spec.mlPolicy.numNodes: Invalid value: 0",
             id="runtime",
         ),
-        pytest.param(f"{JOB}---\n{JOB}", "0.yaml, document 2: TrainJob demo is there twice", id="twice"),
+        pytest.param(f"{JOB}---\n{JOB}", "0.yaml, document 2: TrainJob demo is defined twice", id="twice"),
         pytest.param(RUNTIME, "0.yaml: there is no TrainJob in it", id="no TrainJob"),
         pytest.param("a: [", "0.yaml, line 1, column 5: not valid YAML", id="no YAML"),
     ],

@@ -89,7 +89,7 @@ async def test_existing_job_changes_nothing(client: FakeClient) -> None:
             "apply",
             ConflictError(409, "conflict with kubectl: .data"),
             ExitCode.FAILED,
-            "ConfigMap script is managed by somebody else",
+            "ConfigMap script has fields that somebody else manages",
             id="fields of others",
         ),
     ],
@@ -107,5 +107,5 @@ async def test_refusals(client: FakeClient, verb: str, error: Exception, exit_co
 
 async def test_cluster_without_train_jobs() -> None:
     """On a cluster without our CRDs the user learns how to install them."""
-    with pytest.raises(CommandError, match="does not know TrainJobs: install them"):
+    with pytest.raises(CommandError, match="has no CRD for TrainJobs: install it"):
         await send(FakeClient(), SCRIPT, job())

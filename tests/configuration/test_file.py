@@ -160,7 +160,7 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
         pytest.param(
             "leaderElection: {leaseDuration: 15500ms}",
             'leaderElection.leaseDuration: Invalid value: "15500ms": '
-            "must be whole seconds, since a Lease tells no others",
+            "must be whole seconds: a Lease cannot hold fractions",
             id="lease-of-half-a-second",
         ),
         pytest.param(
@@ -230,8 +230,8 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
         ),
         pytest.param(
             "metrics: {secureServing: false}",
-            "metrics.auth.enabled: Invalid value: true: needs secureServing, else tokens would travel in the clear: "
-            "set that, or set this to false",
+            "metrics.auth.enabled: Invalid value: true: needs secureServing, or tokens would be sent unencrypted: "
+            "set secureServing, or set this to false",
             id="tokens-in-the-clear",
         ),
         pytest.param(
@@ -284,7 +284,7 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
         ),
         pytest.param(
             "clientConnection: {burst: 5}",
-            "clientConnection.burst: Invalid value: 5: limits nothing without qps: set qps too, or leave burst out",
+            "clientConnection.burst: Invalid value: 5: has no effect without qps: set qps too, or leave burst out",
             id="burst-alone",
         ),
         pytest.param(
@@ -401,7 +401,7 @@ def test_wrong_settings(tmp_path: Path, text: str, message: str) -> None:
         ),
         pytest.param(b"- a", ": must be a mapping of settings, not list", id="list"),
         pytest.param(b"a: [", ", line 1, column 5: not valid YAML: ", id="not-yaml"),
-        pytest.param(f"{HEAD}health: {{}}\nhealth: {{}}".encode(), "the key 'health' is there twice", id="twice"),
+        pytest.param(f"{HEAD}health: {{}}\nhealth: {{}}".encode(), "the key 'health' is defined twice", id="twice"),
         pytest.param(f"{HEAD}---\n{HEAD}".encode(), ": must be one document, not 2", id="two-documents"),
         pytest.param(b"\xff\xfe\x00", "cannot read", id="not-text"),
         pytest.param(None, "No such file or directory", id="absent"),

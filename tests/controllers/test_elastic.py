@@ -96,7 +96,7 @@ async def test_a_cluster_without_elastic_jobsets(cluster: Cluster) -> None:
         assert sizes(cluster.jobset) == (1, 1)
         assert cluster.train_job["status"]["scale"]["nodes"] == 1
         told = (
-            f"Succeeded to create Jobs; the cluster has declined a change: JobSet: {DENIED} (JobSet lets nodes come "
+            f"Succeeded to create Jobs; the cluster has rejected a change: JobSet: {DENIED} (JobSet lets nodes come "
             "and go only where its feature gate ElasticJobSet is on)"
         )
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", told)

@@ -147,7 +147,7 @@ async def test_what_is_no_finding(cluster: Cluster, hook: Callable[..., Any], pr
         pytest.param(
             "terminal_condition",
             Outcome(ConditionType.FAILED, "oh no", "m"),
-            "ValueError: condition Failed has reason 'oh no', which is no CamelCase word",
+            "ValueError: condition Failed has reason 'oh no', which is not a CamelCase word",
             id="outcome-reason",
         ),
         pytest.param(
@@ -160,7 +160,7 @@ async def test_what_is_no_finding(cluster: Cluster, hook: Callable[..., Any], pr
         pytest.param(
             "impediments",
             [Impediment(ConditionType.RESTARTING, "a b", "h", str)],
-            "ValueError: condition Restarting has reason 'a b', which is no CamelCase word",
+            "ValueError: condition Restarting has reason 'a b', which is not a CamelCase word",
             id="impediment-reason",
         ),
         pytest.param(

@@ -43,7 +43,7 @@ async def test_pending_until_pods_start(cluster: Cluster) -> None:
         assert cluster.train_job["status"]["state"] == "Running"
         assert cluster.condition("Pending") is not None
         assert cluster.condition("Pending")[:2] == ("False", "NoPodWaits")  # type: ignore[index]
-        assert ("Normal", "NoPodWaits", "No pod is kept from starting any more") in cluster.events
+        assert ("Normal", "NoPodWaits", "No pod is waiting any longer") in cluster.events
 
 
 async def test_a_thousand_pods_are_one_event(cluster: Cluster) -> None:

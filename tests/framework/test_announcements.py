@@ -60,7 +60,7 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
             [IS_CREATED, WAITS],
             False,
             Observation(CREATED, jobs=jobs(ready=1)),
-            [("Normal", "NoPodWaits", "No pod is kept from starting any more")],
+            [("Normal", "NoPodWaits", "No pod is waiting any longer")],
             id="pods-have-started",
         ),
         pytest.param(

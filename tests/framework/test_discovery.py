@@ -147,7 +147,7 @@ BROKEN = "import no_such_library\n"
             "Greeting",
             {},
             "plugin greeting (acme-trainer 1.2.0) cannot be imported: ModuleNotFoundError: No module named "
-            "'no_such_library'; mend the package, or add greeting to plugins.disabled of the configuration",
+            "'no_such_library'; repair the package, or add greeting to plugins.disabled of the configuration",
             id="import fails",
         ),
         pytest.param(
@@ -155,7 +155,7 @@ BROKEN = "import no_such_library\n"
             "Gretting",
             {},
             "plugin greeting (acme-trainer 1.2.0) cannot be imported: AttributeError: module "
-            "'acme_trainer_greeting' has no attribute 'Gretting'; mend",
+            "'acme_trainer_greeting' has no attribute 'Gretting'; repair",
             id="no such class",
         ),
         pytest.param(
@@ -202,7 +202,7 @@ BROKEN = "import no_such_library\n"
             GREETING.replace("enforce_ml_policy", "enforce_ml_polcy"),
             "Greeting",
             {},
-            "plugin greeting cannot be used: enforce_ml_polcy is no hook; did you mean enforce_ml_policy? If not, "
+            "plugin greeting cannot be used: enforce_ml_polcy is not a hook; did you mean enforce_ml_policy? If not, "
             "call it _enforce_ml_polcy; ml_policy_sources is of no use without enforce_ml_policy; add "
             "def enforce_ml_policy(self, info, train_job) (it comes from acme-trainer 1.2.0)",
             id="misspelt hook",

@@ -79,7 +79,8 @@ def test_main_container(containers: list[str], main: str) -> None:
             {},
             "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: "
             'Invalid value: ["node","trainer-node"]: '
-            "all could be the trainer; label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer",
+            "each of them could be the trainer; "
+            "label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer",
             id="two-trainers",
         ),
         pytest.param(
@@ -87,7 +88,7 @@ def test_main_container(containers: list[str], main: str) -> None:
             {},
             "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
             'containers: Invalid value: ["a","b"]: '
-            "one must be called trainer, so that it is known which trains",
+            "one must be called trainer, because nothing else tells which of them trains",
             id="which-container",
         ),
         pytest.param(

@@ -79,12 +79,12 @@ async def asynchronous(self: object, info: object, train_job: object) -> None:
         pytest.param({}, "it has no hook, so it would never be called; give it one of watches, validate,", id="none"),
         pytest.param(
             {"enforce_ml_polcy": enforce},
-            "enforce_ml_polcy is no hook; did you mean enforce_ml_policy? If not, call it _enforce_ml_polcy",
+            "enforce_ml_polcy is not a hook; did you mean enforce_ml_policy? If not, call it _enforce_ml_polcy",
             id="typo",
         ),
         pytest.param(
             {"build": enforce, "EnforcePodGroupPolicy": enforce},
-            "EnforcePodGroupPolicy is no hook; did you mean enforce_pod_group_policy?",
+            "EnforcePodGroupPolicy is not a hook; did you mean enforce_pod_group_policy?",
             id="as in Go",
         ),
         pytest.param({"build": enforce, "validation": enforce}, "did you mean validate?", id="noun"),

@@ -237,7 +237,7 @@ def test_conditions_of_plugins() -> None:
         ),
         pytest.param(
             StatusCondition("acme.com/Verified", True, "not a word"),
-            "condition acme.com/Verified has reason 'not a word', which is no CamelCase word",
+            "condition acme.com/Verified has reason 'not a word', which is not a CamelCase word",
             id="reason",
         ),
     ],

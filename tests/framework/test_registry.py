@@ -175,7 +175,7 @@ def test_holds_plugins() -> None:
         ),
         pytest.param(
             [Twisted()],
-            "plugin twisted cannot be used: biuld is no hook; did you mean build? If not, call it _biuld; "
+            "plugin twisted cannot be used: biuld is not a hook; did you mean build? If not, call it _biuld; "
             "watches takes other arguments than it is called with; write def watches(self)",
             id="defects",
         ),

@@ -78,7 +78,7 @@ def test_numbers_in_env_become_strings() -> None:
     [
         pytest.param(
             [replicated_job("Node"), replicated_job("node")],
-            'runtime spec.template.spec.replicatedJobs: Invalid value: "node": is taken twice; case does not count',
+            'runtime spec.template.spec.replicatedJobs: Invalid value: "node": is used twice; case is ignored',
             id="names-clash",
         ),
         pytest.param(

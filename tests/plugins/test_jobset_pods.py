@@ -102,7 +102,7 @@ def test_the_place_of_the_mistake_is_named() -> None:
 
     of_runtime, of_override, of_trainer = problems(job, replicated_job("node", container))
 
-    rule = 'Invalid value: "data": is no volume of the pods of node'
+    rule = 'Invalid value: "data": is not a volume of the pods of node'
     pod = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec"
     assert of_runtime == f"{pod}.containers[trainer].volumeMounts[0].name: {rule}"
     assert of_override == f"spec.podSpecOverrides[0].containers[0].volumeMounts[0].name: {rule}"
@@ -120,7 +120,7 @@ def test_claims_of_devices() -> None:
     assert problems(CLAIMED, replicated_job("node", trainer(), pod=own)) == []
     assert problems(CLAIMED, replicated_job("node", trainer())) == [
         (
-            'spec.trainer.resourcesPerNode.claims[0].name: Invalid value: "gpu": is no resource claim of the pods of '
+            'spec.trainer.resourcesPerNode.claims[0].name: Invalid value: "gpu": is not a resourceClaim of the pods of '
             "node of ClusterTrainingRuntime/blueprint; they have none"
         )
     ]

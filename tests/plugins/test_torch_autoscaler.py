@@ -90,8 +90,8 @@ def test_only_our_autoscalers_are_cached() -> None:
             METRICS,
             [
                 (
-                    "spec.trainer.numNodes: Required value: say how many nodes it starts with; "
-                    "the metrics of the runtime's elasticPolicy change it from there"
+                    "spec.trainer.numNodes: Required value: set the number of nodes at the start; "
+                    "the metrics of the runtime's elasticPolicy change it later"
                 )
             ],
             id="no-size",

@@ -561,8 +561,8 @@ def test_refusals(trainer: Any, config: str, expected: list[str]) -> None:
         ),
         pytest.param(
             {"policy": {"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 1}}}},
-            f"{BLUEPRINT} spec.mlPolicy.torch.elasticPolicy: Forbidden: the recipes of torchtune do not go on when the "
-            "number of nodes changes; set spec.mlPolicy.numNodes",
+            f"{BLUEPRINT} spec.mlPolicy.torch.elasticPolicy: Forbidden: the recipes of torchtune cannot continue when "
+            "the number of nodes changes; set spec.mlPolicy.numNodes",
             id="elastic",
         ),
         pytest.param(

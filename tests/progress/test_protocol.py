@@ -287,7 +287,7 @@ def test_parse_rejects(payload: bytes, text: str) -> None:
         ),
         pytest.param(
             b' {"currentStep":1,"currentStep":2}',
-            "currentStep: Forbidden: it is there twice, and the first one counts",
+            "currentStep: Forbidden: it occurs twice, and the first one counts",
             id="twice",
         ),
         pytest.param(b' {"currentStep":45.7}', "currentStep: Invalid value: 45.7: must be an integer", id="fraction"),

@@ -455,7 +455,7 @@ TRAIN_JOBS = [
         "mount-of-nothing",
         override(containers=[{"name": "trainer", "volumeMounts": [{"name": "data", "mountPath": "/data"}]}]),
         "spec.podSpecOverrides[0].containers[0].volumeMounts[0].name",
-        'Invalid value: "data": is no volume of the pods of node',
+        'Invalid value: "data": is not a volume of the pods of node',
         BUILD,
     ),
     BadInput(

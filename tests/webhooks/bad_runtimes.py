@@ -40,7 +40,7 @@ RUNTIMES = [
         "two-jobs-but-for-case",
         blueprint(replicated_job("node"), replicated_job("Node")),
         "spec.template.spec.replicatedJobs",
-        'Invalid value: "node": is taken twice; case does not count',
+        'Invalid value: "node": is used twice; case is ignored',
         BUILD,
     ),
     BadInput(
@@ -259,7 +259,7 @@ RUNTIMES = [
         "mount-of-nothing",
         blueprint(replicated_job("node", container(volumeMounts=[{"name": "d", "mountPath": "/d"}]))),
         f"{NODE_POD}.containers[trainer].volumeMounts[0].name",
-        'Invalid value: "d": is no volume of the pods of node',
+        'Invalid value: "d": is not a volume of the pods of node',
         BUILD,
     ),
     BadInput(
@@ -308,14 +308,14 @@ RUNTIMES = [
         "two-trainers",
         blueprint(replicated_job("a", step="trainer"), replicated_job("b", step="trainer")),
         "spec.template.spec.replicatedJobs",
-        'Invalid value: ["a","b"]: all could be the trainer; label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer',
+        'Invalid value: ["a","b"]: each of them could be the trainer; label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer',
         BUILD,
     ),
     BadInput(
         "trainer-unknown",
         blueprint(replicated_job("node", container("a"), container("b"))),
         f"{NODE_POD}.containers",
-        'Invalid value: ["a","b"]: one must be called trainer, so that it is known which trains',
+        'Invalid value: ["a","b"]: one must be called trainer, because nothing else tells which of them trains',
         BUILD,
     ),
     BadInput(

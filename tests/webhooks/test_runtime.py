@@ -167,7 +167,7 @@ NO_HOST_NAMES = (
                 NO_HOST_NAMES,
                 (
                     f'{NODE_POD}.containers[trainer].volumeMounts[0].name: Invalid value: "data": '
-                    "is no volume of the pods of node"
+                    "is not a volume of the pods of node"
                 ),
             ],
             id="two-errors-of-the-runtime",

@@ -74,19 +74,19 @@ async def test_accepted(obj: Object) -> None:
         ),
         pytest.param(
             job(runtime="old"),
-            "spec.runtimeRef.name: ClusterTrainingRuntime old is deprecated and is going to be removed; "
-            "use another runtime",
+            "spec.runtimeRef.name: ClusterTrainingRuntime old is deprecated and will be removed; use another runtime",
             id="deprecated",
         ),
         pytest.param(
             trainer(command=["python train.py | tee log"]),
-            'spec.trainer.command: no shell runs this, so | is a plain word; write ["sh", "-c", "..."] for a shell',
+            "spec.trainer.command: is not run by a shell, so | is passed on as a plain word; "
+            'write ["sh", "-c", "..."] for a shell',
             id="shell-syntax",
         ),
         pytest.param(
             override(containers=[{"name": "trainer", "command": ["a && b"]}]),
-            "spec.podSpecOverrides[0].containers[0].command: no shell runs this, so && is a plain word; "
-            'write ["sh", "-c", "..."] for a shell',
+            "spec.podSpecOverrides[0].containers[0].command: is not run by a shell, "
+            'so && is passed on as a plain word; write ["sh", "-c", "..."] for a shell',
             id="shell-syntax-in-override",
         ),
         pytest.param(

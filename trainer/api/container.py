@@ -140,5 +140,5 @@ def _check_port_names(container: Object, path: str) -> Iterator[FieldError]:
         if name and name in seen:
             yield duplicate(f"{path}.ports[{index}].name", name)
         if name and ("--" in name or not re.search("[a-z]", name)):
-            yield invalid(f"{path}.ports[{index}].name", name, "must contain a letter, and no two - in a row")
+            yield invalid(f"{path}.ports[{index}].name", name, "must contain a letter, and not two - in a row")
         seen.add(name)

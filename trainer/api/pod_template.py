@@ -85,7 +85,7 @@ def _check_claims(container: Object, spec: Object, path: str) -> Iterator[FieldE
     for index, claim in enumerate(claims):
         if claim["name"] not in present:
             yield invalid(
-                f"{path}.resources.claims[{index}].name", claim["name"], "is no name in resourceClaims of the pod"
+                f"{path}.resources.claims[{index}].name", claim["name"], "is not one of the resourceClaims of the pod"
             )
 
 

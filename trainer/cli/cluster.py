@@ -47,14 +47,14 @@ class FeatureGate(StrEnum):
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the API server on 127.0.0.1; 0 picks a free one.")]
 Network = Annotated[
-    PodNetwork, typer.Option(help="How pods reach each other; auto takes the best way that this machine allows.")
+    PodNetwork, typer.Option(help="How pods reach each other; auto chooses the best way that this machine allows.")
 ]
 NodeResources = Annotated[
     str,
     typer.Option(
         metavar="NAME=QUANTITY,...",
-        help="What the node has in place of what this machine has, such as nvidia.com/gpu=8,cpu=4. Requests of pods "
-        "are counted against it; a GPU that is not there is but a name.",
+        help="Resources of the node, such as nvidia.com/gpu=8,cpu=4, instead of those of this machine. Requests of "
+        "pods count against them; a GPU that the machine does not have is only counted.",
     ),
 ]
 GangSchedulers = Annotated[
@@ -111,7 +111,7 @@ def cluster_command(
     command += _file_option("--kubeconfig", kubeconfig, "write")
     command += _file_option("--audit-log-path", audit_log_path, "append to")
     if fake_pods and not kubelet:
-        raise BadInputError("--fake-pods: the kubelet walks them through their phases, so leave out --no-kubelet")
+        raise BadInputError("--fake-pods needs the kubelet: leave out --no-kubelet")
     if not kubelet:
         command.append("--no-kubelet")
     if fake_pods:
@@ -176,10 +176,10 @@ def cluster(
         Path | None, typer.Option(help="File to write the credentials to. Default: in the data directory.")
     ] = None,
     kubelet: Annotated[
-        bool, typer.Option("--kubelet/--no-kubelet", help="Whether pods are run, or left to somebody else.")
+        bool, typer.Option("--kubelet/--no-kubelet", help="Whether the dev cluster runs pods itself.")
     ] = True,
     fake_pods: Annotated[
-        bool, typer.Option("--fake-pods", help="Let pods only say that they run, as their annotations tell them.")
+        bool, typer.Option("--fake-pods", help="Do not run pods; only report the phases that their annotations name.")
     ] = False,
     node_resources: NodeResources = "",
     gang_schedulers: GangSchedulers = "",

@@ -131,7 +131,7 @@ def repetitions(documents: Iterable[Document]) -> Iterator[DocumentError]:
     for document in documents:
         key = (document.resource, namespace_of(document.obj), name_of(document.obj))
         if name_of(document.obj) and key in seen:
-            yield DocumentError(document.place, FieldError("", f"{document.subject} is there twice"))
+            yield DocumentError(document.place, FieldError("", f"{document.subject} is defined twice"))
         seen.add(key)
 
 

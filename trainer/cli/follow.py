@@ -153,5 +153,5 @@ class _JobFollower:
     async def _break_silence(self) -> None:
         await self._clock.sleep(_SILENCE_SECONDS)
         if self._state.is_untouched:
-            hint = "no controller has looked at the TrainJob yet: is the controller manager running? (trainer status)"
+            hint = "no controller manager has handled the TrainJob yet: check whether one is running (trainer status)"
             self.warn(hint)

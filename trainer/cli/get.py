@@ -48,13 +48,15 @@ class Form(StrEnum):
 
 def get(
     name: Annotated[
-        str | None, typer.Argument(help="Name of one TrainJob, which is then shown in detail.", show_default=False)
+        str | None, typer.Argument(help="Name of one TrainJob, to show it in detail.", show_default=False)
     ] = None,
     *,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Stay and show what changes.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep running and show changes.")] = False,
     namespace: Namespace = None,
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")] = False,
-    form: Annotated[Form, typer.Option("--output", "-o", help="How the answer is printed.")] = Form.TABLE,
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Show the TrainJobs of all namespaces.")
+    ] = False,
+    form: Annotated[Form, typer.Option("--output", "-o", help="Output format.")] = Form.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -65,7 +67,7 @@ def get(
     Exit code: 0; with --watch and a NAME 0 when the TrainJob is Complete, 1 when it Failed or was deleted.
     """
     if all_namespaces and (name or namespace):
-        raise BadInputError("--all-namespaces goes neither with a NAME nor with --namespace: leave one of them out")
+        raise BadInputError("--all-namespaces cannot be combined with a NAME or with --namespace")
     options = current_cluster(kubeconfig, context)
     configure_logging(json=False, level="error" if watch else "warning")
 

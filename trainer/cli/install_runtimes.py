@@ -100,13 +100,13 @@ class Installation:
                 self._wait_for(error)
             except ConflictError as error:
                 note(
-                    f"{name_of(obj)} stays as it is: {error}; --force takes back labels and annotations, "
-                    "and to have the spec that is shipped, delete it and try again"
+                    f"{name_of(obj)} was not changed: {error}; --force overwrites labels and annotations; "
+                    "to get the spec that is shipped, delete the runtime and try again"
                 )
                 return Outcome.KEPT
             except InvalidError as error:
                 note(
-                    f"{name_of(obj)} is refused: {error}; if the one that is there is outdated, delete it and try again"
+                    f"{name_of(obj)} is refused: {error}; if the existing runtime is outdated, delete it and try again"
                 )
                 return Outcome.REFUSED
             else:
@@ -131,7 +131,7 @@ def install_runtimes(
         ),
     ] = 600,
     force: Annotated[
-        bool, typer.Option("--force", help="Take back labels and annotations that others have changed.")
+        bool, typer.Option("--force", help="Overwrite labels and annotations that others have changed.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,

@@ -84,9 +84,12 @@ def up(
 
 
 def down(
-    delete: Annotated[bool, typer.Option("--delete", help="Also forget all objects, volumes and logs.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Also delete all objects, volumes and logs.")] = False,
 ) -> None:
-    """Stop what `trainer up` has started; it will be back with all objects. Harmless when nothing runs."""
+    """Stop the cluster and the manager that `trainer up` has started.
+
+    Objects, volumes and logs are kept, and `trainer up` starts with them again. Does nothing when nothing runs.
+    """
     configure_logging(json=False, level="warning")
     state = StateDirectory.of_user()
     if not state.root.exists():
@@ -119,7 +122,7 @@ async def _up(state: StateDirectory, command: list[str], metrics_port: int) -> i
         await cluster.start(command, ready=CLUSTER_READY)
     elif settled := [option for option in _SETTLED_AT_THE_START if option in command]:
         takes = f"{', '.join(settled)} {'takes' if len(settled) == 1 else 'take'}"
-        say(f"the cluster runs already: {takes} effect after trainer down and trainer up")
+        say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
         await install_definitions(client)
         if await run_sync(manager.running) is None:

@@ -103,7 +103,9 @@ def _items(file: str) -> list[Document | DocumentError]:
 
 def _of_error(error: DocumentError) -> Iterator[Finding]:
     if isinstance(error, UnknownKindError):
-        yield Finding(error.place, error.subject, Severity.WARNING, "", "is not checked: trainer knows no such kind")
+        yield Finding(
+            error.place, error.subject, Severity.WARNING, "", "is not checked: trainer does not know this kind"
+        )
         return
     for problem in error.errors:
         yield Finding(error.place, error.subject, Severity.ERROR, problem.field, problem.message)

@@ -73,21 +73,23 @@ class LogRequest:
 def logs(
     name: JobName,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Stay until the TrainJob ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep running until the TrainJob ends.")] = False,
     node: Annotated[
         str,
         typer.Option(metavar="K", help="Number of a training node, or a name such as launcher-0. Default: node 0."),
     ] = "",
-    all_nodes: Annotated[bool, typer.Option("--all", help="All nodes, each line with its node in front.")] = False,
+    all_nodes: Annotated[
+        bool, typer.Option("--all", help="All nodes; the name of the node precedes each line.")
+    ] = False,
     container: Annotated[
         str, typer.Option("--container", "-c", help="Container of the node. Default: the one that trains.")
     ] = "",
-    previous: Annotated[bool, typer.Option(help="The run before the last restart.")] = False,
+    previous: Annotated[bool, typer.Option(help="Log of the run before the last restart.")] = False,
     tail: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only the last N lines, and later ones.")] = None,
-    since: Annotated[str | None, typer.Option(metavar="10m", help="Only lines of this last length of time.")] = None,
-    timestamps: Annotated[bool, typer.Option(help="When each line was written, in front of it.")] = False,
+    since: Annotated[str | None, typer.Option(metavar="10m", help="Only lines that are not older than this.")] = None,
+    timestamps: Annotated[bool, typer.Option(help="Print before each line when it was written.")] = False,
     progress: Annotated[
-        bool, typer.Option("--progress", help="Also the messages by which the training reports progress to programs.")
+        bool, typer.Option("--progress", help="Also print the messages by which the training reports its progress.")
     ] = False,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
@@ -100,9 +102,9 @@ def logs(
     Exit code: 0; 1 when there is no such TrainJob or no log of it.
     """
     if all_nodes and node:
-        raise BadInputError("--all goes not with --node: leave one of them out")
+        raise BadInputError("--all cannot be combined with --node")
     if follow and previous:
-        raise BadInputError("--previous goes not with --follow: a run that is over says nothing new")
+        raise BadInputError("--previous cannot be combined with --follow: a run that has ended writes no more lines")
     request = LogRequest(
         LogChoice(node, all_nodes=all_nodes, container=container),
         follow=follow,
@@ -131,10 +133,10 @@ def parse_duration(text: str) -> timedelta:
         BadInputError: it is something else.
     """
     if _PARTS.sub("", text) or not text:
-        raise BadInputError(f"--since: {text} is no length of time: write it as 90s, 10m, 1h30m or 2d")
+        raise BadInputError(f"--since: {text} is not a duration: write it as 90s, 10m, 1h30m or 2d")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PARTS.findall(text))
     if seconds > _LONGEST.total_seconds():
-        raise BadInputError(f"--since: {text} is longer than anything has lasted")
+        raise BadInputError(f"--since: {text} is too long")
     return timedelta(seconds=seconds)
 
 
@@ -293,8 +295,8 @@ class LogReader:
             return CommandError(f"TrainJob {name} has no pods: it is {state.word}{why}")
         failed = named_in(self._message)
         whose = f" of pod {failed.pod}" if failed is not None else ""
-        kept = f"above are the last lines{whose}, as its condition {state.word} keeps them"
+        kept = f"the lines above are the last ones{whose}, from its condition {state.word}"
         return CommandError(
             f"the pods of TrainJob {name} are gone, and their logs with them; "
-            + (kept if self._print_kept() else "it kept no lines")
+            + (kept if self._print_kept() else "no lines are left")
         )

@@ -30,7 +30,7 @@ def manager_command(kubeconfig: Path, configuration: Path) -> list[str]:
     return [sys.executable, "-m", "trainer.cli", "manager", *files]
 
 
-_GATES = f"Switches for features, such as A=true,B=false; they go before those of the file: {', '.join(described())}."
+_GATES = f"Switches for features, such as A=true,B=false; they override those of the file: {', '.join(described())}."
 
 
 def manager(

@@ -57,8 +57,10 @@ class Form(StrEnum):
 def metrics(
     name: JobName,
     *,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Stay and show new values until the job ends.")] = False,
-    form: Annotated[Form, typer.Option("--output", "-o", help="How the samples are printed.")] = Form.CHART,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Keep running and show new values until the TrainJob ends.")
+    ] = False,
+    form: Annotated[Form, typer.Option("--output", "-o", help="Output format of the samples.")] = Form.CHART,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,

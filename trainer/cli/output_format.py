@@ -18,7 +18,7 @@ class OutputFormat(StrEnum):
     JSON = "json"
 
 
-Format = Annotated[OutputFormat, typer.Option("--output", "-o", help="How the answer is printed.")]
+Format = Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")]
 
 
 def say_json(answer: object) -> None:

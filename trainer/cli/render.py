@@ -144,7 +144,7 @@ def _read(files: list[str], namespace: str | None) -> list[Document]:
     documents: list[Document] = []
     for item in (item for file in files for item in documents_in(file)):
         if isinstance(item, UnknownKindError):
-            note(f"{item.place}: {item.subject} does not take part in rendering", kind="warning")
+            note(f"{item.place}: {item.subject} is ignored: it has no effect on what is rendered", kind="warning")
         elif isinstance(item, DocumentError):
             raise item
         else:

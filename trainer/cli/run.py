@@ -45,7 +45,9 @@ def run(
     file: Annotated[
         str, typer.Option("--file", "-f", help="YAML file with TrainJobs and what they need; - is standard input.")
     ],
-    follow: Annotated[bool, typer.Option("--follow/--no-follow", help="Whether to stay until the jobs end.")] = True,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Whether to keep running until the TrainJobs end.")
+    ] = True,
     timeout: Annotated[
         float | None, typer.Option(min=0, metavar="SECONDS", help="Stop following after this time, with exit code 124.")
     ] = None,
@@ -79,5 +81,5 @@ def run(
     if submitted and code >= ExitCode.TIMEOUT:
         names = ", ".join(map(name_of, submitted))
         reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "interrupted"
-        say(f"{reason}: the cluster goes on with {names} (see: trainer get)")
+        say(f"{reason}: the cluster continues to run {names} (see: trainer get)")
     raise typer.Exit(code)

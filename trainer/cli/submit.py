@@ -70,7 +70,7 @@ async def _apply(client: Client, document: Document) -> None:
         await client.apply(document.resource, document.obj, field_manager=FIELD_MANAGER)
     except ConflictError as error:
         raise CommandError(
-            f"{document.subject} is managed by somebody else, so it is left as it is: {error}; "
+            f"{document.subject} has fields that somebody else manages, so it was not changed: {error}; "
             "give it another name, or apply it with kubectl"
         ) from None
     except ApiError as error:

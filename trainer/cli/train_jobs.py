@@ -63,5 +63,5 @@ def is_about_an_object(error: NotFoundError) -> bool:
 def not_served() -> CommandError:
     """What to say when the cluster has no such resource."""
     return CommandError(
-        "the cluster does not know TrainJobs: install them (trainer crds | kubectl apply --server-side -f -)"
+        "the cluster has no CRD for TrainJobs: install it (trainer crds | kubectl apply --server-side -f -)"
     )

@@ -32,4 +32,4 @@ class ClientConnectionConfiguration(ApiModel):
     def errors(self, path: str) -> Iterator[FieldError]:
         """What does not fit together."""
         if self.burst and not self.qps:
-            yield invalid(f"{path}.burst", self.burst, "limits nothing without qps: set qps too, or leave burst out")
+            yield invalid(f"{path}.burst", self.burst, "has no effect without qps: set qps too, or leave burst out")

@@ -139,7 +139,7 @@ def described(known: Iterable[FeatureGate] = KNOWN_GATES) -> list[str]:
 
 
 def parse_feature_gates(text: str) -> dict[str, bool]:
-    """The settings in a list such as `A=true,B=false`; of a gate that is there twice the last one counts.
+    """The settings in a list such as `A=true,B=false`; of a gate that is given twice the last one counts.
 
     Raises:
         ConfigurationError: it is no such list; names the entry.

@@ -23,7 +23,7 @@ _SECOND = timedelta(seconds=1)
 
 def _whole_seconds(value: timedelta) -> timedelta:
     if value % _SECOND:
-        raise ValueError("must be whole seconds, since a Lease tells no others")
+        raise ValueError("must be whole seconds: a Lease cannot hold fractions")
     return value
 
 

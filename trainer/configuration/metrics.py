@@ -40,5 +40,5 @@ class MetricsConfiguration(ApiModel):
     def errors(self, path: str) -> Iterator[FieldError]:
         """What does not fit together."""
         if self.auth.enabled and not self.secure_serving and self.bind_address != NOWHERE:
-            detail = "needs secureServing, else tokens would travel in the clear: set that, or set this to false"
+            detail = "needs secureServing, or tokens would be sent unencrypted: set secureServing, or set this to false"
             yield invalid(f"{path}.auth.enabled", value=True, detail=detail)

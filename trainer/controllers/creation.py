@@ -204,7 +204,7 @@ def _former(found: FoundRuntime) -> str:
 def _note(shortfall: Shortfall) -> str:
     too_late, declined = ", ".join(shortfall.too_late), "; ".join(shortfall.declined)
     notes = [f"; changed too late, delete the TrainJob and submit it again: {too_late}"] if too_late else []
-    return "".join([*notes, f"; the cluster has declined a change: {declined}" if declined else ""])
+    return "".join([*notes, f"; the cluster has rejected a change: {declined}" if declined else ""])
 
 
 def _failed(error: Exception) -> Creation:

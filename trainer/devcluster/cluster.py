@@ -204,8 +204,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         type=_amounts,
         default={},
         metavar="NAME=QUANTITY,...",
-        help="what the node has in place of what the machine has, such as nvidia.com/gpu=8,cpu=4: requests of pods are "
-        "counted against it, but a GPU that is not there is but a name",
+        help="resources of the node, such as nvidia.com/gpu=8,cpu=4, instead of those of the machine: requests of pods "
+        "count against them, but a GPU that the machine does not have is only counted",
     )
     parser.add_argument(
         "--gang-schedulers",

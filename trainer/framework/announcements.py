@@ -21,7 +21,7 @@ _LOG_LIMIT = 700
 """Bytes; an event may have 1024, with names in it, and is cut at the end, where a log says most."""
 
 _OVER = {
-    ConditionType.PENDING: "No pod is kept from starting any more",
+    ConditionType.PENDING: "No pod is waiting any longer",
     ConditionType.RESTARTING: "Pods are ready again",
 }
 

@@ -276,5 +276,5 @@ def _check_type(found: object, *possible: ConditionType) -> None:
 
 def _check_words(subject: str, reason: object, message: object) -> None:
     if not _REASON.fullmatch(_instance(reason, str)):
-        raise ValueError(f"condition {subject} has reason {reason!r}, which is no CamelCase word")
+        raise ValueError(f"condition {subject} has reason {reason!r}, which is not a CamelCase word")
     _instance(message, str)

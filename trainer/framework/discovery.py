@@ -157,7 +157,7 @@ def load_plugin(plugin: AvailablePlugin, configuration: PluginsConfiguration) ->
         factory = plugin.load()
     except Exception as error:
         raise ConfigurationError(
-            f"{plugin} cannot be imported: {_in_words(error)}; mend the package, or add {plugin.name} to "
+            f"{plugin} cannot be imported: {_in_words(error)}; repair the package, or add {plugin.name} to "
             "plugins.disabled of the configuration"
         ) from error
     if not callable(factory):

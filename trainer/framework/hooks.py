@@ -122,7 +122,7 @@ def _misspelt(plugin: Plugin, own: set[str]) -> Iterator[str]:
         similar = get_close_matches(_plain(name), list(absent), n=1, cutoff=_SIMILAR)
         if similar:
             hook = absent[similar[0]]
-            yield f"{name} is no hook; did you mean {hook.name}? If not, call it _{name}"
+            yield f"{name} is not a hook; did you mean {hook.name}? If not, call it _{name}"
 
 
 def _plain(name: str) -> str:

@@ -40,7 +40,7 @@ def normalised(template: JobSetSpec, runtime: str) -> JobSetSpec:
         raise BuildError(required(f"{path}.replicatedJobs", "must not be empty"))
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise BuildError(invalid(f"{path}.replicatedJobs", twice, "is taken twice; case does not count"))
+        raise BuildError(invalid(f"{path}.replicatedJobs", twice, "is used twice; case is ignored"))
     _lower_references(template)
     return template
 

@@ -142,7 +142,7 @@ def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
     ]
     if len(candidates) > 1:
         names = [pod_set.name for pod_set in candidates]
-        rule = f"all could be the trainer; label the template of one {ANCESTOR_LABEL}: {Ancestor.TRAINER}"
+        rule = f"each of them could be the trainer; label the template of one {ANCESTOR_LABEL}: {Ancestor.TRAINER}"
         raise BuildError(invalid(f"{info.runtime} spec.template.spec.replicatedJobs", names, rule))
     return candidates[0] if candidates else None
 
@@ -164,5 +164,7 @@ def _find_main(pod_set: PodSet, path: str) -> Container:
         if name in by_name:
             return by_name[name]
     if len(pod_set.containers) > 1:
-        raise BuildError(invalid(path, list(by_name), "one must be called trainer, so that it is known which trains"))
+        raise BuildError(
+            invalid(path, list(by_name), "one must be called trainer, because nothing else tells which of them trains")
+        )
     return pod_set.containers[0]

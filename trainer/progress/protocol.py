@@ -182,7 +182,7 @@ class _Reader:
             if name not in _FIELDS:
                 continue
             if name in self._fields:
-                self._drop(forbidden(name, "it is there twice, and the first one counts"))
+                self._drop(forbidden(name, "it occurs twice, and the first one counts"))
             else:
                 self._fields[name] = value
 

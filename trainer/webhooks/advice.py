@@ -25,7 +25,7 @@ DEPRECATED = "deprecated"
 def advise_on_train_job(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
     """What its author should know; plugins add what they know by `CustomValidation`."""
     if _is_deprecated(runtime):
-        text = f"{runtime.kind} {runtime.metadata.name} is deprecated and is going to be removed; use another runtime"
+        text = f"{runtime.kind} {runtime.metadata.name} is deprecated and will be removed; use another runtime"
         yield AdmissionWarning("spec.runtimeRef.name", text)
     trainer = train_job.spec.trainer
     yield from _unheard_shell("spec.trainer.command", trainer.command if trainer else None)
@@ -57,5 +57,7 @@ def _unheard_shell(path: str, command: list[str] | None) -> Iterator[AdmissionWa
         return
     operator = shell_operator(command[0])
     if operator is not None:
-        text = f'no shell runs this, so {operator} is a plain word; write ["sh", "-c", "..."] for a shell'
+        text = (
+            f'is not run by a shell, so {operator} is passed on as a plain word; write ["sh", "-c", "..."] for a shell'
+        )
         yield AdmissionWarning(path, text)

@@ -48,8 +48,8 @@ class KubeletOptions:
     node_name: str = "laptop"
     """Name of the Node object that the kubelet keeps. Default: laptop."""
     node_resources: Mapping[str, str] = field(default_factory=dict)
-    """Amounts that the Node tells in place of, or besides, those of the machine. They are counted, not enforced, and a
-    GPU that is not there is but a name. Default: none, CPUs, memory, disk and GPUs are those of the machine."""
+    """Amounts that the Node tells in place of, or besides, those of the machine. They are counted, not enforced, and
+    so are GPUs that the machine does not have. Default: none, CPUs, memory, disk and GPUs are those of the machine."""
     pod_network: PodNetworkMode = PodNetworkMode.AUTO
     """Default: auto, what the probe at the start finds."""
     executables: Path | None = None

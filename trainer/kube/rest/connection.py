@@ -107,7 +107,7 @@ def spare_the_collector() -> None:
 def _rate_limiter(options: ConnectionOptions, clock: Clock | None) -> RateLimiter | None:
     if options.qps is None:
         if options.burst is not None:
-            raise ConfigurationError("burst limits nothing without qps: set qps too, or leave burst out")
+            raise ConfigurationError("burst has no effect without qps: set qps too, or leave burst out")
         return None
     burst = options.burst if options.burst is not None else max(round(2 * options.qps), 1)
     try:

@@ -112,7 +112,7 @@ class BodyReader:
             # As if nothing had been sent: this is not the answer.
             request.writer.output_size = 0
         elif expectation:
-            raise HttpError(417, "ExpectationFailed", f"Expect is {expectation!r}: only 100-continue is met")
+            raise HttpError(417, "ExpectationFailed", f"Expect is {expectation!r}: only 100-continue is supported")
 
     async def _read_all(self, request: web.BaseRequest, body: bytearray) -> None:
         try:

@@ -45,7 +45,7 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
                 for position, mount in enumerate(container.volume_mounts):
                     if mount.get("name") not in volumes:
                         own = own_mounts.field(pod_set, kind, container, mount["mountPath"])
-                        detail = f"is no volume of the pods of {pod_set.name}"
+                        detail = f"is not a volume of the pods of {pod_set.name}"
                         field = f"{own or f'{path}.volumeMounts[{position}]'}.name"
                         yield invalid(field, mount.get("name"), detail)
                 yield from _requests(own_resources if is_main else frozenset(), container, f"{path}.resources")
@@ -132,7 +132,7 @@ def _unknown_claims(info: RuntimeInfo, pod_set: PodSet) -> Iterator[FieldError]:
     for index, claim in enumerate(pod_set.main.resources.get("claims") or []):
         if str(claim.get("name")) not in names:
             detail = (
-                f"is no resource claim of the pods of {pod_set.name} of {info.runtime}; they have {listed([*names])}"
+                f"is not a resourceClaim of the pods of {pod_set.name} of {info.runtime}; they have {listed([*names])}"
             )
             yield invalid(f"spec.trainer.resourcesPerNode.claims[{index}].name", claim.get("name"), detail)
 

@@ -32,7 +32,7 @@ WATCH = Watch(HORIZONTAL_POD_AUTOSCALERS, Selection(label_selector=LABEL))
 def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse metrics without a number of nodes, from which an autoscaler could go on: it leaves alone what has none."""
     if _metrics(info) and not (train_job.spec.trainer and train_job.spec.trainer.num_nodes):
-        rule = "say how many nodes it starts with; the metrics of the runtime's elasticPolicy change it from there"
+        rule = "set the number of nodes at the start; the metrics of the runtime's elasticPolicy change it later"
         yield required("spec.trainer.numNodes", rule)
 
 

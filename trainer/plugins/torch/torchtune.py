@@ -73,7 +73,7 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     if not is_tune_run(container.command, container.args):
         return
     if info.ml_policy.torch is not None and info.ml_policy.torch.elastic_policy is not None:
-        rule = "the recipes of torchtune do not go on when the number of nodes changes; set spec.mlPolicy.numNodes"
+        rule = "the recipes of torchtune cannot continue when the number of nodes changes; set spec.mlPolicy.numNodes"
         yield forbidden(f"{info.runtime} spec.mlPolicy.torch.elasticPolicy", rule)
     given = parse([*container.command, *container.args][2:])
     yield from _check_words(info, train_job, given)
