@@ -59,6 +59,18 @@ CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to cr
                 "state": "Pending",
                 "conditions": [
                     CREATED,
+                    condition("Pending", "True", "ErrX", "1 pod waits: x\nErrY: 2 pods wait"),
+                ],
+            },
+            JobState("Pending", reason="ErrX", message="1 pod waits: x; ErrY: 2 pods wait"),
+            "Pending",
+            id="pods cannot start, the first without its reason",
+        ),
+        pytest.param(
+            {
+                "state": "Pending",
+                "conditions": [
+                    CREATED,
                     condition("Pending", "True", "ErrX", "ErrX: 1 pod waits: x\nErrY: 2 pods wait"),
                 ],
             },

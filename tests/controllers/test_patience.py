@@ -36,9 +36,15 @@ async def test_what_is_over_begins_anew(clock: ManualClock) -> None:
     assert patience.sift(job, [pending()]) == ((), SECONDS)
 
 
-def test_what_was_told_is_not_held_back(clock: ManualClock) -> None:
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param("1 pod cannot start: x", id="reason-of-the-condition"),
+        pytest.param("ImagePullBackOff: 1 pod cannot start: x", id="written-by-an-earlier-version"),
+    ],
+)
+def test_what_was_told_is_not_held_back(clock: ManualClock, told: str) -> None:
     """After a restart of the manager the condition shows it; restarts are told at once."""
-    told = "ImagePullBackOff: 1 pod cannot start: x"
     job = train_job(status={"conditions": [condition("Pending", "True", "ImagePullBackOff", told)]})
     assert Patience(clock).sift(job, [pending(), restarting()])[1] is None
     over = train_job(status={"conditions": [condition("Pending", "False", "NoPodWaits", told)]})

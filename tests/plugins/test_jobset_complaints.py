@@ -16,7 +16,8 @@ from trainer.plugins.jobset import JobSetPlugin
 
 if TYPE_CHECKING:
     from trainer.framework.extension_points import Impediment, Watch
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 JOB_UID = "uid-of-node"
 
@@ -338,6 +339,29 @@ def test_claims_that_take_their_time(reason: str, kind: str, patience: float) ->
     complaint = event("PersistentVolumeClaim", "data", reason, type=kind)
     (only,) = found(jobset(pods=claim()), unseen(), complaint)
     assert (only.reason, only.patience) == (reason, patience)
+
+
+class CountingReader(StaticReader):
+    """Counts what is asked of the index of events."""
+
+    def __init__(self, *objects: Object, **options: Any) -> None:
+        super().__init__(*objects, **options)
+        self.asked = 0
+
+    def keys(self, resource: Resource, index: str, value: str) -> set[ObjectKey]:
+        """See `Reader.keys`."""
+        self.asked += index == "jobset-complaints"
+        return super().keys(resource, index, value)
+
+
+@pytest.mark.parametrize(("pods", "volumes"), [(10, 10), (100, 10), (10, 100)])
+def test_claims_of_many_pods(pods: int, volumes: int) -> None:
+    """The work grows with the pods and with the volumes, not with one times the other."""
+    template = {"volumes": [{"name": f"v{number}", "ephemeral": {}} for number in range(volumes)]}
+    indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
+    reader = CountingReader(jobset(pods=template), *(unseen(f"p{number}") for number in range(pods)), indexes=indexes)
+    list(JobSetPlugin(reader).impediments(train_job()))
+    assert reader.asked <= 8 * volumes + 4 * pods
 
 
 def test_a_scheduler_that_does_not_run() -> None:

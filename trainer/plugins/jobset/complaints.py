@@ -2,8 +2,9 @@
 
 A Job whose pods are refused has no pods, a pod without its volumes is merely being made, and only events tell why. An
 event counts while the object that it is about, known by its uid, still lacks what the event complains of: events stay
-for an hour, and are repeated as long as somebody tries. Whoever may write events in a namespace can forge them, so an
-event says something about objects of its own namespace only.
+for an hour, and are repeated as long as somebody tries. Volume claims, which are not read, are known by their names.
+Whoever may write events in a namespace can forge them, so an event says something about objects of its own namespace
+only.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionReason
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _PATIENCE = 30
 """Seconds; a scheduler with a long queue takes some, and so does a volume that is being made."""
+
+_EXAMPLES = 8
+"""Pods whose own claims are looked at: there may be thousands, with a hundred volumes each."""
 
 
 def unscheduled(troubles: Troubles, without_claims: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
@@ -54,7 +58,10 @@ def _unseen(troubles: Troubles, unseen: AbstractSet[ObjectKey]) -> Iterator[Wait
 
 
 def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[str, Waiting]:
-    """By reason: the first of the claims of which an event says that it cannot be bound."""
+    """By reason: the first of the claims of which an event says that it cannot be bound.
+
+    Claims are known by their names, for the manager may not read them.
+    """
     found: dict[str, Waiting] = {}
     for claim, complaint in _complaints(troubles, pods):
         patience = 0 if complaint.is_warning else _PATIENCE
@@ -69,7 +76,8 @@ def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[st
 
 def _complaints(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> Iterator[tuple[str, Complaint]]:
     jobset, reader = troubles.jobset, troubles.reader
-    own = [f"{pod.name}-{volume}" for volume in ephemeral_volumes(jobset) for pod in sorted(pods)]
+    examples = heapq.nsmallest(_EXAMPLES, pods)
+    own = [f"{pod.name}-{volume}" for volume in ephemeral_volumes(jobset) for pod in examples]
     for claim in sorted({*shared_claims(jobset), *own}):
         key = ObjectKey(namespace_of(jobset), claim)
         complaint = latest_complaint(reader, PERSISTENT_VOLUME_CLAIMS, key)
