@@ -42,7 +42,10 @@ _T = TypeVar("_T")
 
 
 class Prometheus:
-    """Scrapes one target as job `trainer`, several times a second.
+    """Scrapes one target as job `trainer`, every second.
+
+    A scrape that takes longer, on a machine that is busy, ends the series until the next one: poll for what shall be
+    there.
 
     Args:
         address: where it listens.
@@ -58,7 +61,7 @@ class Prometheus:
         assert PROMETHEUS is not None, "mark the test with needs_prometheus"
         job = {"job_name": "trainer", "honor_labels": True, "static_configs": [{"targets": [target]}]}
         settings = {
-            "global": {"scrape_interval": "200ms", "scrape_timeout": "200ms", "evaluation_interval": "200ms"},
+            "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "500ms"},
             "rule_files": ["rules.yaml"],
             "scrape_configs": [job],
         }
@@ -95,6 +98,15 @@ class Prometheus:
             for alert in alerts
             if alert["state"] == "firing"
         )
+
+    def broken_rules(self) -> list[tuple[str, str]]:
+        """Rules that could not be evaluated, or have not been yet, each with its error."""
+        return [
+            (rule["name"], rule.get("lastError", rule["health"]))
+            for group in self._get("rules")["groups"]
+            for rule in group["rules"]
+            if rule["health"] != "ok"
+        ]
 
     def _is_ready(self) -> bool:
         try:

@@ -11,6 +11,8 @@ from trainer.kube.cache.cached_object import CachedObject
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
+WAITS = {"type": "Pending", "status": "True", "reason": "Unschedulable", "message": "no node takes it"}
+
 
 @pytest.mark.parametrize(
     ("obj", "runtime", "state"),
@@ -46,3 +48,19 @@ def test_what_is_read_of_a_trainjob(obj: Object, runtime: str, state: str) -> No
     """Runtime and state, whatever an older definition has let pass."""
     glimpse = Glimpse.of(CachedObject.of(obj))
     assert (glimpse.runtime, glimpse.state) == (runtime, state)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param({"state": "Pending", "conditions": [WAITS]}, "Unschedulable", id="waits"),
+        pytest.param({"state": "Running", "conditions": [WAITS]}, "", id="runs"),
+        pytest.param({"state": "Pending", "conditions": [WAITS | {"status": "False"}]}, "", id="no-longer"),
+        pytest.param({"state": "Pending"}, "", id="no-conditions"),
+        pytest.param({"state": "Pending", "conditions": None}, "", id="null"),
+        pytest.param({"state": "Pending", "conditions": ["odd"]}, "", id="odd-conditions"),
+    ],
+)
+def test_why_pods_wait(status: Object, expected: str) -> None:
+    """The reason of the condition Pending, while that is the state."""
+    assert Glimpse.of(CachedObject.of(train_job_object(status=status))).pending == expected

@@ -119,6 +119,7 @@ def test_gauges_are_bounded_like_counters() -> None:
     shown = bounded_counts(counts, (True, True, False))
     assert shown == bounded_counts(dict(reversed(counts.items())), (True, True, False))
     assert (len(shown), shown["greedy", "other", "red"], shown["late", "cube", "red"]) == (102, 4900, 2)
+    assert bounded_counts({("x" * 5000, "cube"): 1}, (True, True)) == {("x" * LONGEST, "cube"): 1}
 
 
 def test_the_first_values_of_a_label_stay() -> None:

@@ -1,7 +1,7 @@
 """How many TrainJobs are in which state, kept up to date by the events of their informer.
 
 Counting 10,000 of them anew at each scrape takes 30 ms, during which the thread that does it and the event loop are in
-each other's way; an event takes 4 microseconds, and there are about five in the life of a TrainJob.
+each other's way; an event takes 6 microseconds, and there are about five in the life of a TrainJob.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ class _Condition(msgspec.Struct, gc=False):
 
 class _Status(msgspec.Struct, gc=False):
     state: str | None = None
-    conditions: list[_Condition] = []
+    conditions: msgspec.Raw = msgspec.Raw(b"[]")
+    """Read for those alone that are Pending."""
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -55,6 +56,7 @@ class _TrainJob(msgspec.Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_TrainJob)
+_conditions = msgspec.json.Decoder(list[_Condition] | None)
 
 
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
@@ -85,7 +87,11 @@ class Glimpse(msgspec.Struct, frozen=True, gc=False):
 
 
 def _pending_reason(status: _Status) -> str:
-    for condition in status.conditions:
+    try:
+        conditions = _conditions.decode(status.conditions) or ()
+    except msgspec.ValidationError:
+        return ""
+    for condition in conditions:
         if condition.type == ConditionType.PENDING and condition.status == "True":
             return condition.reason
     return ""

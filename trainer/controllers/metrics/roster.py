@@ -30,7 +30,8 @@ class Roster:
     def remove(self, key: ObjectKey) -> None:
         """A TrainJob is gone."""
         for namespaces in (self._going_on, self._ended):
-            if key in (keys := namespaces.get(key.namespace, {})):
+            keys = namespaces.get(key.namespace)
+            if keys is not None and key in keys:
                 del keys[key]
                 if not keys:
                     del namespaces[key.namespace]

@@ -155,7 +155,7 @@ def bounded_counts(
     shares = Shares(limit)
     bounded: dict[tuple[str, ...], int] = {}
     for values, count in sorted(counts.items()):
-        shown = values
+        shown = tuple(value[:LONGEST] for value in values)
         if not shares.take(values[0]):
             everybody = tuple(map(_other, values, folded))
             shown = (values[0], *everybody[1:])
