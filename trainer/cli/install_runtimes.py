@@ -138,7 +138,7 @@ def install_runtimes(
 ) -> None:
     """Apply the runtimes we ship to the current cluster, once it is ready for them.
 
-    A runtime with fields that somebody else has changed stays as it is. Exit code: 0 when all the others are applied, 1
+    A runtime with fields that somebody else has changed is not changed. Exit code: 0 when all the others are applied, 1
     when the cluster refuses one, such as a runtime whose spec would change, 124 for a timeout.
     """
     options = current_cluster(kubeconfig, context, pod_first=True)

@@ -66,7 +66,7 @@ def up(
 ) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
-    Run it again at any time: what runs is left alone, what has crashed is told and started again, with all its objects.
+    It can be run again at any time: what runs is not touched, what has crashed is reported and started again.
     """
     state = StateDirectory.of_user()
     command = cluster_command(
@@ -101,7 +101,7 @@ def down(
 
 
 def status() -> None:
-    """Tell what runs in the background and what is on the cluster; exit code 0 when both halves run, else 1."""
+    """Show what runs in the background and what is on the cluster; exit code 0 when cluster and manager run, else 1."""
     configure_logging(json=False, level="error")
     raise typer.Exit(run_until_signal(lambda: _status(StateDirectory.of_user())))
 
