@@ -56,7 +56,7 @@ class _TrainJob(msgspec.Struct, gc=False):
 
 
 _decoder = msgspec.json.Decoder(_TrainJob)
-_conditions = msgspec.json.Decoder(list[_Condition] | None)
+_conditions: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(list[_Condition] | None)
 
 
 class Glimpse(msgspec.Struct, frozen=True, gc=False):
