@@ -284,6 +284,14 @@ TRAIN_JOBS = [
         SCHEMA,
     ),
     BadInput(
+        "image",
+        trainer(image="Pytorch/pytorch::latest"),
+        "spec.trainer.image",
+        'Invalid value: "Pytorch/pytorch::latest": must be an image such as python, team/image:tag or '
+        'host:5000/team/image: ":latest" is no tag: letters, digits, _, . and -, at most 128 of them',
+        BUILD,
+    ),
+    BadInput(
         "quantity-negative",
         trainer(resourcesPerNode={"limits": {"memory": "-1Gi"}}),
         "spec.trainer.resourcesPerNode.limits[memory]",

@@ -57,3 +57,39 @@ async def test_sparse_metadata(admission: Admission, metadata: Object) -> None:
     request = replace(request_of(job() | {"metadata": metadata}), namespace="default")
 
     assert (await admission.validate_train_job(request)).allowed
+
+
+@pytest.mark.parametrize(
+    ("resources", "warnings"),
+    [
+        pytest.param({"limits": {"memory": "200Mi"}}, [], id="as it should be"),
+        pytest.param(
+            {"limits": {"memory": "200MB", "cpu": 2}, "requests": {"memory": "1GiB"}},
+            [
+                "spec.trainer.resourcesPerNode.limits[memory]: 200MB: write 200M or 200Mi",
+                "spec.trainer.resourcesPerNode.requests[memory]: 1GiB: write 1Gi",
+            ],
+            id="bytes",
+        ),
+        pytest.param({"limits": ["200MB"], "requests": "200MB"}, [], id="wrong in another way"),
+        pytest.param(
+            {"limits": {"n" * 9999: "1MB"}},
+            [f"spec.trainer.resourcesPerNode.limits[{'n' * 63}]: 1MB: write 1M or 1Mi"],
+            id="long",
+        ),
+    ],
+)
+async def test_amounts_are_told_before_the_schema_refuses_them(
+    admission: Admission, resources: Object, warnings: list[str]
+) -> None:
+    """The mutating webhook is asked before the API server compares patterns, and kubectl shows its warnings."""
+    answer = await admission.default_train_job(request_of(trainer(resourcesPerNode=resources)))
+    assert answer.allowed
+    assert list(answer.warnings) == warnings
+
+
+async def test_amounts_are_told_a_few_times(admission: Admission) -> None:
+    """However many there are."""
+    many = {f"example.com/{number}": "1MB" for number in range(1000)}
+    answer = await admission.default_train_job(request_of(trainer(resourcesPerNode={"limits": many})))
+    assert len(answer.warnings) == 4

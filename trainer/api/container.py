@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from trainer.api import patterns
+from trainer.api.image_reference import check_image
 from trainer.api.labels import is_qualified_name
 from trainer.kube.field_errors import OMITTED, duplicate, invalid, not_supported, required
 from trainer.kube.quantity import parse_quantity
@@ -35,6 +36,7 @@ _POD_METADATA = re.compile(r"metadata\.(labels|annotations)\['.+'\]")
 
 def check_container(container: Object, path: str) -> Iterator[FieldError]:
     """Refuse what would make the API server refuse a pod with this container; it fits its schema."""
+    yield from check_image(container.get("image"), f"{path}.image")
     yield from check_env(container.get("env"), f"{path}.env")
     yield from check_env_from(container.get("envFrom"), f"{path}.envFrom")
     yield from check_resources(container.get("resources"), f"{path}.resources")

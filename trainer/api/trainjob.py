@@ -20,6 +20,7 @@ from trainer.api.corev1 import (
     VolumeMount,
     Words,
 )
+from trainer.api.image_reference import check_image
 from trainer.api.labels import check_annotations, check_keys, is_qualified_name
 from trainer.api.metadata import Labels, ObjectMetadata, TemplateMetadata
 from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, atomic_list, list_map, text
@@ -222,6 +223,7 @@ class TrainJob(ApiModel):
         yield from check_annotations(spec.annotations, "spec.annotations")
         yield from check_progress_annotations(spec.annotations, "spec.annotations")
         if spec.trainer is not None:
+            yield from check_image(spec.trainer.image, "spec.trainer.image")
             yield from _check_env(spec.trainer.env, "spec.trainer.env")
             resources = spec.trainer.resources_per_node or ResourceRequirements()
             yield from check_resources(resources.to_object(), "spec.trainer.resourcesPerNode")

@@ -59,6 +59,18 @@ def quantity_problem(value: Any) -> str | None:
     return None
 
 
+def quantity_advice(text: str) -> str:
+    """What to write instead of a number of bytes such as 200MB; empty for all else."""
+    found = _BYTES.fullmatch(text) if len(text) <= LONGEST_QUANTITY else None
+    if found is None:
+        return ""
+    number, prefix = found["number"], found["prefix"].upper()
+    if not prefix:
+        return f"write {number}"
+    decimal = "k" if prefix == "K" else prefix
+    return f"write {number}{prefix}i" if found["binary"] else f"write {number}{decimal} or {number}{prefix}i"
+
+
 def _parse(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(_FORM)  # noqa: TRY004 one error for both
@@ -69,25 +81,14 @@ def _parse(value: Any) -> Decimal:
         raise ValueError(f"must be a quantity of at most {LONGEST_QUANTITY} characters, such as 2, 500m or 4Gi")
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise ValueError(_FORM + _instead(text))
+        advice = quantity_advice(text)
+        raise ValueError(f"{_FORM}: {advice}" if advice else _FORM)
     if len(match["digits"] or "") > _EXPONENT_DIGITS:
         raise ValueError(f"{_FORM}, with an exponent of at most {_EXPONENT_DIGITS} digits")
     number, suffix = Decimal(match["number"]), match["suffix"] or ""
     if match["exponent"]:
         return _in_range(number.scaleb(int(suffix[1:])))
     return _in_range(number * (_DECIMAL | _BINARY).get(suffix, Decimal(1)))
-
-
-def _instead(text: str) -> str:
-    """What is written instead of a number of bytes, such as 200MB."""
-    found = _BYTES.fullmatch(text)
-    if found is None:
-        return ""
-    number, prefix = found["number"], found["prefix"].upper()
-    decimal = "k" if prefix == "K" else prefix
-    if not prefix:
-        return f": write {number}"
-    return f": write {number}{prefix}i" if found["binary"] else f": write {number}{decimal} or {number}{prefix}i"
 
 
 def _in_range(amount: Decimal) -> Decimal:

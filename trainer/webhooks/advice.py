@@ -9,17 +9,21 @@ from trainer.framework.review import AdmissionWarning
 from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.framework.trainer_step import stated_ancestor
 from trainer.framework.words import shell_operator
+from trainer.kube.quantity import quantity_advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
+    from trainer.kube.objects import Object
 
 SUPPORT_LABEL = "trainer.kubeflow.org/support"
 """Label of a runtime: `deprecated` has TrainJobs that refer to it warned."""
 DEPRECATED = "deprecated"
 """Value of `SUPPORT_LABEL` on a runtime that is going to be removed."""
+_LONGEST_NAME = 63
+"""Characters of the name of a resource that a warning repeats."""
 
 
 def advise_on_train_job(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
@@ -61,3 +65,22 @@ def _unheard_shell(path: str, command: list[str] | None) -> Iterator[AdmissionWa
             f'is not run by a shell, so {operator} is passed on as a plain word; write ["sh", "-c", "..."] for a shell'
         )
         yield AdmissionWarning(path, text)
+
+
+def advise_on_amounts(obj: Object) -> Iterator[str]:
+    """What to write instead of a number of bytes such as 200MB.
+
+    The API server's own refusal, which comes before the validating webhook is asked, says only which pattern does not
+    match; warnings of the mutating webhook are shown beside it.
+
+    Args:
+        obj: a TrainJob as it was sent; it may be wrong in any way.
+    """
+    resources: object = obj
+    for name in ("spec", "trainer", "resourcesPerNode"):
+        resources = resources.get(name) if isinstance(resources, dict) else None
+    for kind in ("limits", "requests"):
+        amounts = resources.get(kind) if isinstance(resources, dict) else None
+        for name, amount in amounts.items() if isinstance(amounts, dict) else ():
+            if isinstance(amount, str) and (advice := quantity_advice(amount)):
+                yield f"spec.trainer.resourcesPerNode.{kind}[{str(name)[:_LONGEST_NAME]}]: {amount}: {advice}"

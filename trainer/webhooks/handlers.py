@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import (
@@ -15,6 +16,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.errors import INTERNAL
 from trainer.kube.metrics import Metrics
 from trainer.kube.webhook.admission import AdmissionResponse
+from trainer.webhooks.advice import advise_on_amounts
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.metrics import AdmissionSeries
 from trainer.webhooks.nodes import default_nodes
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 """What is admitted."""
+_WARNINGS = 4
+"""Amounts that are written wrong of which the author is warned; the refusal names all."""
 
 
 class Admission:
@@ -72,7 +76,7 @@ class Admission:
         obj = default_train_job(request.object, request.old_object)
         if request.old_object is None:
             obj = await default_nodes(_placed(obj, request), self._runtimes)
-        return AdmissionResponse.mutate(obj)
+        return AdmissionResponse.mutate(obj, tuple(islice(advise_on_amounts(request.object), _WARNINGS)))
 
     async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
         """Fill in what a runtime leaves out."""
