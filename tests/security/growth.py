@@ -1,0 +1,158 @@
+"""Objects that grow: from a schema, one object for each text, list, map and number in it, of any size."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.api import patterns
+from trainer.api.model import ApiModel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    from trainer.kube.objects import Object
+
+_TEXTS = {
+    patterns.ABSOLUTE_PATH: "/a{}",
+    patterns.STORAGE_URI: "s3://a/{}",
+    patterns.QUANTITY: "1",
+    patterns.NUMBER_OF_PROCESSES: "1",
+    patterns.CONTAINER_RESOURCE: "limits.cpu",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A place in an object, and what is there."""
+
+    path: tuple[str, ...]
+    """Fields on the way; `[]` is the first item of a list, `{}` the first value of a map."""
+    schema: Object
+    root: Object
+    """Schema of the object."""
+
+    def of(self, size: int) -> Any:
+        """The smallest object with this place, which has a size."""
+        return _placed(self.root, self.path, _grown(self.schema, size))
+
+    def __str__(self) -> str:
+        return ".".join(self.path)
+
+
+def growths(schema: Object) -> Iterator[Growth]:
+    """Every place below a schema, those of equal schemas only where they come first."""
+    seen: set[str] = set()
+
+    def walk(node: Object, path: tuple[str, ...]) -> Iterator[Growth]:
+        if path:
+            yield Growth(path, node, schema)
+        structure = json.dumps(_without_words(node), sort_keys=True)
+        if structure in seen:
+            return
+        seen.add(structure)
+        for name, child in (node.get("properties") or {}).items():
+            yield from walk(child, (*path, name))
+        for keyword, step in (("items", "[]"), ("additionalProperties", "{}")):
+            if isinstance(node.get(keyword), dict):
+                yield from walk(node[keyword], (*path, step))
+
+    return walk(schema, ())
+
+
+def work(function: Callable[[], object]) -> int:
+    """Lines of Python that a call takes, and values that models are written as, whatever the speed of the machine."""
+    count = 0
+    original = ApiModel.to_object
+
+    def counted(model: ApiModel) -> Object:
+        nonlocal count
+        written = original(model)
+        count += _values(written)
+        return written
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    former = sys.gettrace()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ApiModel, "to_object", counted)
+        sys.settrace(trace)
+        try:
+            function()
+        finally:
+            sys.settrace(former)
+    return count
+
+
+def _values(value: Any) -> int:
+    if isinstance(value, dict | list):
+        return 1 + sum(map(_values, value.values() if isinstance(value, dict) else value))
+    return 1
+
+
+def _without_words(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_words(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _without_words(value)
+        for name, value in schema.items()
+        if not (name == "description" and isinstance(value, str))
+    }
+
+
+def _placed(schema: Object, path: tuple[str, ...], value: Any) -> Any:
+    if not path:
+        return value
+    step, *rest = path
+    if step == "[]":
+        return [_placed(schema["items"], tuple(rest), value)]
+    if step == "{}":
+        return {"a": _placed(schema["additionalProperties"], tuple(rest), value)}
+    return _smallest(schema, 0) | {step: _placed(schema["properties"][step], tuple(rest), value)}
+
+
+def _grown(schema: Object, size: int) -> Any:
+    kind = schema.get("type")
+    if kind == "array":
+        return [_smallest(schema["items"], index) for index in range(min(size, schema["maxItems"]))]
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        values = schema["additionalProperties"]
+        return {
+            f"example.com/a{index}": _smallest(values, index) for index in range(min(size, schema["maxProperties"]))
+        }
+    if kind in {"integer", "number"}:
+        return int(min(size, schema.get("maximum", size)))
+    if (kind == "string" and "enum" not in schema) or schema.get("x-kubernetes-int-or-string"):
+        return (
+            (_smallest(schema, 0) + "1" * size)[: schema["maxLength"]] if kind == "string" else str(10 ** min(size, 17))
+        )
+    return _smallest(schema, 0)
+
+
+def _smallest(schema: Object, index: int) -> Any:
+    """A value that fits; items of a list differ by their index."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if schema.get("x-kubernetes-int-or-string"):
+        return "1"
+    match schema.get("type"):
+        case "string":
+            return _TEXTS.get(schema.get("pattern", ""), "a{}").format(index)
+        case "integer" | "number":
+            return index + 1
+        case "boolean":
+            return True
+        case "array":
+            return [_smallest(schema["items"], each) for each in range(schema.get("minItems", 0))]
+        case _:
+            return {name: _smallest(schema["properties"][name], index) for name in schema.get("required", ())}

@@ -1,0 +1,270 @@
+"""What a tenant writes costs linear work: nothing that grows tenfold costs more than about ten times as much.
+
+The work is counted, not timed. What C code does within one line, such as reading JSON or matching a pattern, is bounded
+by the sizes that the schemas allow (`tests/api/test_bounds.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.security.growth import Growth, growths, work
+from trainer.api.corev1 import ResourceRequirements
+from trainer.api.crds import crds
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TrainJob
+from trainer.framework.errors import BuildError
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.registry import Registry
+from trainer.framework.runtimes import read_runtime
+from trainer.framework.testing import StaticReader
+from trainer.kube.events.correlator import cut_message
+from trainer.kube.logs.redaction import redact
+from trainer.kube.webhook.admission import AdmissionResponse
+from trainer.kube.webhook.review import AdmissionReview, ReviewError
+from trainer.plugins import BUILT_IN
+from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
+from trainer.progress.report import TAG
+from trainer.webhooks.defaults import default_runtime, default_train_job
+from trainer.webhooks.runtime import review_runtime
+from trainer.webhooks.train_job import review_train_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from trainer.api.trainingruntime import Runtime
+    from trainer.kube.objects import Object
+
+SMALL, MIDDLE, LARGE = 10, 50, 100
+SLACK = 600
+"""Lines that may come on top, such as the first error message of a kind."""
+
+POD: Object = {"containers": [{"name": "node", "image": "i"}]}
+
+
+def spec_schema(kind: str) -> Object:
+    """The schema of the spec of a kind."""
+    crd = next(crd for crd in crds() if crd["spec"]["names"]["kind"] == kind)
+    schema: Object = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return schema
+
+
+TRAIN_JOB_GROWTHS = list(growths(spec_schema("TrainJob")))
+RUNTIME_GROWTHS = list(growths(spec_schema("ClusterTrainingRuntime")))
+
+
+def merged(base: Any, grown: Any) -> Any:
+    """What is grown, with what the base has besides: first items of lists are one."""
+    if isinstance(base, dict) and isinstance(grown, dict):
+        both = {name: merged(base[name], value) if name in base else value for name, value in grown.items()}
+        return base | both
+    if isinstance(base, list) and isinstance(grown, list):
+        return [merged(base[0], grown[0]), *grown[1:]] if base and grown else grown or base
+    return grown if isinstance(grown, str) and len(grown) > SMALL else base
+
+
+def train_job(spec: Object) -> Object:
+    """A TrainJob that could be built, with a part that has grown."""
+    base = {
+        "runtimeRef": {"name": "r", "kind": "ClusterTrainingRuntime", "apiGroup": "trainer.kubeflow.org"},
+        "podSpecOverrides": [{"targetJobs": [{"name": "node"}], "containers": [{"name": "node"}]}],
+    }
+    return {
+        "apiVersion": "trainer.kubeflow.org/v2alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "t", "namespace": "n"},
+        "spec": merged(base, spec),
+    }
+
+
+def runtime(spec: Object) -> Object:
+    """A runtime that could be used, with a part that has grown."""
+    job = {"name": "node", "template": {"spec": {"template": {"spec": POD}}}}
+    base = {"mlPolicy": {"torch": {"numProcPerNode": "auto"}}, "template": {"spec": {"replicatedJobs": [job]}}}
+    return {
+        "apiVersion": "trainer.kubeflow.org/v2alpha1",
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": "r"},
+        "spec": merged(base, spec),
+    }
+
+
+class Files:
+    """A source of one runtime."""
+
+    def __init__(self, obj: Object) -> None:
+        self._obj = obj
+
+    async def of(self, train_job: TrainJob) -> Runtime:
+        """See `RuntimeSource.of`."""
+        return read_runtime(CLUSTER_TRAINING_RUNTIMES, self._obj)
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Pipeline:
+    """All plugins."""
+    context: Any = SimpleNamespace(reader=StaticReader())
+    return Pipeline(Registry([factory(context) for factory in BUILT_IN.values()]))
+
+
+def finished(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Run what never waits."""
+    try:
+        while True:
+            coroutine.send(None)
+    except StopIteration:
+        return
+
+
+def admitted_and_built(obj: Object, blueprint: Object, pipeline: Pipeline) -> None:
+    """All that becomes of a TrainJob, whatever is wrong with it."""
+    finished(review_train_job(default_train_job(obj), None, pipeline, Files(blueprint)))
+    with suppress(BuildError, InvalidObjectError):
+        pipeline.build(TrainJob.from_object(obj), read_runtime(CLUSTER_TRAINING_RUNTIMES, blueprint))
+
+
+def is_linear(call: Callable[[int], object]) -> bool:
+    """Whether ten times the size is no more than ten times the work, and an item costs the same among many and few."""
+    call(SMALL)  # What is made once does not count.
+    small, middle, large = (work(lambda size=size: call(size)) for size in (SMALL, MIDDLE, LARGE))  # type: ignore[misc]
+    first, second = middle - small, large - middle
+    by_size = (LARGE - MIDDLE) / (MIDDLE - SMALL)
+    return large <= 10 * small + SLACK and second <= 1.2 * by_size * max(first, 0) + SLACK
+
+
+def excessive(places: list[Growth], call: Callable[[Object], object]) -> list[str]:
+    """Places where tenfold growth costs more than ten times the work."""
+    grown = [place for place in places if place.of(SMALL) != place.of(LARGE)]
+    return [str(place) for place in grown if not is_linear(lambda size, place=place: call(place.of(size)))]  # type: ignore[misc]
+
+
+def test_the_measure() -> None:
+    """What goes through a list for each of its items, or writes a model for each of its members, is found."""
+    items = range(LARGE)
+    resources = ResourceRequirements.from_object({"limits": {f"a{index}": 1 for index in items}})
+
+    def searched(size: int) -> None:
+        for item in items[:size]:
+            for other in items[:size]:
+                if other == item:
+                    break
+
+    def written(size: int) -> None:
+        limits = dict(list((resources.limits or {}).items())[:size])
+        for _ in limits:
+            ResourceRequirements(limits=limits).to_object()
+
+    assert is_linear(lambda size: [index + 1 for index in items[:size]])
+    assert not is_linear(searched)
+    assert not is_linear(written)
+
+
+@pytest.mark.parametrize("part", sorted({place.path[0] for place in TRAIN_JOB_GROWTHS}))
+def test_train_jobs(part: str, pipeline: Pipeline) -> None:
+    """Every text, list, map and number of a TrainJob costs linear work in admission and build."""
+    blueprint = runtime({})
+    places = [place for place in TRAIN_JOB_GROWTHS if place.path[0] == part]
+    assert excessive(places, lambda spec: admitted_and_built(train_job(spec), blueprint, pipeline)) == []
+
+
+@pytest.mark.parametrize("part", sorted({place.path[:3] for place in RUNTIME_GROWTHS}), ids=".".join)
+def test_runtimes(part: tuple[str, ...], pipeline: Pipeline) -> None:
+    """Every text, list, map and number of a runtime costs linear work, for itself and for the TrainJobs on it."""
+
+    def used(spec: Object) -> None:
+        blueprint = runtime(spec)
+        review_runtime(default_runtime(blueprint), None, pipeline)
+        admitted_and_built(train_job({}), blueprint, pipeline)
+
+    assert excessive([place for place in RUNTIME_GROWTHS if place.path[:3] == part], used) == []
+
+
+def review_of(obj: Object, **request: Any) -> bytes:
+    """What the API server, or a stranger, sends."""
+    resource = {"group": "trainer.kubeflow.org", "version": "v2alpha1", "resource": "trainjobs"}
+    kind = {"group": "trainer.kubeflow.org", "version": "v2alpha1", "kind": "TrainJob"}
+    content = {"uid": "u", "operation": "CREATE", "kind": kind, "resource": resource, "object": obj} | request
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": content}).encode()
+
+
+def nested(depth: int) -> Object:
+    """Mappings in mappings."""
+    return {"a": nested(depth - 1)} if depth else {}
+
+
+REVIEWS: dict[str, Callable[[int], bytes]] = {
+    "unknown fields": lambda size: review_of(train_job({f"trainr{index}": 1 for index in range(size)})),
+    "unknown fields of the request": lambda size: review_of({}, **{f"field{index}": 1 for index in range(size)}),
+    "a long unknown field": lambda size: review_of(train_job({"trainr" * size: 1})),
+    "a long kind": lambda size: review_of({}, kind={"group": "", "version": "v1", "kind": "-eyJ" * size}),
+    "a long operation": lambda size: review_of({}, operation="-eyJ" * size),
+    "groups": lambda size: review_of({}, userInfo={"username": "a", "groups": ["g"] * size}),
+    "a long name": lambda size: review_of(train_job({}), name="a" * size, namespace="n" * size),
+    "depth": lambda size: review_of(train_job({"trainer": nested(size)})),
+    "wrong types": lambda size: review_of(train_job({"trainer": {"args": [1] * size}})),
+    "labels": lambda size: review_of(
+        train_job({}) | {"metadata": {"name": "t", "labels": {f"a b{index}": "" for index in range(size)}}}
+    ),
+    "no JSON": lambda size: b"{" * size,
+}
+
+
+@pytest.mark.parametrize("make", REVIEWS.values(), ids=REVIEWS.keys())
+def test_reviews(make: Callable[[int], bytes], pipeline: Pipeline) -> None:
+    """Whatever grows in a review, sent by whomever, costs linear work until it is answered."""
+
+    def answered(body: bytes) -> None:
+        try:
+            review = AdmissionReview.decode(body)
+        except ReviewError as error:
+            redact(None, "info", {"event": "refused", "error": str(error)})
+            return
+        admitted_and_built(review.request.object or {}, runtime({}), pipeline)
+        review.encode(AdmissionResponse.mutate(default_train_job(review.request.object or {})))
+
+    assert is_linear(lambda size: answered(make(size)))
+
+
+MESSAGES: dict[str, Callable[[int], bytes]] = {
+    "metrics": lambda size: json.dumps({"trainMetrics": {f"m{index}": index for index in range(size)}}).encode(),
+    "wrong metrics": lambda size: json.dumps({"trainMetrics": {f"m {index}": "x" for index in range(size)}}).encode(),
+    "unknown fields": lambda size: json.dumps({f"m{index}": index for index in range(size)}).encode(),
+    "digits": lambda size: b'{"currentStep": ' + b"9" * size + b"}",
+    "a long metric": lambda size: json.dumps({"trainMetrics": {"m" * size: "9" * size}}).encode(),
+    "no JSON": lambda size: b"[" * size,
+}
+
+
+@pytest.mark.parametrize("make", MESSAGES.values(), ids=MESSAGES.keys())
+def test_log_lines(make: Callable[[int], bytes]) -> None:
+    """A line of a log, and any number of lines, cost linear work."""
+
+    def read(payload: bytes, lines: int = 1) -> None:
+        block = (
+            b"2026-01-01T00:00:00Z some text\n2026-01-01T00:00:00Z " + TAG.encode() + b" " + payload + b"\n"
+        ) * lines
+        found = list(tagged_lines(block))
+        assert len(found) == lines
+        for message in found:
+            with suppress(RejectedMessageError):
+                parse(message.payload)
+
+    assert is_linear(lambda size: read(make(size)))
+    assert is_linear(lambda size: read(make(SMALL), lines=size))
+
+
+@pytest.mark.parametrize("text", ["a", "-eyJ", "Bearer ", "a=b ", "\n", "\x1b[", "ü"])
+def test_texts_of_logs_and_events(text: str) -> None:
+    """What is logged or becomes an event costs linear work, whatever its text and however many members it has."""
+
+    def told(size: int) -> None:
+        redact(None, "info", {"event": text * size, "error": {f"{text}{index}": text for index in range(size)}})
+        cut_message(text * size)
+
+    assert is_linear(told)
