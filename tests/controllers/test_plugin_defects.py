@@ -13,6 +13,7 @@ from trainer.framework.component import Component
 from trainer.framework.discovery import bundled_plugins, load_plugins
 from trainer.framework.errors import BuildError
 from trainer.framework.extension_points import Impediment, Outcome, StatusCondition, Watch
+from trainer.framework.extraction import extract
 from trainer.framework.plugins_configuration import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.controllers.conftest import Cluster
+    from trainer.api.trainjob import TrainJob
     from trainer.framework.discovery import EnabledPlugin
+    from trainer.framework.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"}
@@ -243,3 +246,25 @@ async def test_an_index_that_is_taken(cluster: Cluster) -> None:
     with pytest.raises(ConfigurationError, match=message):
         async with cluster.managed(plugins(watches=lambda _: [watch])):
             pass
+
+
+async def test_a_defect_of_the_build(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What makes the build itself fail is told in the condition, backs off, and holds up no other TrainJob."""
+    build = extract
+
+    def fail(train_job: TrainJob, *arguments: Any) -> RuntimeInfo:
+        if train_job.metadata.name == "demo":
+            raise RecursionError("maximum recursion depth exceeded")
+        return build(train_job, *arguments)
+
+    monkeypatch.setattr("trainer.framework.pipeline.extract", fail)
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        message = (
+            "Failed to build Jobs: Internal error: the build failed, please report it: "
+            "RecursionError: maximum recursion depth exceeded"
+        )
+        assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
+        assert cluster.jobsets == []
+        await cluster.put(train_job_object("other"))
+        assert [jobset["metadata"]["name"] for jobset in cluster.jobsets] == ["other"]

@@ -6,6 +6,7 @@ by the sizes that the schemas allow (`tests/api/test_bounds.py`).
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import suppress
 from types import SimpleNamespace
@@ -36,7 +37,7 @@ from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from trainer.api.trainingruntime import Runtime
     from trainer.kube.objects import Object
@@ -113,18 +114,9 @@ def pipeline() -> Pipeline:
     return Pipeline(Registry([factory(context) for factory in BUILT_IN.values()]))
 
 
-def finished(coroutine: Coroutine[Any, Any, object]) -> None:
-    """Run what never waits."""
-    try:
-        while True:
-            coroutine.send(None)
-    except StopIteration:
-        return
-
-
 def admitted_and_built(obj: Object, blueprint: Object, pipeline: Pipeline) -> None:
     """All that becomes of a TrainJob, whatever is wrong with it."""
-    finished(review_train_job(default_train_job(obj), None, pipeline, Files(blueprint)))
+    asyncio.run(review_train_job(default_train_job(obj), None, pipeline, Files(blueprint)))
     with suppress(BuildError, InvalidObjectError):
         pipeline.build(TrainJob.from_object(obj), read_runtime(CLUSTER_TRAINING_RUNTIMES, blueprint))
 

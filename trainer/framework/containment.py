@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from trainer.api.trainjob_status import ConditionType, JobStatus, NodeScale
 from trainer.framework.component import Component, Revision, is_unique_name
-from trainer.framework.errors import BuildError, PluginError
+from trainer.framework.errors import BuildError, PluginError, UnexpectedError
 from trainer.framework.extension_points import Impediment, Outcome, StatusCondition, Watch
 from trainer.framework.review import AdmissionWarning
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import key_of, name_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from trainer.api.trainjob import TrainJob
@@ -45,6 +46,22 @@ def contained(plugin: str, hook: str) -> _Contained:
         PluginError: the plugin is.
     """
     return _Contained(plugin, hook)
+
+
+@contextmanager
+def build_contained() -> Iterator[None]:
+    """Let only BuildErrors out of a build, so that a defect is told where the TrainJob is, and holds up no other.
+
+    Raises:
+        BuildError: the TrainJob or its runtime is wrong, or a plugin is.
+        UnexpectedError: neither is.
+    """
+    try:
+        yield
+    except BuildError:
+        raise
+    except Exception as error:
+        raise UnexpectedError(error) from error
 
 
 class _Contained:

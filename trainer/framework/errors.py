@@ -21,6 +21,10 @@ CLUSTER_LACKS: Final = "ClusterLacks"
 """Code of an error that goes away once what the runtime needs is installed: a plugin, or the CRD of a scheduler."""
 
 
+_LONGEST_PROBLEM: Final = 500
+"""Characters of an error that nobody expected; it may repeat what somebody wrote."""
+
+
 class BuildError(Exception):
     """A TrainJob and its runtime do not fit together; each error names a field and the remedy.
 
@@ -64,6 +68,19 @@ class PluginError(BuildError):
         problem = f"{type(error).__name__}: {words}".removesuffix(": ")
         message = f"Internal error: plugin {plugin} failed in {hook}: {problem}"
         super().__init__(FieldError("", message, INTERNAL))
+
+
+class UnexpectedError(PluginError):
+    """The build itself failed where nobody expected it, which is a defect of ours; only its TrainJob suffers.
+
+    The work queue retries, as for a plugin.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__("", "build", error)
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST_PROBLEM]}".removesuffix(": ")
+        message = f"Internal error: the build failed, please report it: {problem}"
+        BuildError.__init__(self, FieldError("", message, INTERNAL))
 
 
 class ForeignObjectError(KubeError):

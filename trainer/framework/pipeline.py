@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.containment import (
+    build_contained,
     checked_components,
     checked_conditions,
     checked_findings,
@@ -137,9 +138,12 @@ class Pipeline:
             old: what it replaces, if anything.
         """
         try:
-            review = Review.of(self._findings(self._extract(train_job, runtime), old, train_job))
-            if not review.errors:
-                self.build(train_job, runtime)
+            with build_contained():
+                info = self._extract(train_job, runtime)
+                review = Review.of(self._findings(info, old, train_job))
+                if not review.errors:
+                    self._enforce(info, train_job, self._series.timed)
+                    self._built(info, train_job, self._series.timed)
         except BuildError as error:
             return Review.of(error.errors)
         return review
@@ -155,8 +159,9 @@ class Pipeline:
             runtime: what is admitted.
         """
         try:
-            info = self._extract(train_job, runtime)
-            findings = list(self._findings(info, None, train_job))
+            with build_contained():
+                info = self._extract(train_job, runtime)
+                findings = list(self._findings(info, None, train_job))
         except BuildError as error:
             return Review.of(error.errors)
         is_valid = not Review.of(findings).errors
@@ -173,6 +178,7 @@ class Pipeline:
         self._built(info, train_job, collected)
         return Review.of(findings)
 
+    @build_contained()
     def build(self, train_job: TrainJob, runtime: Runtime, *, observe: Observe | None = None) -> list[Component]:
         """Build: the objects that the TrainJob becomes.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio.lowlevel
+
 from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
@@ -75,6 +77,8 @@ async def _review(obj: Object, old: Object | None, pipeline: Pipeline, runtimes:
         return Review.of([AdmissionWarning("spec.runtimeRef.name", text)])
     except BuildError as error:
         return Review.of(error.errors)
+    # Other requests have their turn between reading and building, each of which takes long for the largest objects.
+    await anyio.lowlevel.checkpoint()
     review = pipeline.review(train_job, runtime, _tolerantly(old))
     return Review.of([*review.errors, *review.warnings, *advise_on_train_job(train_job, runtime)])
 
