@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from e2e.cluster import train_job
@@ -84,3 +85,36 @@ def test_a_runtime_that_is_replaced_in_time(cluster: Cluster) -> None:
 def snapshots(cluster: Cluster) -> list[dict[str, Any]]:
     """The runtimes that TrainJobs of the namespace keep."""
     return [obj for obj in cluster.list("configmap") if obj["metadata"].get("ownerReferences")]
+
+
+SUSPEND = "-p", '{"spec":{"suspend":true}}'
+
+
+def test_a_jobset_that_somebody_else_suspends(cluster: Cluster) -> None:
+    """It stays suspended, which the state tells, until the TrainJob is suspended and resumed."""
+    cluster.apply(train_job("demo", "import time; time.sleep(300)"))
+    cluster.wait_for_state("demo", "Running")
+    cluster.kubectl("patch", "jobset", "demo", "--type", "merge", *SUSPEND)
+    cluster.wait_for_state("demo", "Pending")
+    for number in range(3):
+        # Each change leads to a reconcile, which the status tells of.
+        cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", "-p", json.dumps(kept_for(1000 + number)))
+        until(lambda: is_seen(cluster), "the change is seen")
+    assert (cluster.get("jobset", "demo") or {})["spec"]["suspend"] is True
+    assert "JobSetSuspended" in cluster.kubectl("describe", "trainjob", "demo").stdout
+
+    cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", *SUSPEND)
+    cluster.wait_for_state("demo", "Suspended")
+    cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", "-p", '{"spec":{"suspend":false}}')
+    cluster.wait_for_state("demo", "Running")
+
+
+def kept_for(seconds: int) -> dict[str, Any]:
+    """A change that does not matter to the Jobs."""
+    return {"spec": {"ttlSecondsAfterFinished": seconds}}
+
+
+def is_seen(cluster: Cluster) -> bool:
+    """Whether the status is that of the spec."""
+    found = cluster.get("trainjob", "demo") or {}
+    return bool(found["status"]["observedGeneration"] == found["metadata"]["generation"])

@@ -92,6 +92,18 @@ def test_key_and_hostfile(cluster: Cluster) -> None:
 
 
 @OPEN_MPI
+def test_a_key_that_is_lost_while_suspended(cluster: Cluster) -> None:
+    """The resume makes another, with which launcher and nodes find each other."""
+    cluster.apply(train_job("lost", "mpi-openmpi", ["mpirun", "true"], suspend=True))
+    cluster.wait_for_state("lost", "Suspended")
+    name = secret_of_keys(cluster, "lost")
+    cluster.kubectl("delete", "secret", name)
+    cluster.kubectl("patch", "trainjob", "lost", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    complete(cluster, "lost")
+    assert cluster.get("secret", name) is not None
+
+
+@OPEN_MPI
 @pytest.mark.parametrize(
     ("nodes", "hosts"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
-from trainer.framework.component import Component, Revision
+from trainer.framework.component import Component, Loss, Revision
 from trainer.framework.deployer import APPLIED_HASH, Deployer, Shortfall
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.reader import CacheReader
@@ -364,6 +364,41 @@ async def test_what_is_generated_is_made_once(cluster: Cluster) -> None:
     await cluster.deploy(component(a="2"), keys(cluster, made), jobset())
     assert [request.resource for request in cluster.client.requests] == [CONFIG_MAPS]
     assert made == [0]
+
+
+async def test_a_generated_object_is_there_before_pods_are_made_anew(cluster: Cluster) -> None:
+    """One that somebody has deleted is made again when what runs pods is resumed or made anew, and not before."""
+    made: list[int] = []
+    await cluster.deploy(keys(cluster, made), jobset())
+    cluster.client.remove(SECRETS, "demo-keys", "default")
+    for starts_pods, expected in ((False, [0]), (True, [0, 1])):
+        revised = partial(revised_jobset, starts_pods=starts_pods)
+        await cluster.deploy(keys(cluster, made), replace(jobset(), revise=revised))
+        assert made == expected
+    assert len(cluster.client.objects(SECRETS)) == 1
+
+
+def revised_jobset(existing: Object, *, starts_pods: bool) -> Revision:
+    """The JobSet as it is."""
+    return Revision(existing, starts_pods=starts_pods)
+
+
+async def test_a_generated_object_that_pods_miss(cluster: Cluster) -> None:
+    """It is made again once for each sign of the loss, unless pods that hold the lost one still exist."""
+    made: list[int] = []
+    await cluster.deploy(keys(cluster, made), jobset())
+    for seen, may_replace, expected in (
+        ("", True, [0]),
+        ("first", True, [0, 1]),
+        ("first", True, [0, 1]),
+        ("second", False, [0, 1]),
+        ("second", True, [0, 1]),
+        ("third", True, [0, 1, 2]),
+    ):
+        cluster.client.remove(SECRETS, "demo-keys", "default") if cluster.client.objects(SECRETS) else None
+        loss = Loss(partial(str, seen), partial(bool, may_replace))
+        await cluster.deploy(replace(keys(cluster, made), loss=loss), jobset())
+        assert made == expected
 
 
 async def test_a_generated_object_outlives_what_fails_after_it(cluster: Cluster) -> None:

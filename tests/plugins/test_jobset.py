@@ -14,6 +14,7 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
+from trainer.framework.errors import BuildError
 from trainer.framework.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
@@ -22,6 +23,7 @@ from trainer.kube.objects import Object, ObjectKey, controller_reference
 from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.pod_troubles import TROUBLES, troubles_of
+from trainer.plugins.jobset.revision import SUSPEND
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch.plugin import Torch
 
@@ -50,7 +52,6 @@ def test_what_the_runtime_says_is_carried() -> None:
         "successPolicy": {"operator": "All", "targetReplicatedJobs": ["node"]},
         "failurePolicy": {"maxRestarts": 3},
         "startupPolicy": {"startupPolicyOrder": "AnyOrder"},
-        "ttlSecondsAfterFinished": 60,
     }
     container = {"name": "trainer", "image": "i", "livenessProbe": {"exec": {"command": ["x"]}}, "workingDir": "/w"}
     pod = {"restartPolicy": "OnFailure", "hostIPC": True, "initContainers": [{"name": "init", "image": "i"}]}
@@ -227,8 +228,9 @@ def test_what_may_change_while_suspended() -> None:
     assert pod["metadata"] == {"annotations": {"new": "1"}}
     assert pod["spec"]["nodeSelector"] == {"b": "2"}
     assert "tolerations" not in pod["spec"]
-    assert change.object["metadata"]["annotations"] == {"new": "1"}
+    assert change.object["metadata"]["annotations"] == {"new": "1", SUSPEND: "false"}
     assert change.object["spec"]["suspend"] is False
+    assert change.starts_pods
     # Nobody can change those of the Jobs, so nothing is said about them either.
     assert change.object["spec"]["replicatedJobs"][0]["template"]["metadata"] == {"labels": {"old": "1"}}
     assert change.refused == ()
@@ -251,27 +253,87 @@ def test_what_may_not_change_is_told() -> None:
     }
 
 
+BY_TRAIN_JOB = {SUSPEND: "true"}
+"""Annotation of a JobSet that its TrainJob has suspended last."""
+
+
 @pytest.mark.parametrize(
-    ("existing", "suspend", "applied"),
+    ("existing", "annotations", "suspend", "applied"),
     [
-        pytest.param({"spec": {"suspend": False}}, True, True, id="suspend"),
-        pytest.param({"spec": {"suspend": True}}, False, True, id="resume"),
-        pytest.param({"spec": {}}, False, False, id="not-suspended"),
-        pytest.param({"spec": {"suspend": True}}, True, False, id="suspended-already"),
-        pytest.param({"spec": {}, "status": {"terminalState": "Failed"}}, True, False, id="ended"),
+        pytest.param({"spec": {"suspend": False}}, {}, True, {"suspend": True}, id="suspend"),
+        pytest.param({"spec": {"suspend": True}}, BY_TRAIN_JOB, False, {"suspend": False}, id="resume"),
+        pytest.param({"spec": {}}, {}, False, None, id="not-suspended"),
+        pytest.param({"spec": {}}, {SUSPEND: "false"}, False, None, id="resumed-already"),
+        pytest.param({"spec": {"suspend": True}}, BY_TRAIN_JOB, True, None, id="suspended-already"),
+        pytest.param({"spec": {"suspend": True}}, {}, False, None, id="suspended-by-others"),
+        pytest.param({"spec": {"suspend": True}}, {SUSPEND: "false"}, False, None, id="suspended-by-others-later"),
+        pytest.param({"spec": {"suspend": False}}, BY_TRAIN_JOB, True, {"suspend": False}, id="resumed-by-others"),
+        pytest.param({"spec": {"suspend": False}}, BY_TRAIN_JOB, False, {"suspend": False}, id="resumed-by-both"),
+        pytest.param({"spec": {}, "status": {"terminalState": "Failed"}}, {}, True, None, id="ended"),
+        pytest.param({"spec": {"ttlSecondsAfterFinished": 0}}, {}, False, {}, id="would-delete-itself"),
+        pytest.param(
+            {"spec": {"suspend": True, "ttlSecondsAfterFinished": 0}},
+            BY_TRAIN_JOB,
+            False,
+            {"suspend": False},
+            id="would-delete-itself-when-resumed",
+        ),
     ],
 )
-def test_suspension_without_a_runtime(existing: Object, suspend: bool, applied: bool) -> None:
-    """Without a runtime the JobSet is applied as it exists, and only if suspend differs."""
+def test_suspension_without_a_runtime(
+    existing: Object, annotations: Object, suspend: bool, applied: Object | None
+) -> None:
+    """The JobSet is applied as it exists, if the TrainJob's suspend has changed, or the JobSet would delete itself."""
     jobset = owned_jobset() | {"apiVersion": "jobset.x-k8s.io/v1alpha2"} | existing
-    jobset["spec"]["replicatedJobs"] = [{"name": "node"}]
+    jobset["metadata"]["annotations"] = annotations
+    jobset["spec"] = jobset["spec"] | {"replicatedJobs": [{"name": "node"}]}
     (component,) = JobSetPlugin(StaticReader(jobset)).suspension(train_job(suspend=suspend))
     assert component.revise is not None
     revision = component.revise(jobset)
-    assert (revision is not None) is applied
+    assert (None if revision is None else revision.object["spec"]) == (
+        None if applied is None else applied | {"replicatedJobs": [{"name": "node"}]}
+    )
     if revision is not None:
-        assert revision.object["spec"] == {"replicatedJobs": [{"name": "node"}], "suspend": suspend}
         assert "ownerReferences" not in revision.object["metadata"]
+
+
+@pytest.mark.parametrize("is_runtime_known", [True, False])
+def test_a_jobset_that_others_have_resumed(is_runtime_known: bool) -> None:
+    """It is told that pods run although the TrainJob is suspended."""
+    job = train_job(suspend=True)
+    jobset = stored(build(job, runtime())) | owned_jobset() | {"apiVersion": "jobset.x-k8s.io/v1alpha2"}
+    jobset["metadata"]["annotations"] = BY_TRAIN_JOB
+    jobset["spec"]["suspend"] = False
+    if is_runtime_known:
+        found = revision(job, job, jobset)
+    else:
+        (component,) = JobSetPlugin(StaticReader(jobset)).suspension(job)
+        assert component.revise is not None
+        found = component.revise(jobset)
+    assert found.is_resumed
+    assert found.object["spec"] == jobset["spec"]
+
+
+@pytest.mark.parametrize(
+    ("jobset", "job", "field"),
+    [
+        pytest.param({"ttlSecondsAfterFinished": 0}, {}, "ttlSecondsAfterFinished", id="jobset"),
+        pytest.param({"ttlSecondsAfterFinished": 3600}, {}, "ttlSecondsAfterFinished", id="jobset-later"),
+        pytest.param(
+            {},
+            {"ttlSecondsAfterFinished": 0},
+            "replicatedJobs[node].template.spec.ttlSecondsAfterFinished",
+            id="jobs",
+        ),
+    ],
+)
+def test_jobs_that_delete_themselves(jobset: Object, job: Object, field: str) -> None:
+    """Whoever then finds them gone would have the training run again: a TrainJob has a field of its own for that."""
+    with pytest.raises(BuildError) as caught:
+        build(train_job(), runtime(replicated_job("node", job=job), jobset=jobset))
+    text = str(caught.value)
+    assert text.startswith(f"ClusterTrainingRuntime/blueprint spec.template.spec.{field}: Forbidden: ")
+    assert text.endswith("spec.ttlSecondsAfterFinished of a TrainJob deletes the TrainJob with all its Jobs")
 
 
 def test_nothing_to_suspend() -> None:

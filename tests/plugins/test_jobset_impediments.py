@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import pod_metadata, train_job
 from tests.framework.static_reader import StaticReader
-from tests.plugins.test_jobset import failed_pod, owned_jobset, static_reader
+from tests.plugins.test_jobset import BY_TRAIN_JOB, failed_pod, owned_jobset, static_reader
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
@@ -118,7 +118,14 @@ def told(*objects: Object) -> list[tuple[str, str, str, str]]:
     return [(str(each.type), each.reason, each.headline, each.details()) for each in found]
 
 
-def jobset(*, restarts: int = 0, spec: Object | None = None, conditions: Any = (), **counts: int) -> Object:
+def jobset(
+    *,
+    restarts: int = 0,
+    spec: Object | None = None,
+    conditions: Any = (),
+    metadata: Object | None = None,
+    **counts: int,
+) -> Object:
     """The JobSet with one replicated Job."""
     status = {
         "restarts": restarts,
@@ -126,7 +133,11 @@ def jobset(*, restarts: int = 0, spec: Object | None = None, conditions: Any = (
         "replicatedJobsStatus": [{"name": "node"} | counts],
     }
     node = {"name": "node", "template": {"spec": {}}}
-    return owned_jobset(status) | {"spec": {"replicatedJobs": [node]} | (spec or {})}
+    owned = owned_jobset(status)
+    return owned | {
+        "metadata": owned["metadata"] | (metadata or {}),
+        "spec": {"replicatedJobs": [node]} | (spec or {}),
+    }
 
 
 def test_each_reason_is_told_with_a_number_and_an_example() -> None:
@@ -287,7 +298,29 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
             id="a-container-is-started-again",
         ),
         pytest.param(
-            [jobset(conditions=[RESTARTING], spec={"suspend": True}), waiting("ErrImagePull")], [], id="suspended"
+            [
+                jobset(conditions=[RESTARTING], spec={"suspend": True}, metadata={"annotations": BY_TRAIN_JOB}),
+                waiting("ErrImagePull"),
+            ],
+            [],
+            id="suspended",
+        ),
+        pytest.param(
+            [jobset(spec={"suspend": True}), waiting("ErrImagePull")],
+            [
+                (
+                    "Pending",
+                    "JobSetSuspended",
+                    "the JobSet is suspended, but not by the TrainJob",
+                    "whoever suspended it resumes it, or suspend and resume the TrainJob",
+                )
+            ],
+            id="suspended-by-others",
+        ),
+        pytest.param(
+            [jobset(spec={"suspend": True}, metadata={"labels": {"kueue.x-k8s.io/queue-name": "team-a"}})],
+            [("Pending", "JobSetSuspended", "waits in Kueue's queue team-a", "")],
+            id="suspended-by-kueue",
         ),
     ],
 )

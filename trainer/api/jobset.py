@@ -48,7 +48,7 @@ class JobSpec(ApiModel):
     manual_selector: bool | None = None
     """Whether the selector was written by hand."""
     ttl_seconds_after_finished: Count | None = None
-    """Seconds after which the finished Job is deleted."""
+    """Refused: JobSet makes a Job again that is deleted before all have ended. TrainJobs have a field of this name."""
     template: PodTemplate
     """The pods of the Job."""
 
@@ -209,7 +209,7 @@ class JobSetSpec(ApiModel):
     managed_by: str | None = None
     """Controller that reconciles the JobSet; the JobSet controller by default."""
     ttl_seconds_after_finished: Count | None = None
-    """Seconds after which the finished JobSet is deleted; it stays when absent."""
+    """Refused: a JobSet that deletes itself unseen would run again. TrainJobs have a field of this name."""
     volume_claim_policies: Annotated[list[VolumeClaimPolicy], Field(json_schema_extra=atomic_list(50))] | None = None
     """Volume claims that are made for the pods."""
 

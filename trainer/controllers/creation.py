@@ -137,6 +137,7 @@ class Creator:
     async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Attempt:
         failure: Exception | None = None
         look_again: float | None = None
+        is_resumed = False
         note = plan.note
         try:
             if plan.runtime is not None:
@@ -152,6 +153,7 @@ class Creator:
             failure, note = error, f"; later changes are not applied: {error}"
         else:
             note += _note(shortfall)
+            is_resumed = shortfall.is_resumed
             look_again = ASK_AGAIN if shortfall.declined else None
         message = f"Succeeded to create Jobs{note}"
         creation = Creation(
@@ -160,6 +162,7 @@ class Creator:
             message,
             is_whole=not note,
             runtime_digest=plan.runtime_digest,
+            is_resumed=is_resumed,
         )
         return Attempt(creation, failure, look_again, is_new=plan.is_missing and creation.is_whole)
 

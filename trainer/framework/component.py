@@ -26,9 +26,25 @@ class Revision:
     fallback: Revision | None = None
     """What to apply instead where the API server does not accept `object`, because not every cluster allows as much.
     Defaults to nothing: it is an error."""
+    starts_pods: bool = False
+    """Whether pods are made because of it, so that what they need must be there. Defaults to false."""
+    is_resumed: bool = False
+    """Whether pods run although the TrainJob is suspended, since somebody else has resumed the object. Defaults to
+    false."""
     remedy: str = ""
     """With a fallback: why the cluster may not accept `object`, and what its administrator can do. Defaults to nothing.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """How to find out that a generated object, which is never read, is gone."""
+
+    seen: Callable[[], str]
+    """What shows that pods miss the object: empty if nothing does, another text when more does. It is asked whenever
+    the TrainJob is built, and must be cheap."""
+    may_replace: Callable[[], bool]
+    """Whether no pod still uses the lost object, so that all agree on a new one. It is asked when `seen` is new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +58,12 @@ class Component:
     Without this function the object is applied as it is."""
     generated: Callable[[], Object] | None = None
     """For what must not be the same each time, such as keys: the rest of the object, members like `data` by name. It is
-    asked for once, when the object is created; the object is never read, changed or made again, nor need its kind be
-    watched. The manager must be allowed to create the kind, and no more: the name is one of `unique_name`, so that an
-    object that is there already is one of an earlier attempt."""
+    asked for whenever pods are about to be made, and the object is created if it does not exist; it is never read or
+    changed, nor need its kind be watched. The manager must be allowed to create the kind, and no more: the name is one
+    of `unique_name`, so that an object that exists is one of an earlier attempt."""
+    loss: Loss | None = None
+    """For what is generated: how to find out that it is gone while pods need it. Defaults to not finding out before
+    pods are made anew."""
     runs_pods: bool = False
     """Whether pods come of it: it is applied after everything that they may need. Defaults to false."""
     lives_on: bool = True

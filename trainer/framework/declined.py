@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.kube.objects import uid_of
+from trainer.kube.objects import metadata_of, uid_of
 
 if TYPE_CHECKING:
     from trainer.kube.clock import Clock
@@ -44,4 +44,7 @@ class DeclinedChanges:
 
 
 def _digest(change: Object) -> str:
+    """Of the change alone: which state of the object it was made for does not matter."""
+    metadata = {name: value for name, value in metadata_of(change).items() if name != "resourceVersion"}
+    change = change | {"metadata": metadata}
     return hashlib.sha256(json.dumps(change, sort_keys=True).encode()).hexdigest()

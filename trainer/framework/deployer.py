@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -32,7 +33,7 @@ from trainer.kube.objects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from trainer.framework.component import Component
     from trainer.framework.reader import Reader
@@ -51,6 +52,9 @@ APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 LIVES_ON = "trainer.kubeflow.org/lives-on"
 """Annotation, of value false, of what is deleted when the TrainJob has ended."""
 
+_REMEMBERED = 1024
+"""Generated objects of which a loss is remembered."""
+
 _OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST})
 
 log = structlog.get_logger(__name__)
@@ -64,6 +68,8 @@ class Shortfall:
     """Fields that can no longer change, as `<kind> <field path>`."""
     declined: tuple[str, ...] = ()
     """Changes that this cluster does not accept and others do: its answers, each with the remedy."""
+    is_resumed: bool = False
+    """Whether pods run although the TrainJob is suspended, see `Revision.is_resumed`."""
 
 
 class Deployer:
@@ -74,6 +80,7 @@ class Deployer:
         self._reader = reader
         self._declined = DeclinedChanges(clock)
         self._series = (metrics or Metrics()).series(PluginSeries)
+        self._losses: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     def missing(self, components: Iterable[Component]) -> list[Component]:
         """Those that are not in the cache: they were never created, have been deleted, or are too new.
@@ -133,16 +140,19 @@ class Deployer:
         generated = [component for component in components if component.generated is not None]
         applied = [component for component in components if component.generated is None]
         # What is generated comes first, so that what runs pods proves that it has been made.
-        if generated and self.built_on(owner, workload_of(applied)) is None:
-            for component in generated:
+        is_new = bool(generated) and self.built_on(owner, workload_of(applied)) is None
+        for component in generated:
+            if is_new or self._is_lost(component):
                 await self._generate(owner, component)
         too_late: list[str] = []
         declined: list[str] = []
+        is_resumed = False
         for component in sorted(applied, key=lambda each: each.runs_pods):
-            shortfall = await self._deploy(owner, component)
+            shortfall = await self._deploy(owner, component, generated)
             too_late += shortfall.too_late
             declined += shortfall.declined
-        return Shortfall(tuple(too_late), tuple(declined))
+            is_resumed = is_resumed or shortfall.is_resumed
+        return Shortfall(tuple(too_late), tuple(declined), is_resumed)
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
         """Delete what an earlier build has deployed and this one no longer contains.
@@ -189,8 +199,22 @@ class Deployer:
             if LIVES_ON in annotations_of(child):
                 await self._delete(resource, child)
 
+    def _is_lost(self, component: Component) -> bool:
+        """Whether pods miss a generated object, and are to get another; each sign of it leads to one attempt."""
+        if component.loss is None:
+            return False
+        name = name_of(component.object), namespace_of(component.object)
+        with self._series.counted(component.plugin, "build"):
+            seen = component.loss.seen()
+            if not seen or self._losses.get(name) == seen:
+                return False
+            self._losses[name] = seen
+            if len(self._losses) > _REMEMBERED:
+                self._losses.popitem(last=False)
+            return component.loss.may_replace()
+
     async def _generate(self, owner: Object, component: Component) -> None:
-        """Create an object that is never made again, nor read: one of its name is from an earlier attempt."""
+        """Create an object that is never read: one of its name is from an earlier attempt."""
         assert component.generated is not None
         with self._series.counted(component.plugin, "build"):
             obj = component.object | checked_generated(component.generated(), component.object)
@@ -214,7 +238,7 @@ class Deployer:
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
 
-    async def _deploy(self, owner: Object, component: Component) -> Shortfall:
+    async def _deploy(self, owner: Object, component: Component, generated: Sequence[Component]) -> Shortfall:
         wanted = component.object
         existing = self._existing(component)
         if existing is None:
@@ -229,7 +253,12 @@ class Deployer:
         if component.revise is not None:
             with self._series.counted(component.plugin, "revise"):
                 revision = checked_revision(component.revise(existing), existing)
-        return Shortfall() if revision is None else await self._revise(owner, component, existing, revision)
+        if revision is None:
+            return Shortfall()
+        if revision.starts_pods:
+            for each in generated:
+                await self._generate(owner, each)
+        return await self._revise(owner, component, existing, revision)
 
     async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
         applied = _owned(revision.object, component, owner)
@@ -239,8 +268,9 @@ class Deployer:
             answer = await self._try(component, existing, applied, revision)
             if answer is not None and revision.fallback is not None:
                 rest = await self._revise(owner, component, existing, revision.fallback)
-                return Shortfall(rest.too_late, (*rest.declined, f"{kind}: {answer} ({revision.remedy})"))
-        return Shortfall(tuple(f"{kind} {path}" for path in revision.refused))
+                declined = (*rest.declined, f"{kind}: {answer} ({revision.remedy})")
+                return replace(rest, declined=declined)
+        return Shortfall(tuple(f"{kind} {path}" for path in revision.refused), is_resumed=revision.is_resumed)
 
     async def _try(self, component: Component, existing: Object, applied: Object, revision: Revision) -> str | None:
         """Apply the change; the answer of a cluster that has declined it just now or lately, if there is a fallback."""

@@ -48,6 +48,8 @@ class Creation:
     """Whether the cluster has everything that the TrainJob asks for; people are warned otherwise. Defaults to yes."""
     runtime_digest: str = ""
     """Of the runtime that they are built on (`framework.snapshot.digest_of`). Defaults to nothing new."""
+    is_resumed: bool = False
+    """Whether they run although the TrainJob is suspended, since somebody else has resumed them. Defaults to no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
             reason=seen.creation.reason,
             message="; ".join(map(str, (seen.creation.message, *seen.problems))),
         )
-    _set_suspended(conditions, suspend=train_job.spec.suspend)
+    is_resumed = seen.creation is not None and seen.creation.is_resumed
+    _set_suspended(conditions, suspend=train_job.spec.suspend, is_resumed=is_resumed)
     for condition in seen.conditions:
         conditions.set(condition.type, holds=condition.holds, reason=condition.reason, message=condition.message)
     _set_impediments(conditions, train_job, seen)
@@ -165,9 +168,12 @@ def _ours(status: TrainJobStatus, plugin_types: AbstractSet[str]) -> list[Condit
     return [condition for condition in status.conditions or [] if condition.type in owned]
 
 
-def _set_suspended(conditions: Conditions, *, suspend: bool) -> None:
+def _set_suspended(conditions: Conditions, *, suspend: bool, is_resumed: bool) -> None:
     """A TrainJob that was never suspended has no such condition."""
-    if suspend:
+    if suspend and is_resumed:
+        message = "TrainJob is suspended, but somebody else has resumed its Jobs; resume and suspend it to stop them"
+        conditions.set(ConditionType.SUSPENDED, holds=False, reason=ConditionReason.RESUMED, message=message)
+    elif suspend:
         conditions.set(
             ConditionType.SUSPENDED, holds=True, reason=ConditionReason.SUSPENDED, message="TrainJob is suspended"
         )

@@ -9,6 +9,7 @@ from trainer.api.metadata import ObjectMetadata, TemplateMetadata
 from trainer.framework.runtime_info import Ancestor
 from trainer.framework.template import pod_spec_of, private_copy
 from trainer.plugins.jobset.elastic import NODE_RANGE, node_range
+from trainer.plugins.jobset.revision import SUSPEND
 
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSpec, ReplicatedJob
@@ -28,6 +29,9 @@ def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
         _set_pod_spec(pod_spec_of(job), pod_set)
     annotations = info.annotations | info.train_job_annotations
     annotations.pop(NODE_RANGE, None)  # only a plugin makes a training elastic
+    annotations.pop(SUSPEND, None)
+    if spec.suspend:
+        annotations[SUSPEND] = "true"
     nodes = node_range(info)
     if nodes is not None:
         annotations[NODE_RANGE] = nodes

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.extension_points import Impediment
 from trainer.framework.failure import first_failure, last_crash
-from trainer.kube.objects import find_condition, name_of, uid_of
+from trainer.kube.objects import find_condition, labels_of, name_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.complaints import REASONS, has_complaints, latest_complaint
 from trainer.plugins.jobset.pod_troubles import wait_of
 from trainer.plugins.jobset.refusals import refusals
 from trainer.plugins.jobset.requested import replicated_job_of
+from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.unscheduled import unscheduled
 from trainer.plugins.jobset.wait import Waiting, about
 
@@ -33,8 +34,23 @@ _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SC
 
 _NAMES_CLAIMS = re.compile("persistent ?volume ?claim", re.IGNORECASE)
 
+_KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+"""Label with which Kueue takes a JobSet into a queue, and suspends it until it is admitted."""
+
 _DEFAULT_BACKOFF_LIMIT = 6
 """Of a Job that does not say (Kubernetes documentation, "Jobs")."""
+
+
+def suspended_by_others(jobset: Object) -> Iterator[Impediment]:
+    """Of a TrainJob that is not suspended: somebody else has suspended its JobSet, and has to resume it."""
+    if is_decided(jobset, suspend=False):  # the TrainJob has just been resumed
+        return
+    queue = labels_of(jobset).get(_KUEUE_QUEUE)
+    headline = (
+        "the JobSet is suspended, but not by the TrainJob" if queue is None else f"waits in Kueue's queue {queue}"
+    )
+    details = "whoever suspended it resumes it, or suspend and resume the TrainJob" if queue is None else ""
+    yield Impediment(ConditionType.PENDING, "JobSetSuspended", headline, lambda: details)
 
 
 def waits(troubles: Troubles, train_job: TrainJob) -> list[Impediment]:

@@ -23,15 +23,23 @@ _NAME_LIMIT = 63
 _MANAGER = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-A-Za-z0-9/_.~%!$&'()*+,;=:]+")
 _INDEXES = re.compile(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 
+_JOBSET_LIFETIME = "a JobSet that deletes itself before anybody has seen its end is built again, and trains again"
+_JOB_LIFETIME = "JobSet makes Jobs again that are deleted before all have ended, and they run again"
+_LIFETIME = "remove it; spec.ttlSecondsAfterFinished of a TrainJob deletes the TrainJob with all its Jobs"
+
 
 def check_jobs(info: RuntimeInfo) -> Iterator[FieldError]:
     """Policies that do not go together, selectors, managers, and volume claims that no pod could use."""
     path = f"{info.runtime} spec.template.spec"
     jobs = info.template.replicated_jobs or []
     yield from _manager(info.template.managed_by, f"{path}.managedBy")
+    if info.template.ttl_seconds_after_finished is not None:
+        yield forbidden(f"{path}.ttlSecondsAfterFinished", f"{_JOBSET_LIFETIME}; {_LIFETIME}")
     for job, pod_set in zip(jobs, info.pod_sets, strict=True):
         field = f"{path}.replicatedJobs[{job.name}].template.spec"
         yield from _manager(job.template.spec.managed_by, f"{field}.managedBy")
+        if job.template.spec.ttl_seconds_after_finished is not None:
+            yield forbidden(f"{field}.ttlSecondsAfterFinished", f"{_JOB_LIFETIME}; {_LIFETIME}")
         yield from _selector(job.template.spec, field)
         yield from _indexes(job.template.spec, pod_set, field)
         yield from _failure_policy(job.template.spec, pod_set, field)

@@ -34,7 +34,7 @@ from trainer.plugins.jobset.claims import CLAIMS, claims_of_jobset
 from trainer.plugins.jobset.complaints import complaints
 from trainer.plugins.jobset.elastic import node_scale
 from trainer.plugins.jobset.gone_pods import GonePods
-from trainer.plugins.jobset.impediments import restarts, waits
+from trainer.plugins.jobset.impediments import restarts, suspended_by_others, waits
 from trainer.plugins.jobset.jobs import check_jobs
 from trainer.plugins.jobset.pod_troubles import (
     TROUBLES,
@@ -155,7 +155,10 @@ class JobSetPlugin:
     def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
         """Jobs and pods that cannot be made or started, and restarts of the JobSet, its Jobs or their pods."""
         jobset = self._jobset(train_job)
-        if jobset is None or (jobset.get("spec") or {}).get("suspend"):
+        if jobset is None:
+            return
+        if (jobset.get("spec") or {}).get("suspend"):
+            yield from suspended_by_others(jobset)
             return
         troubles = Troubles(self._reader, jobset)
         present = waits(troubles, train_job)

@@ -3,6 +3,9 @@
 JobSet's admission webhook refuses all changes of replicated Jobs, except, while the JobSet is suspended, labels,
 annotations, node selector, tolerations and scheduling gates of their pods; and the size of an elastic training, where
 the cluster allows that.
+
+`suspend` has several writers: the TrainJob, and whoever suspends and resumes JobSets themselves, such as Kueue. We
+write it when the TrainJob changes it, and note that in an annotation; otherwise the JobSet stays as others left it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.framework.comparison import differences
 from trainer.framework.component import Revision
+from trainer.kube.objects import annotations_of
 from trainer.plugins.jobset.elastic import ELASTIC_JOBSETS, resize
 
 if TYPE_CHECKING:
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
 _MUTABLE = ("suspend", "ttlSecondsAfterFinished", "coordinator")
 _MUTABLE_IN_POD_METADATA = ("labels", "annotations")
 _MUTABLE_IN_POD_SPEC = ("nodeSelector", "tolerations", "schedulingGates")
+
+SUSPEND = "trainer.kubeflow.org/suspend"
+"""Annotation of a JobSet: `spec.suspend` of the TrainJob when that has changed last; absent while it never was true."""
+
+_TEXTS = {True: "true", False: "false"}
 
 _JOB_METADATA = re.compile(r"spec\.replicatedJobs\[[^]]++\]\.template\.metadata\b")
 """Labels and annotations of Jobs, which stay as they are when those of JobSet and pods change."""
@@ -36,17 +45,27 @@ def revise_jobset(desired: Object, existing: Object) -> Revision | None:
     resized = resize(spec, desired)
     if resized is None:
         return revision
-    smaller = revision or Revision(_as_applied(existing))
+    smaller = revision or Revision(_unless_changed(_as_applied(existing), existing))
     refused = _refused(desired, resized) if revision is not None else ()
-    return Revision(
-        smaller.object | {"spec": resized}, refused, replace(smaller, refused=refused), remedy=ELASTIC_JOBSETS
-    )
+    larger = replace(smaller, object=smaller.object | {"spec": resized}, refused=refused, remedy=ELASTIC_JOBSETS)
+    return replace(larger, fallback=replace(smaller, refused=refused))
 
 
 def _revision(desired: Object, existing: Object) -> Revision | None:
-    """The changes that every cluster allows; None while the JobSet runs."""
-    if not (_is_suspended(existing) or _is_suspended(desired)):
-        return None
+    """The changes that every cluster allows; None while the JobSet runs, or somebody else has suspended it."""
+    suspend = _is_suspended(desired)
+    if not is_decided(existing, suspend=suspend):
+        if not suspend:
+            return None
+        if not _is_suspended(existing):
+            return Revision(_unless_changed(_as_applied(existing), existing), is_resumed=True)
+        return _revised(desired, existing, guard=True)
+    if not (suspend or _is_suspended(existing)):
+        return Revision(_unless_changed(_noted(_as_applied(existing), suspend=False), existing))
+    return _revised(desired, existing, guard=False)
+
+
+def _revised(desired: Object, existing: Object, *, guard: bool) -> Revision:
     spec = copy.deepcopy(existing["spec"])
     _replace(spec, desired["spec"], _MUTABLE)
     wanted_pods = {job["name"]: _pod_template(job) for job in desired["spec"]["replicatedJobs"]}
@@ -57,8 +76,12 @@ def _revision(desired: Object, existing: Object) -> Revision | None:
         if metadata:
             pod["metadata"] = metadata
         _replace(pod["spec"], wanted.get("spec") or {}, _MUTABLE_IN_POD_SPEC)
-    revised = {name: desired[name] for name in ("apiVersion", "kind", "metadata")} | {"spec": spec}
-    return Revision(revised, refused=_refused(desired, spec))
+    suspend = _is_suspended(desired)
+    revised = _noted({name: desired[name] for name in ("apiVersion", "kind", "metadata")}, suspend=suspend)
+    revised["spec"] = spec
+    if guard:
+        revised = _unless_changed(revised, existing)
+    return Revision(revised, refused=_refused(desired, spec), starts_pods=not suspend)
 
 
 def _refused(desired: Object, spec: Object) -> tuple[str, ...]:
@@ -66,11 +89,41 @@ def _refused(desired: Object, spec: Object) -> tuple[str, ...]:
 
 
 def resuspend_jobset(existing: Object, *, suspend: bool) -> Revision | None:
-    """The JobSet as it exists, suspended or not; None for one that is so already or has ended."""
-    if _has_ended(existing) or _is_suspended(existing) == suspend:
+    """The JobSet as it exists, suspended or not; None for one that is so already or has ended.
+
+    It no longer deletes itself, as one did that an older manager has built: a JobSet that is gone is built again.
+    """
+    if _has_ended(existing):
         return None
     applied = _as_applied(existing)
-    return Revision(applied | {"spec": applied["spec"] | {"suspend": suspend}})
+    lived_on = applied["spec"].pop("ttlSecondsAfterFinished", None) is None
+    if is_decided(existing, suspend=suspend):
+        starts_pods = _is_suspended(existing) and not suspend
+        applied["spec"]["suspend"] = suspend
+        return Revision(_noted(applied, suspend=suspend), starts_pods=starts_pods)
+    is_resumed = suspend and not _is_suspended(existing)
+    return None if lived_on and not is_resumed else Revision(_unless_changed(applied, existing), is_resumed=is_resumed)
+
+
+def is_decided(existing: Object, *, suspend: bool) -> bool:
+    """Whether the TrainJob has changed its `suspend` since it was applied to the JobSet.
+
+    If it has not, whoever else suspends or resumes the JobSet has the say: Kueue, or an administrator.
+    """
+    return suspend != (annotations_of(existing).get(SUSPEND) == _TEXTS[True])
+
+
+def _noted(jobset: Object, *, suspend: bool) -> Object:
+    """The JobSet with a note of what the TrainJob has decided."""
+    metadata = jobset["metadata"]
+    annotations = annotations_of(jobset) | {SUSPEND: _TEXTS[suspend]}
+    return jobset | {"metadata": metadata | {"annotations": annotations}}
+
+
+def _unless_changed(jobset: Object, existing: Object) -> Object:
+    """The same, to be applied only to the very state that the cache shows: its `suspend` is not ours to decide."""
+    version = existing["metadata"].get("resourceVersion")
+    return jobset | {"metadata": jobset["metadata"] | ({"resourceVersion": version} if version else {})}
 
 
 def _as_applied(existing: Object) -> Object:

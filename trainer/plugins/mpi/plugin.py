@@ -13,11 +13,12 @@ from trainer.framework.extension_points import Watch
 from trainer.framework.reserved_env import check_reserved_env
 from trainer.framework.upsert import by_name, upsert
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.plugins.mpi import ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
 from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
 from trainer.plugins.mpi.launcher import count_as_node, end_with_launcher, speak_for_nodes, start_after_nodes
 from trainer.plugins.mpi.processes import check_slots, slots_per_node
-from trainer.plugins.mpi.ssh_keys import key_mount, key_secret, key_volume, ssh_options
+from trainer.plugins.mpi.ssh_keys import key_mount, key_volume, ssh_options
 from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
 
 if TYPE_CHECKING:
@@ -44,9 +45,10 @@ class MPI:
         self._reader = reader
 
     def watches(self) -> Iterator[Watch]:
-        """The hostfiles, and the JobSets that go by them; keys are written once and never read."""
+        """The hostfiles, the JobSets that go by them, and what shows that a key is gone; keys are never read."""
         yield Watch(CONFIG_MAPS, HOSTFILES)
         yield Watch(JOBSETS, triggers=False)
+        yield from ssh_keys.watches()
 
     def validate(
         self,
@@ -102,7 +104,7 @@ class MPI:
         if policy is None:
             return
         implementation = IMPLEMENTATIONS[policy.mpi_implementation]
-        yield key_secret(train_job)
+        yield ssh_keys.key_secret(train_job, self._reader)
         yield hostfile_config_map(info, train_job, implementation, slots_per_node(info, train_job), self._reader)
 
 

@@ -1,0 +1,175 @@
+"""JobSets that somebody other than the TrainJob suspends and resumes: Kueue at the level of JobSets, administrators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import runtime_object, train_job_object
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.kube.errors import ForbiddenError
+from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.testing import settle
+
+if TYPE_CHECKING:
+    from tests.controllers.conftest import Cluster
+
+SELECTOR = {"cloud.example.com/capacity": "spot"}
+
+
+async def patch(cluster: Cluster, *, suspend: bool, selector: Any = None) -> None:
+    """What somebody else does to the JobSet, and time for the manager to undo it."""
+    jobset = cluster.jobset
+    jobset["spec"]["suspend"] = suspend
+    pod = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+    if selector is not None:
+        pod["spec"]["nodeSelector"] = selector
+    await cluster.client.patch(JOBSETS, "demo", {"spec": jobset["spec"]}, "default", field_manager="kueue")
+    await settle()
+    await look_twice(cluster)
+
+
+async def look_twice(cluster: Cluster) -> None:
+    """News is held back for a second."""
+    await cluster.look_again()
+    await cluster.clock.advance(2)
+
+
+def state(cluster: Cluster) -> str:
+    """The state of the TrainJob."""
+    found: str = cluster.train_job["status"]["state"]
+    return found
+
+
+async def test_a_jobset_stays_suspended_until_it_is_resumed(cluster: Cluster) -> None:
+    """Whoever suspended it has the say, through reconciles and restarts; the state tells, and nobody is asked again."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(labels={"kueue.x-k8s.io/queue-name": "team-a"}))
+        await patch(cluster, suspend=True)
+        assert cluster.jobset["spec"]["suspend"] is True
+        assert state(cluster) == "Pending"
+        assert cluster.condition("Pending") == (
+            "True",
+            "JobSetSuspended",
+            "waits in Kueue's queue team-a",
+        )
+        cluster.forget_requests()
+        await look_twice(cluster)
+        assert cluster.writes == []
+    async with cluster.managed():
+        await look_twice(cluster)
+        assert cluster.jobset["spec"]["suspend"] is True
+        await patch(cluster, suspend=False, selector=SELECTOR)
+        pod = cluster.jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+        assert pod["spec"]["nodeSelector"] == SELECTOR, "what was set at admission to a queue stays"
+        assert state(cluster) == "Created"
+
+
+async def test_a_jobset_that_is_suspended_as_it_is_created(cluster: Cluster) -> None:
+    """A webhook of Kueue suspends it in the request that creates it."""
+    apply = cluster.client.apply
+
+    async def suspend(resource: Any, obj: Any, **arguments: Any) -> Any:
+        if resource == JOBSETS:
+            obj = obj | {"spec": obj["spec"] | {"suspend": True}}
+        return await apply(resource, obj, **arguments)
+
+    cluster.client.apply = suspend  # type: ignore[method-assign]
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        await look_twice(cluster)
+        applied = [request for request in cluster.client.requests_of("apply") if request.resource == JOBSETS]
+        assert len(applied) == 1
+        assert cluster.jobset["spec"]["suspend"] is True
+        assert state(cluster) == "Pending"
+
+
+@pytest.mark.parametrize("has_runtime", [True, False])
+async def test_the_train_job_has_the_say_when_it_changes(cluster: Cluster, has_runtime: bool) -> None:
+    """To suspend and to resume the TrainJob suspends and resumes the JobSet, whoever suspended it before."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        if not has_runtime:
+            await cluster.client.delete(CLUSTER_TRAINING_RUNTIMES, "blueprint")
+            await cluster.client.delete(CONFIG_MAPS, "demo-runtime-snapshot", "default")
+        for _ in range(2):
+            await patch(cluster, suspend=True)
+            assert state(cluster) == "Pending"
+            await cluster.change(cluster.train_job, suspend=True)
+            assert state(cluster) == "Suspended"
+            await cluster.change(cluster.train_job, suspend=False)
+            assert cluster.jobset["spec"]["suspend"] is False
+            assert state(cluster) == "Created"
+
+
+async def test_a_change_that_the_manager_missed(cluster: Cluster) -> None:
+    """It is told by the annotation of the JobSet, not by what this process has seen."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+    await cluster.change(cluster.train_job, suspend=False)
+    async with cluster.managed():
+        assert cluster.jobset["spec"]["suspend"] is False
+    await cluster.change(cluster.train_job, suspend=True)
+    async with cluster.managed():
+        assert cluster.jobset["spec"]["suspend"] is True
+
+
+async def test_a_resume_that_failed_is_not_taken_for_anothers_will(cluster: Cluster) -> None:
+    """It is tried again, and nothing is said of others meanwhile."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        cluster.client.fail_next(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
+        await cluster.change(cluster.train_job, suspend=False)
+        assert cluster.condition("Pending") is None
+        await cluster.clock.advance(5)
+        assert cluster.jobset["spec"]["suspend"] is False
+        assert cluster.condition("Pending") is None
+
+
+async def test_others_resume_what_the_train_job_has_suspended(cluster: Cluster) -> None:
+    """Pods run, so the state is not Suspended; to resume and suspend the TrainJob again stops them."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        await patch(cluster, suspend=False)
+        await cluster.run_jobset(active=1, ready=1)
+        assert cluster.jobset["spec"]["suspend"] is False
+        assert cluster.condition("Suspended") == (
+            "False",
+            "Resumed",
+            "TrainJob is suspended, but somebody else has resumed its Jobs; resume and suspend it to stop them",
+        )
+        assert state(cluster) == "Running"
+        cluster.forget_requests()
+        await look_twice(cluster)
+        assert cluster.writes == []
+        for suspend in (False, True):
+            await cluster.change(cluster.train_job, suspend=suspend)
+            assert cluster.jobset["spec"]["suspend"] == suspend
+        assert state(cluster) == "Suspended"
+
+
+async def test_a_stale_cache_does_not_resume(cluster: Cluster) -> None:
+    """What is applied besides `suspend` is refused where somebody has suspended or resumed the JobSet meanwhile."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(suspend=True))
+        cluster.client.faults.hold_watches(JOBSETS)
+        jobset = cluster.jobset
+        resumed = {"spec": jobset["spec"] | {"suspend": False}}
+        await cluster.client.peer().patch(JOBSETS, "demo", resumed, "default", field_manager="kueue")
+        await cluster.change(cluster.train_job, labels={"a": "b"})
+        assert cluster.jobset["spec"]["suspend"] is False
+        cluster.client.faults.release()
+        await cluster.clock.advance(5)
+        assert cluster.jobset["spec"]["suspend"] is False
+
+
+async def test_annotations_of_the_train_job_decide_nothing(cluster: Cluster) -> None:
+    """The note of what it has decided is ours."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(annotations={"trainer.kubeflow.org/suspend": "true"}))
+        await look_twice(cluster)
+        assert "trainer.kubeflow.org/suspend" not in cluster.jobset["metadata"]["annotations"]
+        cluster.client.add(runtime_object())
+        await patch(cluster, suspend=True)
+        assert cluster.jobset["spec"]["suspend"] is True
