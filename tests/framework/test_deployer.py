@@ -14,7 +14,15 @@ from trainer.framework.component import Component, Loss, Revision
 from trainer.framework.deployer import APPLIED_HASH, Deployer, Shortfall
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
 from trainer.framework.reader import CacheReader
-from trainer.kube.errors import AlreadyExistsError, ApiError, ConflictError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    NotFoundError,
+    ServiceUnavailableError,
+)
 from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS, SECRETS
 from trainer.kube.testing import FakeClient, ManualClock
@@ -399,6 +407,21 @@ async def test_a_generated_object_that_pods_miss(cluster: Cluster) -> None:
         loss = Loss(partial(str, seen), partial(bool, may_replace))
         await cluster.deploy(replace(keys(cluster, made), loss=loss), jobset())
         assert made == expected
+
+
+async def test_a_lost_object_that_cannot_be_made_just_now(cluster: Cluster) -> None:
+    """The next attempt makes it, although there is no further sign of the loss: kubelets repeat one and the same."""
+    made: list[int] = []
+    await cluster.deploy(keys(cluster, made), jobset())
+    cluster.client.remove(SECRETS, "demo-keys", "default")
+    lost = replace(keys(cluster, made), loss=Loss(partial(str, "seen"), partial(bool, True)))
+    cluster.client.fail_next(ServiceUnavailableError(503, "not now"), verb="create")
+    with pytest.raises(ServiceUnavailableError):
+        await cluster.deploy(lost, jobset())
+    for _ in range(2):
+        await cluster.deploy(lost, jobset())
+    assert len(cluster.client.objects(SECRETS)) == 1
+    assert made == [0, 1, 2]
 
 
 async def test_a_generated_object_outlives_what_fails_after_it(cluster: Cluster) -> None:

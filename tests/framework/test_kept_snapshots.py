@@ -50,6 +50,12 @@ class Snapshots:
         found = await self.kept.open(metadata, digest)
         return found and found[1]
 
+    async def holds(self, number: int, digest: str) -> bool:
+        """Whether the snapshot holds the runtime of this digest."""
+        metadata = self.kept.metadata(train_job(f"demo-{number}"))
+        assert metadata is not None
+        return await self.kept.holds(metadata, digest)
+
     @property
     def requests(self) -> int:
         """How many were sent so far."""
@@ -102,3 +108,12 @@ async def test_a_snapshot_that_is_gone(is_replaced: bool) -> None:
     if is_replaced:
         snapshots.client.add(make_snapshot(train_job_object("demo-0"), CLUSTER_TRAINING_RUNTIMES, runtime_object()))
     assert await snapshots.open(0, digest_of(runtime_object())) is None
+
+
+async def test_a_snapshot_of_another_runtime() -> None:
+    """A runtime that is remembered from elsewhere is no proof that this snapshot holds it."""
+    snapshots, digest = Snapshots(), digest_of(runtime_object())
+    snapshots.add(0, runtime_object())
+    await snapshots.open(0, digest)
+    snapshots.add(1, runtime_object() | {"spec": {"template": {"spec": {}}}})
+    assert [await snapshots.holds(number, digest) for number in (0, 1)] == [True, False]

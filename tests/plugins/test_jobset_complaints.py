@@ -230,6 +230,13 @@ REFUSED = 'job "demo-node-1" creation failed with error: jobs.batch "demo-node-1
             False,
             id="a-job-came-since-and-others-wait-for-their-turn",
         ),
+        pytest.param(
+            "JobCreationFailed",
+            [job(created="2026-01-01T00:00:10Z")],
+            "2026-01-01T00:00:10Z",
+            False,
+            id="a-job-came-in-the-same-second",
+        ),
     ],
 )
 def test_jobs_that_are_refused(reason: str, jobs: list[Object], seen: str, told: bool) -> None:

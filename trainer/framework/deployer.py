@@ -142,8 +142,10 @@ class Deployer:
         # What is generated comes first, so that what runs pods proves that it has been made.
         is_new = bool(generated) and self.built_on(owner, workload_of(applied)) is None
         for component in generated:
-            if is_new or self._is_lost(component):
+            if is_new:
                 await self._generate(owner, component)
+            else:
+                await self._make_lost_again(owner, component)
         too_late: list[str] = []
         declined: list[str] = []
         is_resumed = False
@@ -199,19 +201,22 @@ class Deployer:
             if LIVES_ON in annotations_of(child):
                 await self._delete(resource, child)
 
-    def _is_lost(self, component: Component) -> bool:
-        """Whether pods miss a generated object, and are to get another; each sign of it leads to one attempt."""
+    async def _make_lost_again(self, owner: Object, component: Component) -> None:
+        """Make a generated object that pods miss, once for each sign of it; only an attempt that has ended counts."""
         if component.loss is None:
-            return False
-        name = name_of(component.object), namespace_of(component.object)
+            return
         with self._series.counted(component.plugin, "build"):
             seen = component.loss.seen()
-            if not seen or self._losses.get(name) == seen:
-                return False
-            self._losses[name] = seen
-            if len(self._losses) > _REMEMBERED:
-                self._losses.popitem(last=False)
-            return component.loss.may_replace()
+        name = name_of(component.object), namespace_of(component.object)
+        if not seen or self._losses.get(name) == seen:
+            return
+        with self._series.counted(component.plugin, "build"):
+            may_replace = component.loss.may_replace()
+        if may_replace:
+            await self._generate(owner, component)
+        self._losses[name] = seen
+        if len(self._losses) > _REMEMBERED:
+            self._losses.popitem(last=False)
 
     async def _generate(self, owner: Object, component: Component) -> None:
         """Create an object that is never read: one of its name is from an earlier attempt."""

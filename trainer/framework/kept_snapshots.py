@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trainer.framework.errors import BuildError
 from trainer.framework.snapshot import open_snapshot, snapshot_key
 from trainer.kube.errors import NotFoundError
 from trainer.kube.resource import CONFIG_MAPS
@@ -64,15 +65,36 @@ class KeptSnapshots:
         if known is not None:
             self._contents.move_to_end(name)
             return known[0], _json.decode(known[1])
-        try:
-            found = await self._client.get(CONFIG_MAPS, snapshot.key.name, snapshot.key.namespace)
-        except NotFoundError:
-            return None
-        if found["metadata"]["uid"] != snapshot.uid:
+        found = await self._read(snapshot)
+        if found is None:
             return None
         resource, runtime = open_snapshot(found, digest)
         self._remember(name, resource, runtime)
         return resource, runtime
+
+    async def holds(self, snapshot: CachedObject, digest: str) -> bool:
+        """Whether a snapshot holds the runtime of this digest; each call is a request, for none vouches for another.
+
+        Args:
+            snapshot: its metadata.
+            digest: of the runtime.
+
+        Raises:
+            KubeError: the API server did not answer.
+        """
+        found = await self._read(snapshot)
+        try:
+            return found is not None and bool(open_snapshot(found, digest))
+        except BuildError:
+            return False
+
+    async def _read(self, snapshot: CachedObject) -> Object | None:
+        """The ConfigMap; None if it is gone or was replaced."""
+        try:
+            found = await self._client.get(CONFIG_MAPS, snapshot.key.name, snapshot.key.namespace)
+        except NotFoundError:
+            return None
+        return found if found["metadata"]["uid"] == snapshot.uid else None
 
     def _remember(self, name: str, resource: Resource, runtime: Object) -> None:
         content = msgspec.json.encode(runtime)

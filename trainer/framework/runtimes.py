@@ -150,16 +150,9 @@ class Runtimes:
             present = None if built_on or is_built else self._present(train_job, resource, key)
             raise RuntimeNotFoundError(resource.kind, key, present)
         obj = live.decode()
-        is_kept = snapshot is not None and (digest == built_on or await self._holds(snapshot, digest))
+        is_kept = snapshot is not None and (digest == built_on or await self._snapshots.holds(snapshot, digest))
         outdated = None if is_kept else snapshot
         return FoundRuntime(read_runtime(resource, obj), resource, obj, is_kept, digest, outdated)
-
-    async def _holds(self, snapshot: CachedObject, digest: str) -> bool:
-        """Whether the snapshot of a TrainJob of which nothing was built is one of this runtime."""
-        try:
-            return await self._snapshots.open(snapshot, digest) is not None
-        except BuildError:
-            return False
 
     def _digest(self, runtime: CachedObject) -> str:
         version = runtime.uid, runtime.resource_version

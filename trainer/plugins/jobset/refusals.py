@@ -84,6 +84,10 @@ def _unsettled(jobset: Object) -> dict[str, int]:
 
 
 def _is_outdated(complaint: Complaint, made: Iterable[Object | None]) -> bool:
-    """Whether something was made after the last complaint that it could not be."""
-    times = (str(metadata_of(obj).get("creationTimestamp") or "") for obj in made if obj is not None)
-    return max(times, default="").rstrip("Z") > complaint.seen
+    """Whether something was made after the last complaint that it could not be.
+
+    Both times are whole seconds. Within the same one the complaint loses: who still fails complains again soon, and one
+    that is out of date would stay for the life of the event.
+    """
+    times = [str(metadata_of(obj).get("creationTimestamp") or "").rstrip("Z") for obj in made if obj is not None]
+    return bool(times) and max(times) >= complaint.seen
