@@ -17,7 +17,7 @@ from trainer.kube.objects import annotations_of, labels_of, metadata_of, owner_r
 from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
@@ -35,29 +35,31 @@ _JOB_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB)
 
 def bounded_metadata(obj: Object) -> Object:
     """An object of which only metadata is there, without what makes that large; any other as it is."""
-    metadata = metadata_of(obj)
-    if obj.keys() - _WHOLE or len(msgspec.json.encode(metadata)) <= METADATA_LIMIT:
+    if _is_whole(obj) or len(msgspec.json.encode(metadata_of(obj))) <= METADATA_LIMIT:
         return obj
-    labels = sorted(item for item in labels_of(obj).items() if item[0].partition("/")[0] == _OUR_DOMAIN)
+    ours = sorted(name for name in labels_of(obj) if name.partition("/")[0] == _OUR_DOMAIN)
     annotations = annotations_of(obj)
-    kept = {name: metadata[name] for name in _IDENTITY if name in metadata} | {
-        "labels": dict(labels[:_MOST_LABELS]),
-        "annotations": {name: annotations[name][:64] for name in _OUR_ANNOTATIONS if name in annotations},
-        "ownerReferences": [owner for owner in owner_references_of(obj) if owner.get("controller")],
-    }
-    return obj | {"metadata": kept}
+    kept = {name: annotations[name][:64] for name in _OUR_ANNOTATIONS if name in annotations}
+    return _bare(obj, ours[:_MOST_LABELS], annotations=kept)
 
 
 def bare_job(job: Object) -> Object:
     """A Job of which only metadata is there, without what nobody reads of that; any other as it is."""
-    if job.keys() - _WHOLE:
-        return job
-    metadata = metadata_of(job)
+    return job if _is_whole(job) else _bare(job, _JOB_LABELS)
+
+
+def _is_whole(obj: Object) -> bool:
+    return bool(obj.keys() - _WHOLE)
+
+
+def _bare(obj: Object, labels: Iterable[str], **more: Object) -> Object:
+    """What identifies an object and says whose it is, with these of its labels."""
+    metadata, present = metadata_of(obj), labels_of(obj)
     kept = {name: metadata[name] for name in _IDENTITY if name in metadata} | {
-        "labels": {name: value for name, value in labels_of(job).items() if name in _JOB_LABELS},
-        "ownerReferences": [owner for owner in owner_references_of(job) if owner.get("controller")],
+        "labels": {name: present[name] for name in labels if name in present},
+        "ownerReferences": [owner for owner in owner_references_of(obj) if owner.get("controller")],
     }
-    return job | {"metadata": kept}
+    return obj | {"metadata": kept | more}
 
 
 TRANSFORMS: Mapping[Resource, Callable[[Object], Object]] = {

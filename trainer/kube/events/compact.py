@@ -13,6 +13,8 @@ MESSAGE_LIMIT = 1024
 _TEXT_LIMIT = 256
 """Characters of every other text."""
 
+_SECONDS = len("2026-01-01T00:00:00")
+
 _IDENTITY = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _ABOUT = ("kind", "name", "uid")
 _OWN = ("reason", "type", "lastTimestamp", "eventTime")
@@ -46,6 +48,3 @@ def last_seen(event: Object) -> str:
     times = (event.get("lastTimestamp"), (event.get("series") or {}).get("lastObservedTime"), event.get("eventTime"))
     seen = max((str(time)[:_SECONDS] for time in times if time), default="")
     return seen or str((event.get("metadata") or {}).get("creationTimestamp") or "")[:_SECONDS]
-
-
-_SECONDS = len("2026-01-01T00:00:00")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import name_of
+from trainer.plugins.jobset.wait import pod_specs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +33,7 @@ def shared_claims(jobset: Mapping[str, Any]) -> Iterator[str]:
     for policy in spec.get("volumeClaimPolicies") or []:
         for template in policy.get("templates") or []:
             yield f"{(template.get('metadata') or {}).get('name')}-{name_of(jobset)}"
-    for volume in _volumes(spec):
+    for volume in _volumes(jobset):
         claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
         if claim:
             yield claim
@@ -40,10 +41,8 @@ def shared_claims(jobset: Mapping[str, Any]) -> Iterator[str]:
 
 def ephemeral_volumes(jobset: Mapping[str, Any]) -> Iterator[str]:
     """Names of the volumes for which each pod gets a claim of its own, `<pod>-<volume>`."""
-    return (volume["name"] for volume in _volumes(jobset.get("spec") or {}) if volume.get("ephemeral"))
+    return (volume["name"] for volume in _volumes(jobset) if volume.get("ephemeral"))
 
 
-def _volumes(spec: Object) -> Iterator[Object]:
-    for job in spec.get("replicatedJobs") or []:
-        template = ((job.get("template") or {}).get("spec") or {}).get("template") or {}
-        yield from (template.get("spec") or {}).get("volumes") or []
+def _volumes(jobset: Mapping[str, Any]) -> Iterator[Object]:
+    return (volume for _, pods in pod_specs(jobset) for volume in pods.get("volumes") or [])

@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.extension_points import Impediment
 from trainer.framework.failure import first_failure, last_crash
-from trainer.kube.objects import find_condition, labels_of, name_of, uid_of
+from trainer.kube.objects import find_condition, labels_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.complaints import REASONS, has_complaints, latest_complaint
 from trainer.plugins.jobset.pod_troubles import wait_of
 from trainer.plugins.jobset.refusals import refusals
-from trainer.plugins.jobset.requested import replicated_job_of
 from trainer.plugins.jobset.revision import is_decided
 from trainer.plugins.jobset.unscheduled import unscheduled
-from trainer.plugins.jobset.wait import Waiting, about
+from trainer.plugins.jobset.wait import about, cannot_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.reader import Reader
     from trainer.kube.objects import Object, ObjectKey
     from trainer.plugins.jobset.gone_pods import GonePods
     from trainer.plugins.jobset.pod_troubles import Troubles
+    from trainer.plugins.jobset.wait import Waiting
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
 """Reasons that may go away by themselves, which come after the others."""
@@ -77,7 +76,7 @@ def _waits_of_pods(troubles: Troubles) -> tuple[list[Waiting], set[ObjectKey]]:
             continue
         alike = troubles.waiting(wait.reason) | {example}
         remaining -= alike
-        found[wait.reason] = _cannot_start(wait.reason, alike, pod, wait.message)
+        found[wait.reason] = cannot_start(wait.reason, alike, pod, wait.message)
         if _NAMES_CLAIMS.search(wait.message):
             without_claims |= alike
     return list(found.values()), without_claims
@@ -93,14 +92,9 @@ def _without_sandbox(troubles: Troubles) -> Iterator[Waiting]:
             uid = uid_of(pod) if pod is not None else ""
             complaint = latest_complaint(troubles.reader, PODS, example, uid=uid, reason=reason)
             if pod is not None and complaint is not None:
-                yield _cannot_start(reason, blocked, pod, complaint.message)
+                yield cannot_start(reason, blocked, pod, complaint.message)
                 break
             blocked.discard(example)
-
-
-def _cannot_start(reason: str, pods: AbstractSet[ObjectKey], example: Object, message: str) -> Waiting:
-    shown = f"{'' if len(pods) == 1 else 'for example '}pod {name_of(example)}"
-    return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, replicated_job_of(example))
 
 
 def restarts(troubles: Troubles, gone: GonePods) -> Iterator[Impediment]:

@@ -11,7 +11,7 @@ from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS, PODS
 from trainer.plugins.jobset.claims import ephemeral_volumes, shared_claims
 from trainer.plugins.jobset.complaints import latest_complaint
 from trainer.plugins.jobset.missing_objects import Named
-from trainer.plugins.jobset.wait import Waiting, about
+from trainer.plugins.jobset.wait import Waiting, cannot_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,9 +52,7 @@ def _unseen(troubles: Troubles, unseen: AbstractSet[ObjectKey]) -> Iterator[Wait
     scheduler = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
     message = f"no scheduler called {scheduler} has looked at it; is one installed under this name, and does it run?"
     missing = Named("scheduler", scheduler)
-    headline = f"{about(len(unseen))} cannot start"
-    shown = f"{'' if len(unseen) == 1 else 'for example '}pod {example.name}"
-    yield Waiting(ConditionReason.NO_SCHEDULER, headline, shown, message, missing=missing, patience=_PATIENCE)
+    yield cannot_start(ConditionReason.NO_SCHEDULER, unseen, pod, message, missing=missing, patience=_PATIENCE)
 
 
 def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[str, Waiting]:

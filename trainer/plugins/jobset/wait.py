@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.extension_points import Impediment
+from trainer.kube.objects import name_of
 from trainer.plugins.jobset.missing_objects import fields_naming, missing_object
-from trainer.plugins.jobset.requested import fields_asking
+from trainer.plugins.jobset.requested import fields_asking, replicated_job_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from collections.abc import Set as AbstractSet
+    from typing import Any
 
     from trainer.api.trainjob import TrainJob
-    from trainer.kube.objects import Object
+    from trainer.kube.objects import Object, ObjectKey
     from trainer.plugins.jobset.missing_objects import Named
 
 _FIELDS_LIMIT = 3
@@ -65,7 +68,17 @@ class Waiting:
         return []
 
 
-def pod_specs(jobset: Object) -> Iterator[tuple[str, Object]]:
+def cannot_start(
+    reason: str, pods: AbstractSet[ObjectKey], example: Object, message: str, *, missing: Named | None = None,
+    patience: float = 0,
+) -> Waiting:  # fmt: skip
+    """Pods that exist and do not start, of which one is the example; see `Waiting`."""
+    shown = f"{'' if len(pods) == 1 else 'for example '}pod {name_of(example)}"
+    job = replicated_job_of(example)
+    return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, patience)
+
+
+def pod_specs(jobset: Mapping[str, Any]) -> Iterator[tuple[str, Object]]:
     """The name of each replicated Job with the spec of its pods."""
     for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
         template = ((job.get("template") or {}).get("spec") or {}).get("template") or {}
