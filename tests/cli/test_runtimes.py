@@ -60,5 +60,5 @@ def test_no_runtimes() -> None:
 
 async def test_a_cluster_without_runtimes() -> None:
     """The error says what to install."""
-    with pytest.raises(CommandError, match="install them"):
+    with pytest.raises(CommandError, match="install it"):
         await list_runtimes(FakeClient(), "default", datetime.now(UTC))

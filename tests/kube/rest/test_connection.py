@@ -78,7 +78,7 @@ async def test_kubeconfig_variable_may_list_files(tmp_path: Path, monkeypatch: p
     [
         pytest.param({"qps": 0.0}, "positive qps", id="qps"),
         pytest.param({"qps": 5.0, "burst": 0}, "burst of at least 1", id="burst"),
-        pytest.param({"burst": 5}, "burst limits nothing without qps", id="burst-alone"),
+        pytest.param({"burst": 5}, "burst has no effect without qps", id="burst-alone"),
     ],
 )
 async def test_wrong_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
