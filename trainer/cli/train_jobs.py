@@ -9,6 +9,7 @@ import typer
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.errors import CommandError
 from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.field_errors import listed
 from trainer.kube.objects import key_of, name_of
 from trainer.kube.selection import Selection
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 JobName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the TrainJob.", show_default=False)]
-
-_MOST_NAMES = 10
 
 
 async def find_train_job(client: Client, name: str, namespace: str) -> Object:
@@ -37,8 +36,7 @@ async def find_train_job(client: Client, name: str, namespace: str) -> Object:
         names = [name_of(job) for job in await list_train_jobs(client, namespace)]
     except ForbiddenError:
         raise CommandError(missing) from None
-    listed = ", ".join(names[:_MOST_NAMES]) + (f" and {len(names) - _MOST_NAMES} more" if names[_MOST_NAMES:] else "")
-    others = f"there are: {listed}" if names else "there are none in it (see: trainer get -A)"
+    others = f"there are: {listed(names)}" if names else "there are none in it (see: trainer get -A)"
     raise CommandError(f"{missing}: {others}")
 
 

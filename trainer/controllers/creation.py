@@ -12,7 +12,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.declined import ASK_AGAIN
 from trainer.framework.deployer import workload_of
-from trainer.framework.errors import BuildError, ForeignObjectError, PluginError
+from trainer.framework.errors import BuildError, ForeignObjectError, PluginError, UnexpectedError
 from trainer.framework.snapshot import make_snapshot
 from trainer.framework.status import Creation, is_finished
 from trainer.kube.client import DeleteOptions
@@ -96,7 +96,7 @@ class Creator:
         except BuildError as error:
             if was_created and await self._is_outdated(obj):
                 return None
-            return Attempt(_failed(error), error if isinstance(error, PluginError) else None)
+            return Attempt(_failed(error), error if isinstance(error, PluginError | UnexpectedError) else None)
         if was_created and plan.is_missing and await self._is_outdated(obj):
             return None
         return await self._deploy(obj, plan, exists=was_created and plan.has_workload)

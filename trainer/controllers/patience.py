@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.conditions import Conditions
 from trainer.framework.impediments import told_by
+from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,12 +33,12 @@ class Patience:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._since: OrderedDict[str, dict[str, float]] = OrderedDict()
+        self._since: Recent[str, dict[str, float]] = Recent(_REMEMBERED)
 
     def sift(self, train_job: TrainJob, present: Sequence[Impediment]) -> tuple[tuple[Impediment, ...], float | None]:
         """What may be told now, and after how many seconds to ask again if something is held back."""
         now, uid = self._clock.monotonic(), train_job.metadata.uid or ""
-        before, told = self._since.pop(uid, {}), _told(train_job)
+        before, told = self._since.pop(uid) or {}, _told(train_job)
         new = {
             each.reason: max(SECONDS, each.patience)
             for each in present
@@ -47,9 +47,7 @@ class Patience:
         since = {reason: before.get(reason, now) for reason in new}
         held = {reason: left for reason in new if (left := since[reason] + new[reason] - now) > 0}
         if held:
-            self._since[uid] = since
-            while len(self._since) > _REMEMBERED:
-                self._since.popitem(last=False)
+            self._since.put(uid, since)
         passed = tuple(each for each in present if each.type is not ConditionType.PENDING or each.reason not in held)
         return passed, min(held.values(), default=None)
 

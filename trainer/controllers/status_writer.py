@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from trainer.framework.deployer import FIELD_MANAGER
 from trainer.framework.status import owned_fields
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class StatusWriter:
         self._client = client
         self._recorder = recorder
         self._metrics = metrics
-        self._unanswered: OrderedDict[str, _News] = OrderedDict()
+        self._unanswered: Recent[str, _News] = Recent(_REMEMBERED)
 
     async def write(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
         """Apply the status if it differs from that of the TrainJob, and record what that is worth telling.
@@ -69,7 +69,7 @@ class StatusWriter:
         """
         before, fields = train_job.status, owned_fields(status, seen.plugin_types)
         present = None if before is None else owned_fields(before, seen.plugin_types)
-        unanswered = self._unanswered.pop(uid_of(obj), None)
+        unanswered = self._unanswered.pop(uid_of(obj))
         if unanswered is not None and unanswered.fields == present:
             self._tell(obj, unanswered)
         if present == fields:
@@ -94,9 +94,7 @@ class StatusWriter:
             log.info("dropped status, the TrainJob is gone")
             return
         except KubeError:
-            self._unanswered[uid_of(obj)] = news
-            if len(self._unanswered) > _REMEMBERED:
-                self._unanswered.popitem(last=False)
+            self._unanswered.put(uid_of(obj), news)
             raise
         self._tell(obj, news)
 

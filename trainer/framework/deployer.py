@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
+from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,7 +80,7 @@ class Deployer:
         self._reader = reader
         self._declined = DeclinedChanges(clock)
         self._series = (metrics or Metrics()).series(PluginSeries)
-        self._losses: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
 
     def missing(self, components: Iterable[Component]) -> list[Component]:
         """Those that are not in the cache: they were never created, have been deleted, or are too new.
@@ -214,9 +214,7 @@ class Deployer:
             may_replace = component.loss.may_replace()
         if may_replace:
             await self._generate(owner, component)
-        self._losses[name] = seen
-        if len(self._losses) > _REMEMBERED:
-            self._losses.popitem(last=False)
+        self._losses.put(name, seen)
 
     async def _generate(self, owner: Object, component: Component) -> None:
         """Create an object that is never read: one of its name is from an earlier attempt."""

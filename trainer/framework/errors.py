@@ -64,23 +64,23 @@ class PluginError(BuildError):
     def __init__(self, plugin: str, hook: str, error: BaseException) -> None:
         self.plugin = plugin
         self.hook = hook
-        words = " ".join(str(error).split())
-        problem = f"{type(error).__name__}: {words}".removesuffix(": ")
-        message = f"Internal error: plugin {plugin} failed in {hook}: {problem}"
-        super().__init__(FieldError("", message, INTERNAL))
+        super().__init__(_internal(f"plugin {plugin} failed in {hook}", error))
 
 
-class UnexpectedError(PluginError):
+class UnexpectedError(BuildError):
     """The build itself failed where nobody expected it, which is a defect of ours; only its TrainJob suffers.
 
     The work queue retries, as for a plugin.
     """
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__("", "build", error)
-        problem = f"{type(error).__name__}: {' '.join(str(error).split())[:_LONGEST_PROBLEM]}".removesuffix(": ")
-        message = f"Internal error: the build failed, please report it: {problem}"
-        BuildError.__init__(self, FieldError("", message, INTERNAL))
+        super().__init__(_internal("the build failed, please report it", error))
+
+
+def _internal(what: str, error: BaseException) -> FieldError:
+    words = " ".join(str(error).split())[:_LONGEST_PROBLEM]
+    problem = f"{type(error).__name__}: {words}".removesuffix(": ")
+    return FieldError("", f"Internal error: {what}: {problem}", INTERNAL)
 
 
 class ForeignObjectError(KubeError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +18,7 @@ from trainer.framework.kept_snapshots import KeptSnapshots
 from trainer.framework.snapshot import SNAPSHOT_LABEL, digest_of
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.recent import Recent
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 
@@ -119,7 +119,7 @@ class Runtimes:
             TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, Selection(namespace)).lister,
             CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
         }
-        self._digests: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._digests: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
 
     async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
         """What the TrainJob was built on, or the runtime of today if it has not been built or kept no snapshot.
@@ -158,9 +158,8 @@ class Runtimes:
         version = runtime.uid, runtime.resource_version
         digest = self._digests.get(version)
         if digest is None:
-            digest = self._digests[version] = digest_of(runtime.decode())
-            if len(self._digests) > _REMEMBERED:
-                self._digests.popitem(last=False)
+            digest = digest_of(runtime.decode())
+            self._digests.put(version, digest)
         return digest
 
     def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:

@@ -5,11 +5,11 @@ Nearly all pods start without trouble, and cost no reconcile then: their JobSet 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube.objects import ObjectKey
+from trainer.kube.recent import Recent
 from trainer.kube.resource import JOBSETS
 from trainer.plugins.jobset.pod_troubles import is_unseen, troubles_of
 
@@ -35,15 +35,14 @@ class Attention:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._waiting: OrderedDict[ObjectKey, None] = OrderedDict()
+        self._waiting: Recent[ObjectKey, None] = Recent(REMEMBERED)
 
     def pay(self, jobset: ObjectKey, *, waits: bool) -> None:
         """Remember whether pods of a JobSet wait."""
-        self._waiting.pop(jobset, None)
         if waits:
-            self._waiting[jobset] = None
-            if len(self._waiting) > REMEMBERED:
-                self._waiting.popitem(last=False)
+            self._waiting.put(jobset, None)
+        else:
+            self._waiting.pop(jobset)
 
     def is_due(self, old: CachedObject | None, new: CachedObject | None) -> bool:
         """Predicate: a pod of a JobSet that waits has come, gone or got further, or a late one has no scheduler yet.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import age_of
 from trainer.framework.failure import first_failure
 from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.recent import Recent
 from trainer.plugins.jobset.pod_troubles import is_failure, trouble_changed
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class GonePods:
     """Remembers the pod that failed first in the latest attempt of each JobSet, as long as the manager runs."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[_Owner, _Gone] = OrderedDict()
+        self._found: Recent[_Owner, _Gone] = Recent(REMEMBERED)
 
     def trouble_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
         """Predicate: a pod has come into trouble, or out of it; remembers one that has failed and goes."""
@@ -49,13 +49,11 @@ class GonePods:
         return [gone.pod for gone in found if gone is not None and gone.restart_attempt == attempt]
 
     def _remember(self, pod: Object, owner: _Owner) -> None:
-        gone, present = _Gone(age_of(pod).restart_attempt, pod), self._found.pop(owner, None)
+        gone, present = _Gone(age_of(pod).restart_attempt, pod), self._found.get(owner)
         if present is not None and present.restart_attempt >= gone.restart_attempt:
             is_earlier = present.restart_attempt == gone.restart_attempt and _is_first(pod, present.pod)
             gone = gone if is_earlier else present
-        self._found[owner] = gone
-        if len(self._found) > REMEMBERED:
-            self._found.popitem(last=False)
+        self._found.put(owner, gone)
 
 
 def _is_first(pod: Object, other: Object) -> bool:
