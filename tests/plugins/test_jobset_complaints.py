@@ -260,6 +260,25 @@ def test_pods_without_a_volume_or_a_network(reason: str) -> None:
     assert lines(jobset(), *pods, *[event("Pod", name, reason, uid="another") for name in "bcd"]) == []
 
 
+@pytest.mark.parametrize("size", [2, 200])
+def test_pods_that_start_without_trouble(size: int) -> None:
+    """However many there are, and events of other namespaces about them, they are not looked up one by one."""
+
+    class Counting(StaticReader):
+        asked = 0
+
+        def keys(self, resource: Resource, index: str, value: str) -> set[ObjectKey]:
+            self.asked += resource == EVENTS
+            return super().keys(resource, index, value)
+
+    indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
+    pods = [pod(f"node-{number}") for number in range(size)]
+    events = [event("Pod", "node-0", "FailedMount", namespace="other"), failed_create(namespace="other")]
+    reader = Counting(jobset(replicas=2), job(), *pods, *events, indexes=indexes, resources=[JOBS, EVENTS])
+    assert list(JobSetPlugin(reader).impediments(train_job())) == []
+    assert reader.asked <= 6
+
+
 def claim(name: str = "data") -> Object:
     """The spec of pods with a claim."""
     return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}

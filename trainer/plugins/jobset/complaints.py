@@ -22,7 +22,7 @@ from trainer.kube.selection import Selection
 from trainer.plugins.jobset.claims import CLAIMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from trainer.framework.reader import Reader
     from trainer.kube.cache.cached_object import CachedObject
@@ -50,7 +50,7 @@ _SELECTORS = (
 """What is watched: few events besides those that count, with few watches."""
 
 _ABOUT = "jobset-complaints"
-"""Name of the index of events by what they are about."""
+"""Name of the index of events by the object that they are about, and by all objects of its kind and namespace."""
 
 _DELAY = 0.5
 """Seconds; the pods of a job have the same trouble at the same time."""
@@ -118,6 +118,21 @@ def has_complaints(reader: Reader, resource: Resource, key: ObjectKey, reason: s
     return bool(reader.keys(EVENTS, _ABOUT, _value(resource.kind, key, reason)))
 
 
+def complained_of(reader: Reader, resource: Resource, keys: Collection[ObjectKey], reason: str = "") -> set[ObjectKey]:
+    """Those of some objects about which there is an event; cheap where no event is about any of their namespace.
+
+    Args:
+        reader: of the cluster.
+        resource: kind of the objects.
+        keys: of the objects, all of one namespace.
+        reason: of the events. Defaults to any that counts.
+    """
+    anything = ObjectKey(next((key.namespace for key in keys), ""), "")
+    if not has_complaints(reader, resource, anything, reason):
+        return set()
+    return {key for key in keys if has_complaints(reader, resource, key, reason)}
+
+
 def latest_complaint(
     reader: Reader, resource: Resource, key: ObjectKey, *, uid: str = "", reason: str = ""
 ) -> Complaint | None:
@@ -142,8 +157,8 @@ def _values(event: CachedObject) -> tuple[str, ...]:
     if reason not in REASONS.get(kind, ()):
         return ()
     # In the namespace of the event, whatever it says: who writes events in one namespace knows nothing of others.
-    key = ObjectKey(event.key.namespace, about.get("name") or "")
-    return _value(kind, key), _value(kind, key, reason)
+    keys = ObjectKey(event.key.namespace, about.get("name") or ""), ObjectKey(event.key.namespace, "")
+    return tuple(dict.fromkeys(_value(kind, key, each) for key in keys for each in ("", reason)))
 
 
 def _value(kind: str, key: ObjectKey, reason: str = "") -> str:

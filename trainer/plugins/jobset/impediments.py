@@ -11,7 +11,7 @@ from trainer.framework.extension_points import Impediment
 from trainer.framework.failure import first_failure, last_crash
 from trainer.kube.objects import find_condition, labels_of, uid_of
 from trainer.kube.resource import PODS
-from trainer.plugins.jobset.complaints import REASONS, has_complaints, latest_complaint
+from trainer.plugins.jobset.complaints import REASONS, complained_of, latest_complaint
 from trainer.plugins.jobset.pod_troubles import wait_of
 from trainer.plugins.jobset.refusals import refusals
 from trainer.plugins.jobset.revision import is_decided
@@ -86,7 +86,7 @@ def _without_sandbox(troubles: Troubles) -> Iterator[Waiting]:
     """Pods that wait for a volume or their network, as events tell; pods are known by their unique names."""
     starting = troubles.starting()
     for reason in REASONS[PODS.kind]:
-        blocked = {pod for pod in starting if has_complaints(troubles.reader, PODS, pod, reason)}
+        blocked = complained_of(troubles.reader, PODS, starting, reason)
         for example in sorted(blocked):
             pod = troubles.reader.get(PODS, example)
             uid = uid_of(pod) if pod is not None else ""

@@ -8,7 +8,7 @@ from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import key_of, labels_of, metadata_of, uid_of
 from trainer.kube.resource import JOBS, JOBSETS, PODS
-from trainer.plugins.jobset.complaints import has_complaints, latest_complaint
+from trainer.plugins.jobset.complaints import complained_of, has_complaints, latest_complaint
 from trainer.plugins.jobset.wait import Waiting, about
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def _refused_pods(troubles: Troubles) -> Iterator[Waiting]:
     missing: dict[str, int] = {}
     examples: dict[str, tuple[Object, Complaint]] = {}
     sizes = _unsettled(troubles.jobset)
-    for key in sorted(troubles.reader.keys(JOBS, CONTROLLER_UID, uid_of(troubles.jobset)) if sizes else ()):
+    jobs = troubles.reader.keys(JOBS, CONTROLLER_UID, uid_of(troubles.jobset)) if sizes else ()
+    for key in sorted(complained_of(troubles.reader, JOBS, jobs)):
         found = _refused_by(troubles, key, sizes)
         if found is not None:
             job, complaint, count = found
@@ -57,7 +58,7 @@ def _refused_pods(troubles: Troubles) -> Iterator[Waiting]:
 def _refused_by(troubles: Troubles, key: ObjectKey, sizes: Mapping[str, int]) -> tuple[Object, Complaint, int] | None:
     """A Job that lacks pods, what it complains of, and how many it lacks; None if it has none to complain of."""
     reader = troubles.reader
-    job = troubles.job(key) if has_complaints(reader, JOBS, key) else None
+    job = troubles.job(key)
     if job is None:
         return None
     name = labels_of(job).get(REPLICATED_JOB, "")
