@@ -573,3 +573,45 @@ async def test_jobs(client: FakeClient, clock: ManualClock, counts: Object, node
     console = screen()
     await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
     assert text_of(console).splitlines()[-1] == f"Jobs          {line}"
+
+
+async def test_jobs_of_an_elastic_training(client: FakeClient, clock: ManualClock) -> None:
+    """The nodes that there are count, where the cluster has not made those that the TrainJob asks for."""
+    scale = {"nodes": 1, "minNodes": 1, "maxNodes": 4, "selector": ""}
+    job = train_job("demo", state="Running", jobsStatus=[counted(active=1, ready=1)], scale=scale)
+    client.add(job | {"spec": job["spec"] | {"trainer": {"numNodes": 2}}})
+    console = screen()
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    assert text_of(console).splitlines()[-1] == "Jobs          node: 1 node, all ready"
+
+
+@pytest.mark.parametrize(
+    ("suspend", "told", "line"),
+    [
+        pytest.param(False, ("Created", "True", "Succeeded to create Jobs"), "", id="created"),
+        pytest.param(
+            False,
+            ("Created", "True", "Succeeded to create Jobs; the cluster has rejected a change: no"),
+            "Conditions    Created (Because): Succeeded to create Jobs; the cluster has rejected a change: no",
+            id="a later change is not applied",
+        ),
+        pytest.param(False, ("Suspended", "False", "TrainJob is resumed"), "", id="resumed"),
+        pytest.param(
+            True,
+            ("Suspended", "False", "TrainJob is suspended, but somebody else has resumed its Jobs"),
+            "Conditions    not Suspended (Because): TrainJob is suspended, but somebody else has resumed its Jobs",
+            id="suspended, and pods run",
+        ),
+    ],
+)
+async def test_conditions_that_are_news(
+    client: FakeClient, clock: ManualClock, suspend: bool, told: tuple[str, str, str], line: str
+) -> None:
+    """Where the Jobs are not as the TrainJob asks for, its condition is shown."""
+    kind, status, message = told
+    condition = {"type": kind, "status": status, "reason": "Because", "message": message}
+    job = train_job("demo", state="Running", conditions=[condition])
+    client.add(job | {"spec": job["spec"] | {"suspend": suspend}})
+    console = screen()
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    assert [each for each in text_of(console).splitlines() if "Conditions" in each] == [line] * bool(line)

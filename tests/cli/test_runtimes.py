@@ -34,6 +34,8 @@ def test_runtimes(served: FakeClient) -> None:
     served.add(runtime(CLUSTER_TRAINING_RUNTIMES, "torch-v1", 2, framework="torch", support="deprecated"))
     served.add(runtime(CLUSTER_TRAINING_RUNTIMES, "plain"))
     served.add(runtime(TRAINING_RUNTIMES, "mine", 4, framework="jax"))
+    elastic = runtime(TRAINING_RUNTIMES, "some", framework="torch")
+    served.add(elastic | {"spec": {"mlPolicy": {"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 8}}}}})
 
     lines = CliRunner().invoke(app, "runtimes").stdout.splitlines()
 
@@ -42,6 +44,7 @@ def test_runtimes(served: FakeClient) -> None:
         ["plain", "ClusterTrainingRuntime", "1"],
         ["torch-v1", "ClusterTrainingRuntime", "torch", "2", "deprecated"],
         ["mine", "TrainingRuntime", "jax", "4"],
+        ["some", "TrainingRuntime", "torch", "2"],
     ]
     answer = json.loads(CliRunner().invoke(app, "runtimes -o json -n other").stdout)
     assert [(each["name"], each["framework"], each["nodes"]) for each in answer] == [

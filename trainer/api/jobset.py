@@ -162,7 +162,7 @@ class Coordinator(ApiModel):
 
 
 class VolumeRetentionPolicy(ApiModel):
-    """What becomes of claims when the JobSet is deleted."""
+    """What happens to claims when the JobSet is deleted."""
 
     when_deleted: Literal["Delete", "Retain"] | None = None
     """Whether claims go with the JobSet. JobSet defaults to Delete."""
@@ -174,7 +174,7 @@ class VolumeClaimPolicy(ApiModel):
     templates: Annotated[list[PersistentVolumeClaim], Field(json_schema_extra=atomic_list(50, min_items=1))]
     """PersistentVolumeClaims; pods use one by mounting a volume of its name."""
     retention_policy: VolumeRetentionPolicy | None = None
-    """What becomes of the claims when the JobSet is deleted."""
+    """What happens to the claims when the JobSet is deleted."""
 
 
 class JobSetSpec(ApiModel):

@@ -59,6 +59,9 @@ class ConditionReason(StrEnum):
     NO_SCHEDULER = "NoScheduler"
     """Condition Pending is True: no scheduler of the name in spec.schedulerName of the pods has looked at them for half
     a minute."""
+    JOB_SET_SUSPENDED = "JobSetSuspended"
+    """Condition Pending is True: somebody else has suspended the JobSet, such as Kueue as its queue, or an
+    administrator."""
     NO_POD_WAITS = "NoPodWaits"
     """Condition Pending is False: nothing keeps a pod from starting any more. The message still tells what did."""
     RESTARTING_JOB_SET = "RestartingJobSet"

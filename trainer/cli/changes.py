@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.cli.console import note, say
 from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
 from trainer.cli.errors import CommandError, ExitCode
@@ -16,7 +17,7 @@ from trainer.cli.train_jobs import find_train_job
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
-from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
 from trainer.kube.rest.connection import connect
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def delete(
 def suspend(
     names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
 ) -> None:
-    """Suspend TrainJobs: their pods are deleted until they are resumed, and start again from the last checkpoint.
+    """Suspend TrainJobs: their pods are deleted until they are resumed, and start from the beginning then.
+
+    A training goes on where it was if it reads its own checkpoints from a volume or object storage.
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended.
     """
@@ -114,12 +117,24 @@ async def _set_suspend(client: Client, jobs: Sequence[Object], *, suspend: bool)
             raise CommandError(f"TrainJob {name_of(job)} cannot be {verb}: it has ended, and is {state.word}")
     for job in jobs:
         if bool((job.get("spec") or {}).get("suspend")) == suspend:
-            note(f"TrainJob {name_of(job)} is {'suspended already' if suspend else 'not suspended'}")
+            note(_nothing_to_do(job, suspend=suspend))
             continue
         # The uid keeps a new TrainJob of the same name as it is.
         patch = {"metadata": {"uid": uid_of(job)}, "spec": {"suspend": suspend}}
         await client.patch(TRAIN_JOBS, name_of(job), patch, namespace_of(job), field_manager=FIELD_MANAGER)
         _say(job, "suspended" if suspend else "resumed")
+
+
+def _nothing_to_do(job: Object, *, suspend: bool) -> str:
+    """That a TrainJob is suspended or not already, and what to do where its JobSet is not as it says."""
+    told = f"TrainJob {name_of(job)} is {'suspended already' if suspend else 'not suspended'}"
+    suspended = find_condition(job, ConditionType.SUSPENDED) or {}
+    if suspend and suspended.get("status") == "False":
+        return f"{told}, but somebody else has resumed its Jobs: resume and suspend it to stop them"
+    pending = find_condition(job, ConditionType.PENDING) or {}
+    if not suspend and pending.get("status") == "True" and pending.get("reason") == ConditionReason.JOB_SET_SUSPENDED:
+        return f"{told}, but its JobSet is: whoever suspended it resumes it, or suspend and resume the TrainJob"
+    return told
 
 
 def _say(job: Object, done: str) -> None:

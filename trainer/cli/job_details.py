@@ -11,6 +11,7 @@ from trainer.cli.console import duration, escaped, printable
 from trainer.cli.display import STATE_STYLES
 from trainer.cli.job_state import JobState
 from trainer.cli.metric_order import by_interest
+from trainer.framework.status import JOBS_CREATED
 from trainer.framework.trainer_step import TRAINER_JOBS
 from trainer.kube.clock import parse_timestamp
 
@@ -27,6 +28,8 @@ STALE_SECONDS = 600
 _LABEL = 13
 _NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True", "Stalled": "True"}
 """The status at which our own conditions tell something that goes on; others do so when they are True."""
+_RESUMED_BY_OTHERS = ("Suspended", "False")
+"""Of a TrainJob whose spec.suspend is true: pods run all the same."""
 _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 
@@ -35,7 +38,7 @@ def details(job: Object, now: datetime) -> list[Text]:
     state = JobState.of(job)
     status = job.get("status") or {}
     sections = [
-        ("Conditions", list(_conditions(status.get("conditions") or [], now))),
+        ("Conditions", list(_conditions(job, now))),
         ("Progress", list(_progress(state, now))),
         ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),
         ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
@@ -49,11 +52,12 @@ def _section(label: str, texts: list[Text]) -> Iterator[Text]:
         yield Text().append(f"{'' if index else label:<{_LABEL}} ", style="bold").append_text(text)
 
 
-def _conditions(conditions: list[Mapping[str, Any]], now: datetime) -> Iterator[Text]:
+def _conditions(job: Object, now: datetime) -> Iterator[Text]:
     """Those that are in force, each with its reason, and what follows the first line of a message indented."""
-    for condition in conditions:
+    is_suspended = (job.get("spec") or {}).get("suspend") is True
+    for condition in (job.get("status") or {}).get("conditions") or []:
         kind = str(condition.get("type") or "")
-        if condition.get("status") != _NEWS.get(kind, "True"):
+        if not _is_news(condition, is_suspended=is_suspended):
             continue
         shown = kind if condition.get("status") == "True" else f"not {kind}"
         since = condition.get("lastTransitionTime")
@@ -64,6 +68,14 @@ def _conditions(conditions: list[Mapping[str, Any]], now: datetime) -> Iterator[
         yield line.append(f": {printable(first)}" if first else "", style="default")
         for text in rest:
             yield Text(f"  {escaped(text)}")
+
+
+def _is_news(condition: Mapping[str, Any], *, is_suspended: bool) -> bool:
+    """Whether a condition tells more than that a TrainJob takes its usual course."""
+    kind, status = str(condition.get("type") or ""), condition.get("status")
+    if kind == "Created" and status == "True":
+        return str(condition.get("message") or "").startswith(f"{JOBS_CREATED};")
+    return status == _NEWS.get(kind, "True") or (is_suspended and (kind, status) == _RESUMED_BY_OTHERS)
 
 
 def _progress(state: JobState, now: datetime) -> Iterator[Text]:
@@ -107,9 +119,15 @@ def _metrics(metrics: list[Metric]) -> list[Text]:
 
 
 def _nodes(job: Object, counts: Mapping[str, Any]) -> int | None:
-    """How many nodes one of these Jobs has; None where the runtime says so, or the Jobs do something else."""
+    """How many nodes one of these Jobs has; None where the runtime says so, or the Jobs do something else.
+
+    An elastic training may have others than its TrainJob asks for.
+    """
     if counts.get("name") not in TRAINER_JOBS:
         return None
+    present = ((job.get("status") or {}).get("scale") or {}).get("nodes")
+    if isinstance(present, int):
+        return present
     nodes = ((job.get("spec") or {}).get("trainer") or {}).get("numNodes")
     return nodes if isinstance(nodes, int) else None
 

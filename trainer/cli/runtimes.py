@@ -54,7 +54,9 @@ class RuntimeLine:
     def of(cls, obj: Object, kind: str, now: datetime) -> RuntimeLine:
         """Read a runtime of either kind."""
         labels = labels_of(obj)
-        nodes = ((obj.get("spec") or {}).get("mlPolicy") or {}).get("numNodes")
+        policy = (obj.get("spec") or {}).get("mlPolicy") or {}
+        elastic = (policy.get("torch") or {}).get("elasticPolicy") or {}
+        nodes = policy.get("numNodes", elastic.get("minNodes"))
         return cls(
             name_of(obj),
             kind,

@@ -50,8 +50,8 @@ class ControllerConfiguration(ApiModel):
     """How long the first lists of all watched resources may take before the manager gives up. Defaults to 2m, as in
     controller-runtime."""
     graceful_shutdown_timeout: Duration = timedelta(seconds=30)
-    """How long reconciles that run may take to end when the manager is stopped; 0s: no time, less: for ever. Defaults
-    to 30s, as in controller-runtime; terminationGracePeriodSeconds of the pod must be longer."""
+    """How long reconciles that run may take to end when the manager is stopped; 0s: no time, less: without limit.
+    Defaults to 30s, as in controller-runtime; terminationGracePeriodSeconds of the pod must be longer."""
 
     @property
     def train_job_concurrency(self) -> int:

@@ -28,8 +28,8 @@ class ProgressConfiguration(ApiModel):
     """How many samples of each metric of a running TrainJob are kept. Defaults to 200, some kilobytes each; they are
     served while the gate ProgressHistory is on."""
     stall_timeout: PositiveDuration | None = None
-    """How long a training that has reported progress may go on without more before people are warned. Defaults to for
-    ever, since only its author knows how long a step takes; the annotation
+    """How long a training that has reported progress may go on without more before people are warned. Defaults to no
+    limit, since only its author knows how long a step takes; the annotation
     trainer.kubeflow.org/trainer-status-stall-seconds of a TrainJob takes precedence."""
 
     def options(self, *, serve_history: bool) -> ProgressOptions:

@@ -14,7 +14,7 @@ from trainer.framework.declined import ASK_AGAIN
 from trainer.framework.deployer import workload_of
 from trainer.framework.errors import BuildError, ForeignObjectError, PluginError, UnexpectedError
 from trainer.framework.snapshot import make_snapshot
-from trainer.framework.status import Creation, is_finished
+from trainer.framework.status import JOBS_CREATED, Creation, is_finished
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -155,7 +155,7 @@ class Creator:
             note += _note(shortfall)
             is_resumed = shortfall.is_resumed
             look_again = ASK_AGAIN if shortfall.declined else None
-        message = f"Succeeded to create Jobs{note}"
+        message = f"{JOBS_CREATED}{note}"
         creation = Creation(
             True,
             ConditionReason.JOBS_CREATION_SUCCEEDED,

@@ -33,6 +33,8 @@ CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)
 _OWNED = CORE_CONDITIONS - {ConditionType.STALLED}
 _GOING = frozenset({State.RUNNING, State.STALLED})
 _ENDS = (ConditionType.COMPLETE, ConditionType.FAILED)
+JOBS_CREATED = "Succeeded to create Jobs"
+"""The message of the condition Created when it is True; what the cluster has not taken follows after a semicolon."""
 LOG_HEADING = "last lines of its log:"
 """The line in the message of a condition below which a log is quoted."""
 

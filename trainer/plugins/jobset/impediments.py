@@ -49,7 +49,7 @@ def suspended_by_others(jobset: Object) -> Iterator[Impediment]:
         "the JobSet is suspended, but not by the TrainJob" if queue is None else f"waits in Kueue's queue {queue}"
     )
     details = "whoever suspended it resumes it, or suspend and resume the TrainJob" if queue is None else ""
-    yield Impediment(ConditionType.PENDING, "JobSetSuspended", headline, lambda: details)
+    yield Impediment(ConditionType.PENDING, ConditionReason.JOB_SET_SUSPENDED, headline, lambda: details)
 
 
 def waits(troubles: Troubles, train_job: TrainJob) -> list[Impediment]:
