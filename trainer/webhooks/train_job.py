@@ -79,7 +79,9 @@ async def _review(obj: Object, old: Object | None, pipeline: Pipeline, runtimes:
         return Review.of(error.errors)
     # Other requests have their turn between reading and building, each of which takes long for the largest objects.
     await anyio.lowlevel.checkpoint()
-    review = pipeline.review(train_job, runtime, _tolerantly(old))
+    former = _tolerantly(old)
+    await anyio.lowlevel.checkpoint()
+    review = pipeline.review(train_job, runtime, former)
     return Review.of([*review.errors, *review.warnings, *advise_on_train_job(train_job, runtime)])
 
 
@@ -96,6 +98,8 @@ def _strictly(obj: Object) -> TrainJob:
         InvalidObjectError: fields are wrong or unknown.
     """
     train_job = TrainJob.from_object({name: value for name, value in obj.items() if name != "status"}, strict=True)
+    if "status" not in obj:
+        return train_job
     stored = _tolerantly(obj)
     return stored if stored is not None else train_job
 

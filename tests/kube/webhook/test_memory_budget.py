@@ -106,6 +106,24 @@ async def test_the_smallest_goes_first(clock: ManualClock) -> None:
     assert (holders.holding, budget.used) == ([], 0)
 
 
+async def test_one_heavy_at_a_time(clock: ManualClock) -> None:
+    """More than `light` is held by one only, however much is there; those that are light do not wait for it."""
+    budget = MemoryBudget(1000, light=10)
+    holders = Holders(budget, clock)
+    async with anyio.create_task_group() as tasks:
+        for name, amount in (("heavy", 100), ("heavier", 200), ("medium", 50), ("light", 10), ("also light", 10)):
+            tasks.start_soon(holders.hold, name, amount)
+            await settle()
+        assert holders.holding == ["heavy", "light", "also light"]
+        for ended, begun in (("heavy", "medium"), ("medium", "heavier")):
+            holders.done[ended].set()
+            await settle()
+            assert holders.holding == ["light", "also light", begun]
+        for name in ("light", "also light", "heavier"):
+            holders.done[name].set()
+    assert budget.used == 0
+
+
 async def test_who_waits_too_long_gives_up(clock: ManualClock) -> None:
     """And takes nothing with it, nor does who is cancelled."""
     budget = MemoryBudget(100)

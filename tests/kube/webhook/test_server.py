@@ -38,7 +38,7 @@ from trainer.kube.resource import LEASES
 from trainer.kube.serving.certificates import ServingCertificate
 from trainer.kube.testing import FakeClient, ManualClock, eventually, no_stray_tasks, settle
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
-from trainer.kube.webhook.memory_budget import weight_of
+from trainer.kube.webhook.memory_budget import LIGHT, weight_of
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 
 if TYPE_CHECKING:
@@ -347,6 +347,47 @@ async def test_reviews_that_weigh_too_much_wait() -> None:
         assert webhook.sample("requests_total", webhook=PATH, code="200") == 1
         go_on.set()
     assert webhook.sample("requests_total", webhook=PATH, code="200") == 4
+
+
+async def test_heavy_reviews_leave_the_slots_to_light_ones() -> None:
+    """However many are waiting, one is answered at a time, and they take no place of those that can be answered."""
+    answering, go_on = asyncio.Event(), asyncio.Event()
+    heavy_at_once = 0
+
+    async def answer(request: AdmissionRequest) -> AdmissionResponse:
+        nonlocal heavy_at_once
+        if request.name == "heavy":
+            heavy_at_once += 1
+            answering.set()
+            await go_on.wait()
+            assert heavy_at_once == 1
+            heavy_at_once -= 1
+        return AdmissionResponse.allow()
+
+    heavy = review_of(name="heavy", object={"spec": {"a": [[]] * 10_000}})
+    assert weight_of(msgspec.json.encode(heavy)) > LIGHT
+    async with serving(answer, max_concurrent=2) as webhook, anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(webhook.post, heavy)
+        await asyncio.wait_for(answering.wait(), 5)
+        await eventually(lambda: webhook.sample("requests_in_flight", webhook=PATH) == 5, within=5)
+        assert (await webhook.review())["allowed"]
+        go_on.set()
+    assert webhook.sample("requests_total", webhook=PATH, code="200") == 6
+
+
+async def test_refusals_do_not_fill_the_log(clock: ManualClock) -> None:
+    """They are written once in a while, with how many there have been, and counted in the series each."""
+    with capture_logs() as logs:
+        async with serving(allow, clock=clock) as webhook:
+            for _ in range(20):
+                code, _answer = await webhook.post(b"nonsense")
+                assert code == 400
+            await clock.advance(10)
+            await webhook.post(b"nonsense")
+            assert webhook.sample("requests_total", webhook=PATH, code="400") == 21
+    told = [entry for entry in logs if entry["event"] == "refused webhook request"]
+    assert [(entry["webhook"], entry["code"], entry["times"]) for entry in told] == [(NAME, 400, 1), (NAME, 400, 20)]
 
 
 async def test_a_review_that_is_too_heavy() -> None:

@@ -1,23 +1,16 @@
-"""Peer log: what peers of an HTTP server do wrong, told now and then, since they decide how often they do it."""
+"""Peer log: what peers of an HTTP server do wrong, written sparsely, since they decide how often they do it."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
 
-import structlog
+from trainer.kube.serving.sparse_log import SparseLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trainer.kube.clock import Clock
-
-log = structlog.get_logger(__name__)
-
-SPARSE = 10.0
-"""Seconds between two lines of one server."""
-LONGEST = 200
-"""Characters of what is told, which may quote what was sent."""
 
 
 class PeerLog(logging.LoggerAdapter[logging.Logger]):
@@ -31,19 +24,12 @@ class PeerLog(logging.LoggerAdapter[logging.Logger]):
 
     def __init__(self, server: str, *, clock: Clock, malformed: Callable[[], None]) -> None:
         super().__init__(logging.getLogger(__name__), {})
-        self._server = server
-        self._clock = clock
         self._malformed = malformed
-        self._untold = 0
-        self._told = clock.monotonic() - SPARSE
+        self._complaints = SparseLog("trouble with connections", clock=clock, server=server)
 
     def complain(self, problem: str) -> None:
         """Tell of a problem, or count it for the next line."""
-        self._untold += 1
-        now = self._clock.monotonic()
-        if now - self._told >= SPARSE:
-            log.warning("trouble with connections", server=self._server, problem=problem[:LONGEST], times=self._untold)
-            self._told, self._untold = now, 0
+        self._complaints.warning(problem=problem)
 
     def exception(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:
         """A request could not be read."""

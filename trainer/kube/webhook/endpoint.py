@@ -21,7 +21,7 @@ import asyncio
 import re
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import structlog
@@ -29,10 +29,12 @@ from aiohttp import web
 
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError, causes_of
+from trainer.kube.serving.sparse_log import SparseLog
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.body import JSON, HttpError, failure, overloaded
-from trainer.kube.webhook.memory_budget import MemoryBudget, weight_of
+from trainer.kube.webhook.memory_budget import LIGHT, MemoryBudget, weight_of
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
+from trainer.kube.webhook.steps import Steps, at_once, with_pauses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from trainer.kube.webhook.body import BodyReader
 
 log = structlog.get_logger(__name__)
+
+_T = TypeVar("_T")
 
 LONGEST_TIMEOUT = 30.0
 """Seconds; the API server accepts no longer ones in a webhook configuration."""
@@ -83,6 +87,7 @@ class AdmissionEndpoint:
         self._clock = clock
         self._limits = limits
         self._metrics = metrics
+        self._refused = SparseLog("refused webhook request", clock=clock, webhook=name)
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         """Answer one request, whatever it is."""
@@ -91,7 +96,7 @@ class AdmissionEndpoint:
             try:
                 code, response = await self._answer(request)
             except HttpError as error:
-                log.warning("refused webhook request", webhook=self.name, code=error.code, error=str(error))
+                self._refused.warning(code=error.code, error=str(error))
                 code, response = error.code, failure(error)
         self._metrics.answered(code)
         self._metrics.latency_seconds.observe(self._clock.monotonic() - started)
@@ -100,13 +105,14 @@ class AdmissionEndpoint:
     async def _answer(self, request: web.BaseRequest) -> tuple[int, web.Response]:
         budget = time_budget(request.query.get("timeout", ""), self._limits.timeout)
         deadline = self._clock.monotonic() + budget
-        # A body that does not come takes nobody's place.
-        async with (
-            self._limits.reader.reading(request) as body,
-            self._slot(deadline - self._clock.monotonic()),
-            self._room(weight_of(body), deadline - self._clock.monotonic()),
-        ):
-            review = self._decode(body)
+        async with AsyncExitStack() as held:
+            body = await held.enter_async_context(self._limits.reader.reading(request))
+            weight = weight_of(body)
+            # A body that does not come takes nobody's place, nor does one that waits for memory.
+            await held.enter_async_context(self._room(weight, deadline - self._clock.monotonic()))
+            await held.enter_async_context(self._slot(deadline - self._clock.monotonic()))
+            is_heavy = weight > LIGHT
+            review = await self._decode(body, is_heavy=is_heavy)
             with structlog.contextvars.bound_contextvars(**self._identity(review.request)):
                 async with move_on_after(self._clock, deadline - self._clock.monotonic()) as limit:
                     code, response = await self._ask(review.request)
@@ -114,7 +120,7 @@ class AdmissionEndpoint:
                     log.warning("webhook took too long", seconds=budget)
                     text = f"webhook {self.name} did not decide within {budget:g} s"
                     code, response = 504, AdmissionResponse.fail(504, "Timeout", text)
-                return self._encode(review, code, response)
+                return await self._encode(review, code, response, is_heavy=is_heavy)
 
     @asynccontextmanager
     async def _slot(self, seconds: float) -> AsyncIterator[None]:
@@ -148,9 +154,12 @@ class AdmissionEndpoint:
                 raise overloaded(text) from None
             yield
 
-    def _decode(self, body: bytearray) -> AdmissionReview:
+    async def _take(self, steps: Steps[_T], *, is_heavy: bool) -> _T:
+        return await with_pauses(steps, self._clock) if is_heavy else at_once(steps)
+
+    async def _decode(self, body: bytearray, *, is_heavy: bool) -> AdmissionReview:
         try:
-            return AdmissionReview.decode(body)
+            return await self._take(AdmissionReview.decoding(body), is_heavy=is_heavy)
         except ReviewError as error:
             raise HttpError(400, "BadRequest", str(error)) from error
 
@@ -191,9 +200,11 @@ class AdmissionEndpoint:
         text = f"webhook {self.name} failed; its log has the reason under request_id {request.uid}"
         return AdmissionResponse.fail(500, "InternalError", text)
 
-    def _encode(self, review: AdmissionReview, code: int, response: AdmissionResponse) -> tuple[int, web.Response]:
+    async def _encode(
+        self, review: AdmissionReview, code: int, response: AdmissionResponse, *, is_heavy: bool
+    ) -> tuple[int, web.Response]:
         try:
-            body = review.encode(response)
+            body = await self._take(review.encoding(response), is_heavy=is_heavy)
         except Exception as error:
             code, body = 500, review.encode(self._failed(review.request, error))
         return code, web.Response(body=body, content_type=JSON)

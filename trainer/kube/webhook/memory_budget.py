@@ -1,4 +1,4 @@
-"""Memory budget: how much the reviews that are decoded at a time may weigh together.
+"""Memory budget: how much the reviews that are decoded at a time may weigh together, and how many of them are heavy.
 
 Decoded JSON weighs up to forty times as much as its text, which a limit of bytes alone forgets: a few reviews of nested
 lists, each of an allowed size, would take more memory than the process may have.
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from trainer.kube.clock import Clock
 
+LIGHT = 1 << 20
+"""Bytes; decoding and checking what weighs no more takes some milliseconds. Most reviews weigh far less."""
 _PER_BYTE = 2
 """The text itself, and the same as strings."""
 _PER_WIDE_BYTE = 6
@@ -51,10 +53,13 @@ class MemoryBudget:
 
     Args:
         total: bytes.
+        light: bytes, more of which only one task holds at a time. Default: None, any number of tasks may.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, *, light: int | None = None) -> None:
         self.total = total
+        self._light = total if light is None else light
+        self._has_heavy = False
         self.used = 0
         """Bytes that are held."""
         self._waiting: list[tuple[int, int, anyio.Event]] = []
@@ -62,7 +67,7 @@ class MemoryBudget:
 
     def has_room(self, amount: int) -> bool:
         """Whether so many bytes are there without waiting."""
-        return self.used + amount <= self.total
+        return self.used + amount <= self.total and not (self._has_heavy and self._is_heavy(amount))
 
     @asynccontextmanager
     async def holding(self, amount: int, clock: Clock, seconds: float) -> AsyncIterator[None]:
@@ -73,7 +78,7 @@ class MemoryBudget:
         """
         if self.has_room(amount):
             # Whoever waits needs more than there is, so that one who fits overtakes nobody.
-            self.used += amount
+            self._take(amount)
         else:
             async with move_on_after(clock, seconds) as limit:
                 await self._wait_for(amount)
@@ -98,9 +103,18 @@ class MemoryBudget:
                 heapq.heapify(self._waiting)
             raise
 
+    def _is_heavy(self, amount: int) -> bool:
+        return amount > self._light
+
+    def _take(self, amount: int) -> None:
+        self.used += amount
+        self._has_heavy |= self._is_heavy(amount)
+
     def _give_back(self, amount: int) -> None:
         self.used -= amount
+        if self._is_heavy(amount):
+            self._has_heavy = False
         while self._waiting and self.has_room(self._waiting[0][0]):
             taken, _, granted = heapq.heappop(self._waiting)
-            self.used += taken
+            self._take(taken)
             granted.set()

@@ -15,10 +15,11 @@ from trainer.kube.metrics.certificates import ExpirySeries
 from trainer.kube.metrics.webhooks import WebhookSeries
 from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
+from trainer.kube.serving.sparse_log import SparseLog
 from trainer.kube.serving.tls import ServingTls, TlsOptions
 from trainer.kube.webhook.body import BodyReader, HttpError, failure
 from trainer.kube.webhook.endpoint import AdmissionEndpoint, Limits
-from trainer.kube.webhook.memory_budget import MemoryBudget
+from trainer.kube.webhook.memory_budget import LIGHT, MemoryBudget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,10 +55,11 @@ class WebhookServerOptions:
     max_buffered_bytes: int = 64 * 1024 * 1024
     """Size of all bodies that are read or answered at a time, except for those of up to 64 KiB; others wait before they
     are read. Default: 64 MiB, nine of the largest."""
-    max_decoded_bytes: int = 128 * 1024 * 1024
+    max_decoded_bytes: int = 64 * 1024 * 1024
     """Memory of all reviews that are decoded at a time, see `memory_budget.weight_of`; others wait as long as they can,
-    the smallest in front, and one that weighs more is refused. Default: 128 MiB, a quarter of what pods of managers
-    usually have, and enough for an object and an old object of 1.5 MiB each, which is what etcd stores."""
+    the smallest in front, and one that weighs more is refused. Of those that weigh more than 1 MiB one is answered at a
+    time. Default: 64 MiB, which are decoded within a tenth of a second; JSON that people write weighs about ten times
+    its size, so that an object and an old object of 3 MiB each have room."""
     request_timeout: float = 10.0
     """Seconds for an answer, if the request does not say. Default: 10, as timeoutSeconds of a webhook."""
     idle_timeout: float = 120.0
@@ -124,10 +126,11 @@ class WebhookServer:
             timeout=self._options.read_timeout,
         )
         concurrency = anyio.CapacityLimiter(self._options.max_concurrent)
-        memory = MemoryBudget(self._options.max_decoded_bytes)
+        memory = MemoryBudget(self._options.max_decoded_bytes, light=LIGHT)
         self._limits = Limits(reader, concurrency, memory, self._options.request_timeout)
         expires = manager.metrics.series(ExpirySeries).of("webhooks")
         self._tls = ServingTls(self._options.client_ca, self._options.tls, expires)
+        self._strangers = SparseLog("refused client certificate", clock=self._clock)
         self._server = self._make_server(manager)
         self._preparing = anyio.CancelScope()
         self._stopping = anyio.Event()
@@ -214,7 +217,7 @@ class WebhookServer:
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         allowed, shown = self._options.client_names, _common_names(request)
         if allowed and allowed.isdisjoint(shown):
-            log.warning("refused client certificate", common_names=shown)
+            self._strangers.warning(common_names=", ".join(shown))
             text = "the certificate of the client has another common name than those that may ask"
             return failure(HttpError(403, "Forbidden", text))
         endpoint = self._endpoints.get(request.path)

@@ -1,0 +1,30 @@
+"""Warnings whose number peers decide."""
+
+from __future__ import annotations
+
+from structlog.testing import capture_logs
+
+from trainer.kube.serving.sparse_log import SparseLog
+from trainer.kube.testing import ManualClock
+
+
+async def test_one_line_in_a_while() -> None:
+    """It has the fields of the newest warning, and says how many there were since the line before."""
+    clock = ManualClock()
+    log = SparseLog("refused", clock=clock, server="a")
+    with capture_logs() as logs:
+        for number in range(1000):
+            log.warning(number=number)
+        await clock.advance(10)
+        log.warning(number=1000)
+    assert logs == [
+        {"event": "refused", "log_level": "warning", "server": "a", "number": 0, "times": 1},
+        {"event": "refused", "log_level": "warning", "server": "a", "number": 1000, "times": 1000},
+    ]
+
+
+def test_texts_are_cut() -> None:
+    """They may quote what was sent."""
+    with capture_logs() as logs:
+        SparseLog("refused", clock=ManualClock()).warning(problem="y" * 9999)
+    assert logs[0]["problem"] == "y" * 200
