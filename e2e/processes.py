@@ -88,6 +88,12 @@ def running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
 
 
+def peak_bytes(pid: int) -> int:
+    """The most memory that a process has ever had in RAM."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
 def descendants(pid: int) -> set[int]:
     """The pids of all children of a process, and their children."""
     parents: dict[int, list[int]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,29 +22,33 @@ if TYPE_CHECKING:
     from e2e.cluster import Cluster
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 _RETRY = 0.2
 
 
 @dataclass(slots=True)
 class Submitted:
-    """What has become of TrainJobs by now."""
+    """Which objects were created so far, and how long that took."""
 
     accepted: list[str] = field(default_factory=list)
     """Names, in the order of the answers."""
     refused: dict[str, str] = field(default_factory=dict)
     """Answers of the API server, by name."""
+    seconds: list[float] = field(default_factory=list)
+    """How long each accepted creation took, with its retries."""
 
     def wait_for_more(self, count: int) -> None:
         """Wait until so many more have been accepted."""
         known = len(self.accepted)
         until(lambda: len(self.accepted) >= known + count, f"{count} more TrainJobs are accepted")
 
-    async def create(self, client: Client, obj: Object) -> None:
+    async def create(self, client: Client, obj: Object, resource: Resource = TRAIN_JOBS) -> None:
         """Create one, again and again while the server is away."""
+        began = time.monotonic()
         while True:
             try:
-                await client.create(TRAIN_JOBS, obj)
+                await client.create(resource, obj)
             except AlreadyExistsError:  # by an attempt whose answer was lost
                 break
             except ApiError as error:
@@ -53,6 +58,7 @@ class Submitted:
                 await anyio.sleep(_RETRY)
             else:
                 break
+        self.seconds.append(time.monotonic() - began)
         self.accepted.append(name_of(obj))
 
 
@@ -75,13 +81,16 @@ def submit(cluster: Cluster, objects: Sequence[Object], *, at_once: int = 32) ->
 
 
 @contextmanager
-def submitting(cluster: Cluster, make: Callable[[int], Object], *, pause: float = 0.1) -> Iterator[Submitted]:
-    """Create one TrainJob after the other until the context closes; those under way are waited for.
+def submitting(
+    cluster: Cluster, make: Callable[[int], Object], *, pause: float = 0.1, resource: Resource = TRAIN_JOBS
+) -> Iterator[Submitted]:
+    """Create one object after the other until the context closes; those under way are waited for.
 
     Args:
         cluster: where; names the namespace.
-        make: the TrainJob of this number.
+        make: the object of this number.
         pause: seconds between two.
+        resource: of the objects. Default: TrainJobs.
     """
     submitted, stop = Submitted(), threading.Event()
 
@@ -90,7 +99,7 @@ def submitting(cluster: Cluster, make: Callable[[int], Object], *, pause: float 
         async with connect(ConnectionOptions(kubeconfig=cluster.kubeconfig)) as client:
             while not stop.is_set():
                 number += 1
-                await submitted.create(client, _in(cluster, make(number)))
+                await submitted.create(client, _in(cluster, make(number)), resource)
                 await anyio.sleep(pause)
 
     thread = threading.Thread(target=anyio.run, args=(run,))
