@@ -109,6 +109,41 @@ def test_a_jobset_that_somebody_else_suspends(cluster: Cluster) -> None:
     cluster.wait_for_state("demo", "Running")
 
 
+def test_another_number_of_nodes_before_the_start(cluster: Cluster) -> None:
+    """A suspended TrainJob that has not started is resized with kubectl; resumed, it runs as many pods."""
+    script = "import os; print(os.environ['JOB_COMPLETION_INDEX'])"
+    cluster.apply(train_job("demo", script, suspend=True))
+    cluster.wait_for_state("demo", "Suspended")
+    until(lambda: cluster.get("job", "demo-node-0") is not None, "its Job exists")
+    former = cluster.get("jobset", "demo") or {}
+
+    cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", "-p", '{"spec":{"trainer":{"numNodes":3}}}')
+    until(lambda: sizes(cluster) == (3, 3), "the JobSet and its Job have three nodes")
+    assert (cluster.get("jobset", "demo") or {})["metadata"]["uid"] != former["metadata"]["uid"]
+    assert cluster.list("pod") == []
+
+    cluster.kubectl("patch", "trainjob", "demo", "--type", "merge", "-p", '{"spec":{"suspend":false}}')
+    cluster.wait_for_condition("demo", "Complete")
+    assert len(cluster.list("pod")) == 3
+    for node in range(3):
+        assert cluster.kubectl("logs", f"pod/{pod_of(cluster, node)}").stdout == f"{node}\n"
+
+
+def sizes(cluster: Cluster) -> tuple[int, int]:
+    """Nodes of the JobSet and of its Job; 0 for what is not there."""
+    jobset, job = cluster.get("jobset", "demo"), cluster.get("job", "demo-node-0")
+    if jobset is None or job is None:
+        return 0, 0
+    return jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"], job["spec"]["parallelism"]
+
+
+def pod_of(cluster: Cluster, node: int) -> str:
+    """Name of the pod that was a node."""
+    index = "batch.kubernetes.io/job-completion-index"
+    (name,) = (pod["metadata"]["name"] for pod in cluster.list("pod") if pod["metadata"]["labels"][index] == str(node))
+    return str(name)
+
+
 def kept_for(seconds: int) -> dict[str, Any]:
     """A change that does not matter to the Jobs."""
     return {"spec": {"ttlSecondsAfterFinished": seconds}}

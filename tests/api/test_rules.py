@@ -10,6 +10,7 @@ import pytest
 from tests.api.samples import replicated_job, runtime, runtime_of, train_job
 from tests.api.server import admitted
 from trainer.api import rules
+from trainer.webhooks.mutability import forbidden_changes
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -55,9 +56,47 @@ def test_names_of_the_past_keep_no_finalizers(name: str) -> None:
 @pytest.mark.parametrize("change", [{"trainer": {"numNodes": 3}}, {"trainer": None}, {"trainer": {"args": ["x"]}}])
 @pytest.mark.parametrize("suspend", [True, False])
 def test_what_jobs_were_made_of_stays(change: dict[str, Any], suspend: bool) -> None:
-    """A JobSet cannot take over another image, command or size, suspended or not, so the TrainJob cannot change."""
+    """A JobSet that has started cannot take over another image, command or size, suspended or not."""
     old = stored(created=True, suspend=suspend, trainer={"numNodes": 2})
-    assert admitted(changed(old, **change), old) == [f"spec.trainer: Forbidden: {rules.CREATED_IMMUTABLE}"]
+    old["status"]["startTime"] = "2026-01-02T03:04:05Z"
+    assert admitted(changed(old, **change), old) == [f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"]
+
+
+IDLE = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 1}
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "status", "accepted"),
+    [
+        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}}, {}, True, id="changed"),
+        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}, "suspend": False}, {}, True, id="and-resumed"),
+        pytest.param({"numNodes": 2}, {"trainer": {}}, {}, True, id="taken-back"),
+        pytest.param(None, {"trainer": {"numNodes": 3}}, {}, True, id="added"),
+        pytest.param({"args": ["x"]}, {"trainer": {"args": ["x"], "numNodes": 3}}, {}, True, id="beside-others"),
+        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3}}, {"jobsStatus": [IDLE]}, True, id="jobs-exist"),
+        pytest.param({"numNodes": 2}, {"trainer": {"numNodes": 3, "args": ["x"]}}, {}, False, id="other-args"),
+        pytest.param({"numNodes": 2}, {"trainer": None}, {}, False, id="no-trainer"),
+        *(
+            pytest.param(
+                {"numNodes": 2},
+                {"trainer": {"numNodes": 3}},
+                {"jobsStatus": [IDLE, IDLE | {"name": "b", count: 1}]},
+                False,
+                id=count,
+            )
+            for count in ("active", "ready", "succeeded", "failed")
+        ),
+    ],
+)
+def test_the_size_of_what_has_not_started(
+    before: Object | None, change: dict[str, Any], status: Object, accepted: bool
+) -> None:
+    """Its JobSet is created again; webhook and definition agree."""
+    old = changed(stored(created=True, suspend=True), trainer=before)
+    old["status"] |= status
+    new = changed(old, **change)
+    assert admitted(new, old) == ([] if accepted else [f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"])
+    assert (not list(forbidden_changes(old, new))) is accepted
 
 
 @pytest.mark.parametrize(
@@ -73,7 +112,8 @@ def test_what_jobs_were_made_of_stays(change: dict[str, Any], suspend: bool) -> 
 def test_adding_is_a_change(field: str, value: Object) -> None:
     """What was absent or different when the Jobs were created stays so."""
     old = stored(created=True)
-    assert admitted(changed(old, **{field: value}), old) == [f"spec.{field}: Forbidden: {rules.CREATED_IMMUTABLE}"]
+    message = rules.TRAINER_IMMUTABLE if field == "trainer" else rules.CREATED_IMMUTABLE
+    assert admitted(changed(old, **{field: value}), old) == [f"spec.{field}: Forbidden: {message}"]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +290,7 @@ def test_an_elastic_training_that_has_ended(end: str) -> None:
     old = elastic(trainer={"numNodes": 2})
     old["status"]["conditions"].append(old["status"]["conditions"][0] | {"type": end})
     assert admitted(changed(old, trainer={"numNodes": 3}), old) == [
-        f"spec.trainer: Forbidden: {rules.CREATED_IMMUTABLE}"
+        f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"
     ]
 
 
@@ -267,4 +307,4 @@ def test_an_elastic_training_that_has_ended(end: str) -> None:
 def test_all_else_of_an_elastic_training_stays(trainer: Object | None) -> None:
     """Only the number of nodes may change."""
     old = elastic(trainer={"numNodes": 2, "args": ["x"]})
-    assert admitted(changed(old, trainer=trainer), old) == [f"spec.trainer: Forbidden: {rules.CREATED_IMMUTABLE}"]
+    assert admitted(changed(old, trainer=trainer), old) == [f"spec.trainer: Forbidden: {rules.TRAINER_IMMUTABLE}"]

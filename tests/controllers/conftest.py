@@ -82,6 +82,13 @@ class Cluster:
         }
         await self.put(self.jobset | {"status": status})
 
+    async def collect(self) -> None:
+        """The garbage collector has deleted what JobSets owned that wait for it."""
+        for jobset in self.jobsets:
+            if "foregroundDeletion" in jobset["metadata"].get("finalizers", ()):
+                self.client.remove(JOBSETS, jobset["metadata"]["name"], jobset["metadata"]["namespace"])
+        await settle()
+
     @property
     def train_job(self) -> Object:
         """The only TrainJob."""

@@ -202,7 +202,8 @@ class World:
         for resource in CHILDREN:
             for obj in self.others.objects(resource):
                 owner = controller_of(obj)
-                if owner is not None and owner["uid"] not in living:
+                is_waiting = "foregroundDeletion" in obj["metadata"].get("finalizers", ())
+                if is_waiting or (owner is not None and owner["uid"] not in living):
                     self.others.remove(resource, name_of(obj), namespace_of(obj))
 
     async def calm_down(self) -> None:
@@ -225,6 +226,9 @@ class World:
                 self.work(key_of(jobset), "")
             await settle()
         self.collect()
+        await settle()
+        for jobset in self.others.objects(JOBSETS):
+            self.work(key_of(jobset), "")
         await settle()
 
     def children(self, resource: Resource, uid: str) -> list[Object]:
@@ -263,6 +267,7 @@ class Replay:
         self.counts: Counter[str] = Counter()
         self._jobs: dict[str, Object] = {}
         self._ended: dict[str, set[str]] = {}
+        self._run: set[str] = set()
         histories = (storage.collection(resource).history for resource in (TRAIN_JOBS, JOBSETS))
         for change in heapq.merge(*histories, key=lambda each: each.version):
             before = None if change.before is None else change.before.obj
@@ -298,6 +303,10 @@ class Replay:
         if owner is None:
             return
         uid = owner["uid"]
+        if not after["spec"].get("suspend"):
+            self._run.add(uid_of(after))
+        if "foregroundDeletion" in after["metadata"].get("finalizers", ()):
+            assert uid_of(after) not in self._run, "what has run is not made again"
         if end := (after.get("status") or {}).get("terminalState"):
             self._ended.setdefault(uid, set()).add(end)
         if before is None:
@@ -347,6 +356,10 @@ def check_train_job(world: World, train_job: Object, uid: str) -> None:
     assert len(world.children(CONFIG_MAPS, uid)) >= 1
     if spec["runtimeRef"]["name"] == "mpi":
         assert len(world.children(SECRETS, uid)) == 1, key
+    if "startTime" not in status:
+        (job, *_) = jobset["spec"]["replicatedJobs"]
+        nodes = (spec.get("trainer") or {}).get("numNodes") or (2 if spec["runtimeRef"]["name"] == "mpi" else 1)
+        assert job["template"]["spec"]["parallelism"] == nodes, "what has not started follows its TrainJob"
     if spec.get("suspend"):
         assert status["state"] == "Suspended", key
     else:
@@ -425,7 +438,9 @@ def value_of(step: str, random: Random) -> Any:
             return spec(random)
         case "change":
             suspend, labels = {"suspend": random.random() < 0.5}, {"labels": {random.choice("xy"): random.choice("12")}}
-            return random.choice([suspend, suspend, labels, {"trainer": {"image": random.choice(["one", "two"])}}])
+            size = {"trainer": {"numNodes": random.choice([1, 2, 3])}}
+            image = {"trainer": {"image": random.choice(["one", "two"])}}
+            return random.choice([suspend, suspend, labels, image, size])
         case "jobset":
             return random.choice(["", "Running", *ENDS])
         case "delete":

@@ -159,7 +159,8 @@ async def test_a_running_jobset_is_never_rebuilt(cluster: Cluster) -> None:
 async def test_changes_that_come_too_late_are_told(cluster: Cluster) -> None:
     """While suspended, labels change; an image cannot, and the condition says so."""
     async with cluster.managed():
-        await cluster.put(train_job_object(suspend=True))
+        await cluster.put(train_job_object())
+        await cluster.change(cluster.train_job, suspend=True)
         await cluster.change(cluster.train_job, trainer={"image": "new"}, labels={"queue": "small"})
         template = cluster.jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
         assert template["metadata"]["labels"] == {"queue": "small"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -296,6 +297,24 @@ def test_transition_time_changes_only_with_the_status() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("suspend", "previous", "creation", "started"),
+    [
+        pytest.param(False, {}, CREATED, NOW, id="created"),
+        pytest.param(True, {}, CREATED, None, id="suspended-since-creation"),
+        pytest.param(False, {"conditions": [condition("Suspended", "True", "Suspended")]}, CREATED, NOW, id="resumed"),
+        pytest.param(True, {"startTime": BEFORE}, CREATED, BEFORE, id="suspended-again"),
+        pytest.param(False, {"startTime": BEFORE}, CREATED, BEFORE, id="goes-on"),
+        pytest.param(True, {}, replace(CREATED, is_resumed=True), NOW, id="resumed-by-others"),
+        pytest.param(False, {}, Creation(False, ConditionReason.JOBS_BUILD_FAILED, "no"), None, id="blocked"),
+    ],
+)
+def test_start(suspend: bool, previous: Object, creation: Creation, started: str | None) -> None:
+    """The time when the Jobs were first allowed to run stays."""
+    status = next_status(train_job(suspend=suspend, status=previous), Observation(creation), NOW)
+    assert owned_fields(status).get("startTime") == started
+
+
 def test_what_others_own_is_left_out() -> None:
     """Progress and foreign conditions are not in what we apply, so they stay with their owners."""
     previous = {
@@ -306,7 +325,9 @@ def test_what_others_own_is_left_out() -> None:
         "trainerStatus": {"progressPercentage": 3, "lastUpdatedTime": BEFORE},
     }
     status = next_status(train_job(status=previous), Observation(CREATED), NOW)
-    assert owned_fields(status).keys() == {"conditions", "state"}, "without a generation there is none to tell"
+    assert owned_fields(status).keys() == {"conditions", "state", "startTime"}, (
+        "without a generation there is none to tell"
+    )
     assert [c["type"] for c in owned_fields(status)["conditions"]] == ["Created"]
     assert [c["type"] for c in owned_fields(TrainJobStatus.from_object(previous))["conditions"]] == ["Created"]
 

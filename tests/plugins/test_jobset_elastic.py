@@ -20,6 +20,7 @@ from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import controller_reference
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.jobset.elastic import ELASTIC_JOBSETS, NODE_RANGE, elastic_job
+from trainer.plugins.jobset.revision import SUSPEND
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
@@ -172,6 +173,8 @@ def test_nothing_to_change() -> None:
 def test_suspension_comes_first(suspend: bool) -> None:
     """A training that is suspended or resumed with another size is so also where the size cannot change."""
     existing = stored(component(suspend=not suspend))
+    if not suspend:
+        existing["metadata"]["annotations"][SUSPEND] = "true"  # it has run before
 
     found = revision(component(suspend=suspend, trainer={"numNodes": 3}, labels={"a": "b"}), existing)
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from tests.webhooks.blueprints import job, override, trainer
-from trainer.api.rules import CREATED_IMMUTABLE, SUSPENDED_ONLY
+from trainer.api.rules import CREATED_IMMUTABLE, SUSPENDED_ONLY, TRAINER_IMMUTABLE
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -714,11 +714,11 @@ TRAIN_JOB_CHANGES = [
         RULE,
     ),
     changed(
-        "nodes-while-suspended",
-        {"suspend": True},
+        "nodes-while-running",
+        {},
         {"trainer": {"numNodes": 2}},
         "spec.trainer",
-        f"Forbidden: {CREATED_IMMUTABLE}",
+        f"Forbidden: {TRAINER_IMMUTABLE}",
         RULE,
     ),
     changed(
@@ -726,7 +726,7 @@ TRAIN_JOB_CHANGES = [
         {"trainer": {"image": "a"}},
         {"trainer": None},
         "spec.trainer",
-        f"Forbidden: {CREATED_IMMUTABLE}",
+        f"Forbidden: {TRAINER_IMMUTABLE}",
         RULE,
     ),
     changed(

@@ -10,7 +10,7 @@ from tests.framework.static_reader import StaticReader
 from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, override, trainer
 from tests.webhooks.requests import admit
-from trainer.api.rules import CREATED_IMMUTABLE
+from trainer.api.rules import CREATED_IMMUTABLE, TRAINER_IMMUTABLE
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.registry import Registry
 from trainer.framework.review import AdmissionWarning
@@ -193,13 +193,13 @@ def elastic(nodes: int, *ends: str, **settings: Any) -> Object:
         pytest.param(
             elastic(1, "Complete"),
             elastic(2, "Complete"),
-            f"spec.trainer.numNodes: Forbidden: {CREATED_IMMUTABLE}",
+            f"spec.trainer.numNodes: Forbidden: {TRAINER_IMMUTABLE}",
             id="has-ended",
         ),
         pytest.param(
             stored(trainer={"numNodes": 2}),
             stored(trainer={"numNodes": 3}),
-            f"spec.trainer.numNodes: Forbidden: {CREATED_IMMUTABLE}",
+            f"spec.trainer.numNodes: Forbidden: {TRAINER_IMMUTABLE}",
             id="fixed",
         ),
     ],

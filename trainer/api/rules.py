@@ -24,6 +24,10 @@ RUNTIME_IMMUTABLE: Final = (
     "the spec of a runtime is immutable: make a new version under another name, and let new TrainJobs refer to it"
 )
 CREATED_IMMUTABLE: Final = f"is immutable once the Jobs have been created: {_AGAIN}"
+TRAINER_IMMUTABLE: Final = (
+    "is immutable once the Jobs have been created, except numNodes while the TrainJob is suspended and has never "
+    f"started: {_AGAIN}"
+)
 SCALE_BOUNDS: Final = (
     "must be between minNodes and maxNodes of status.scale: the elastic training runs on no other number"
 )
@@ -48,6 +52,11 @@ _CREATED: Final = (
     " && oldSelf.status.conditions.exists(c, c.type == 'Created' && c.status == 'True')"
 )
 _FINISHED: Final = "oldSelf.status.conditions.exists(c, c.type in ['Complete', 'Failed'] && c.status == 'True')"
+_UNSTARTED: Final = (
+    "has(oldSelf.spec.suspend) && oldSelf.spec.suspend && !has(oldSelf.status.startTime)"
+    " && (!has(oldSelf.status.jobsStatus) || oldSelf.status.jobsStatus.all(j,"
+    " j.active == 0 && j.ready == 0 && j.succeeded == 0 && j.failed == 0))"
+)
 _SUSPENDED: Final = (
     "((has(self.spec.suspend) && self.spec.suspend) || (has(oldSelf.spec.suspend) && oldSelf.spec.suspend))"
 )
@@ -110,7 +119,10 @@ def _fixed_once_created(name: str) -> Object:
 
 
 def _fixed_trainer() -> Object:
-    """An elastic training, which has `status.scale`, may change its number of nodes until it ends; nothing else may."""
+    """The number of nodes may change before the Jobs have started; that of an elastic training, until it ends.
+
+    An elastic training has `status.scale`, and always a number, which autoscalers read. Nothing else may change.
+    """
     new, old = "self.spec.trainer", "oldSelf.spec.trainer"
     unchanged = _same("self.spec", "oldSelf.spec", "trainer")
     others = " && ".join(
@@ -118,8 +130,10 @@ def _fixed_trainer() -> Object:
         f" && (!has({new}.{member}) || {new}.{member} == {old}.{member})"
         for member in _FIXED_TRAINER_MEMBERS
     )
-    scaled = f"has(oldSelf.status.scale) && !{_FINISHED} && has({new}) && has({new}.numNodes) && {others}"
-    return _forbidden(f"!({_CREATED}) || ({unchanged}) || ({scaled})", CREATED_IMMUTABLE, "trainer")
+    is_elastic = "has(oldSelf.status.scale)"
+    may_change = f"(({is_elastic} && has({new}.numNodes)) || (!{is_elastic} && {_UNSTARTED}))"
+    resized = f"!{_FINISHED} && has({new}) && {may_change} && {others}"
+    return _forbidden(f"!({_CREATED}) || ({unchanged}) || ({resized})", TRAINER_IMMUTABLE, "trainer")
 
 
 def _bounded_nodes() -> Object:

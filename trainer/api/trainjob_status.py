@@ -170,6 +170,8 @@ class TrainJobStatus(ApiModel):
     """The state in one word: Blocked (its Jobs cannot be made until somebody does something, as condition Created
     says), Created, Suspended, Pending (a pod cannot start), Running, Stalled (no progress), Restarting (after a
     failure), Complete or Failed. Absent before a controller has looked at the TrainJob."""
+    start_time: Time | None = None
+    """When the Jobs were first allowed to run; absent while the TrainJob has been suspended since it was created."""
     observed_generation: Annotated[Int64, Field(ge=0)] | None = None
     """The metadata.generation that this status was derived from."""
     scale: NodeScale | None = None

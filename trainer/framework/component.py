@@ -31,6 +31,9 @@ class Revision:
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, since somebody else has resumed the object. Defaults to
     false."""
+    may_recreate: bool = False
+    """Whether nothing has come of the object yet, so that it may be deleted and made again for the sake of `refused`
+    fields that the TrainJob has changed. Defaults to false."""
     remedy: str = ""
     """With a fallback: why the cluster may not accept `object`, and what its administrator can do. Defaults to nothing.
     """

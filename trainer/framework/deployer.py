@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from trainer.framework.declined import DeclinedChanges
 from trainer.framework.errors import BuildError, ForeignObjectError
 from trainer.framework.metrics import PluginSeries
 from trainer.framework.snapshot import RUNTIME_DIGEST
-from trainer.kube.client import DeleteOptions
+from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.metrics import Metrics
@@ -191,6 +192,18 @@ class Deployer:
             return
         log.info("deleted object", kind=resource.kind, object=str(key_of(obj)))
 
+    async def _recreate(self, resource: Resource, obj: Object) -> None:
+        """Delete an object of which nothing has come; its deletion triggers the reconcile that creates it again.
+
+        What it owns goes first, because controllers find the children of an object by its name. One that has changed
+        since the cache has shown it may have begun to run, and stays.
+        """
+        version = obj["metadata"].get("resourceVersion")
+        options = DeleteOptions(propagation=Propagation.FOREGROUND, uid=uid_of(obj), resource_version=version)
+        with suppress(NotFoundError):
+            await self._client.delete(resource, name_of(obj), namespace_of(obj), options)
+            log.info("deleted object to create it again", kind=resource.kind, object=str(key_of(obj)))
+
     async def end(self, owner: Object) -> None:
         """Delete what is of no use once the TrainJob has ended.
 
@@ -252,11 +265,16 @@ class Deployer:
             return Shortfall()
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
+        if is_being_deleted(existing):
+            return Shortfall()  # it is created again when it is gone
         revision: Revision | None = Revision(wanted)
         if component.revise is not None:
             with self._series.counted(component.plugin, "revise"):
                 revision = checked_revision(component.revise(existing), existing)
         if revision is None:
+            return Shortfall()
+        if revision.may_recreate and revision.refused and annotations_of(existing).get(APPLIED_HASH) != _hash(wanted):
+            await self._recreate(component.resource, existing)
             return Shortfall()
         if revision.starts_pods:
             for each in generated:
@@ -328,12 +346,15 @@ def _unserved(resource: Resource) -> FieldError:
     return forbidden(kind, f"the API server does not serve them; install the CRD {kind}")
 
 
+def _hash(wanted: Object) -> str:
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _owned(obj: Object, component: Component, owner: Object) -> Object:
     """The object as a child of the owner, with the hash of what the TrainJob asks for."""
-    digest = hashlib.sha256(json.dumps(component.object, sort_keys=True).encode()).hexdigest()[:16]
     # Users choose annotations, too: what they say about the life and the origin of an object does not count.
     annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
-    annotations[APPLIED_HASH] = digest
+    annotations[APPLIED_HASH] = _hash(component.object)
     if component.runtime_digest:
         annotations[RUNTIME_DIGEST] = component.runtime_digest
     if not component.lives_on:

@@ -109,12 +109,14 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         jobs = _at_rest(jobs)
     scale = seen.scale or previous.scale
     digest = (seen.creation and seen.creation.runtime_digest) or previous.runtime_digest
+    started = previous.start_time
     ours = _ours(previous, seen.plugin_types)
     if is_finished(train_job):
         return TrainJobStatus(
             conditions=ours,
             jobs_status=jobs,
             state=previous.state,
+            start_time=started,
             observed_generation=generation,
             scale=scale,
             runtime_digest=digest,
@@ -140,6 +142,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         conditions=conditions.to_list(),
         jobs_status=jobs,
         state=_state(conditions, seen.jobs or [], previous),
+        start_time=started if started is not None or not _is_let_run(conditions) else now,
         observed_generation=generation,
         scale=scale,
         runtime_digest=digest,
@@ -158,6 +161,7 @@ def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozen
         conditions=_ours(status, plugin_types),
         jobs_status=sorted(status.jobs_status or [], key=lambda job: job.name) or None,
         state=status.state,
+        start_time=status.start_time,
         observed_generation=status.observed_generation,
         scale=status.scale,
         runtime_digest=status.runtime_digest,
@@ -168,6 +172,10 @@ def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozen
 def _ours(status: TrainJobStatus, plugin_types: AbstractSet[str]) -> list[Condition]:
     owned = _OWNED | plugin_types
     return [condition for condition in status.conditions or [] if condition.type in owned]
+
+
+def _is_let_run(conditions: Conditions) -> bool:
+    return conditions.is_true(ConditionType.CREATED) and not conditions.is_true(ConditionType.SUSPENDED)
 
 
 def _set_suspended(conditions: Conditions, *, suspend: bool, is_resumed: bool) -> None:

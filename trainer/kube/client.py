@@ -131,6 +131,8 @@ class DeleteOptions:
     grace_period_seconds: int | None = None
     uid: str | None = None
     """Precondition: delete only this incarnation of the name; otherwise `ConflictError`."""
+    resource_version: str | None = None
+    """Precondition: delete only this state of the object; otherwise `ConflictError`."""
 
 
 @dataclass(frozen=True, slots=True)

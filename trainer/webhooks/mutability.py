@@ -7,10 +7,12 @@
 | labels, annotations; nodeSelector, tolerations, schedulingGates and metadata of podSpecOverrides | before the Jobs
   exist, then while suspended |
 | trainer.numNodes of an elastic training | between its bounds, until it ends |
+| trainer.numNodes of any other training | before the Jobs exist, then while suspended, until it is first resumed |
 | everything else | before the Jobs exist |
 
 The Jobs exist when the condition Created is true: until then the KEP waits for an "updated appropriate TrainJob".
 While suspended means: before or after the change, and no Job has active pods any more. It is what JobSet allows.
+JobSet allows no other number of nodes: a JobSet that has been suspended since it was created is created again.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from trainer.api.rules import (
     MANAGED_BY_IMMUTABLE,
     OVERRIDES_IMMUTABLE,
     SUSPENDED_ONLY,
+    TRAINER_IMMUTABLE,
 )
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.comparison import differences
@@ -40,8 +43,10 @@ _IMMUTABLE = {
     "activeDeadlineSeconds": DEADLINE_IMMUTABLE,
 }
 _FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig")
+_SIZE = ("spec.trainer", "spec.trainer.numNodes")
 _SCHEDULING = ("labels", "annotations")
 _SCHEDULING_OF_PODS = ("nodeSelector", "tolerations", "schedulingGates", "metadata")
+_COUNTS = ("active", "ready", "succeeded", "failed")
 _OVERRIDES = "podSpecOverrides"
 
 
@@ -59,10 +64,11 @@ def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
     if not is_condition_true(old, ConditionType.CREATED):
         return
     yield from _out_of_bounds(old, before, after)
-    before = _scaled(old, before, after)
+    before = _resized(old, before, after)
     for name in _FIXED_ONCE_CREATED:
         yield from (
-            forbidden(path, CREATED_IMMUTABLE) for path in _changes(before.get(name), after.get(name), f"spec.{name}")
+            forbidden(path, TRAINER_IMMUTABLE if path in _SIZE else CREATED_IMMUTABLE)
+            for path in _changes(before.get(name), after.get(name), f"spec.{name}")
         )
     former, present = _without_scheduling(before), _without_scheduling(after)
     if former != present:
@@ -89,12 +95,26 @@ def _out_of_bounds(old: Object, before: Object, after: Object) -> Iterator[Field
         yield invalid("spec.trainer.numNodes", wanted, f"must be between {least} and {most} for this elastic training")
 
 
-def _scaled(old: Object, before: Object, after: Object) -> Object:
-    """The spec as it was, with the number of nodes that an elastic training is to have; one that has ended has it."""
-    ended = any(is_condition_true(old, end) for end in (ConditionType.COMPLETE, ConditionType.FAILED))
-    if ended or not (old.get("status") or {}).get("scale") or _nodes(after) is None:
+def _resized(old: Object, before: Object, after: Object) -> Object:
+    """The spec as it was, with the new number of nodes if that may change."""
+    if not isinstance(after.get("trainer"), dict):
         return before
-    return before | {"trainer": (before.get("trainer") or {}) | {"numNodes": _nodes(after)}}
+    is_elastic, nodes = bool((old.get("status") or {}).get("scale")), _nodes(after)
+    ended = any(is_condition_true(old, end) for end in (ConditionType.COMPLETE, ConditionType.FAILED))
+    if ended or not (nodes is not None if is_elastic else _is_unstarted(old)):
+        return before
+    trainer = {name: value for name, value in (before.get("trainer") or {}).items() if name != "numNodes"}
+    return before | {"trainer": trainer | ({} if nodes is None else {"numNodes": nodes})}
+
+
+def _is_unstarted(old: Object) -> bool:
+    """Whether the TrainJob has been suspended since it was created, so that its JobSet can be created again."""
+    status = old.get("status") or {}
+    return (
+        bool((old.get("spec") or {}).get("suspend"))
+        and not status.get("startTime")
+        and not any(job.get(count) for job in status.get("jobsStatus") or [] for count in _COUNTS)
+    )
 
 
 def _nodes(spec: Object) -> Any:

@@ -295,8 +295,9 @@ def _delete_options(options: DeleteOptions) -> Object:
         body["propagationPolicy"] = options.propagation.value
     if options.grace_period_seconds is not None:
         body["gracePeriodSeconds"] = options.grace_period_seconds
-    if options.uid is not None:
-        body["preconditions"] = {"uid": options.uid}
+    preconditions = {"uid": options.uid, "resourceVersion": options.resource_version}
+    if stated := {name: value for name, value in preconditions.items() if value is not None}:
+        body["preconditions"] = stated
     return body
 
 

@@ -227,6 +227,12 @@ class Endpoints:
         if options.uid is not None and options.uid != metadata["uid"]:
             why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
             raise statuses.conflict(resource, key.name, why)
+        if options.resource_version is not None and options.resource_version != metadata["resourceVersion"]:
+            why = (
+                f"Precondition failed: ResourceVersion in precondition: {options.resource_version}, "
+                f"ResourceVersion in object meta: {metadata['resourceVersion']}"
+            )
+            raise statuses.conflict(resource, key.name, why)
         finalizers = list(metadata.get("finalizers") or [])
         if options.propagation is not None:
             finalizers = [name for name in finalizers if name not in _COLLECTOR_FINALIZERS.values()]

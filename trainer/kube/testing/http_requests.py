@@ -100,14 +100,17 @@ def delete_options_of(body: bytes) -> DeleteOptions:
     """How to delete."""
     options = body_of(body) if body else {}
     preconditions = options.get("preconditions") or {}
-    if "resourceVersion" in preconditions:
-        raise NotImplementedError("the fake API server has no precondition on the resource version")
     policy = options.get("propagationPolicy")
     try:
         propagation = Propagation(policy) if policy else None
     except ValueError as error:
         raise statuses.bad_request(f"propagationPolicy {policy!r} is not one of {', '.join(Propagation)}") from error
-    return DeleteOptions(propagation, options.get("gracePeriodSeconds"), preconditions.get("uid"))
+    return DeleteOptions(
+        propagation,
+        options.get("gracePeriodSeconds"),
+        preconditions.get("uid"),
+        preconditions.get("resourceVersion"),
+    )
 
 
 def body_of(body: bytes) -> Any:

@@ -9,7 +9,7 @@ from trainer.api.metadata import ObjectMetadata, TemplateMetadata
 from trainer.framework.runtime_info import Ancestor
 from trainer.framework.template import pod_spec_of, private_copy
 from trainer.plugins.jobset.elastic import NODE_RANGE, node_range
-from trainer.plugins.jobset.revision import SUSPEND
+from trainer.plugins.jobset.revision import FROM_CREATION, SUSPEND
 
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSpec, ReplicatedJob
@@ -31,7 +31,7 @@ def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
     annotations.pop(NODE_RANGE, None)  # only a plugin makes a training elastic
     annotations.pop(SUSPEND, None)
     if spec.suspend:
-        annotations[SUSPEND] = "true"
+        annotations[SUSPEND] = FROM_CREATION
     nodes = node_range(info)
     if nodes is not None:
         annotations[NODE_RANGE] = nodes

@@ -6,6 +6,8 @@ the cluster allows that.
 
 `suspend` has several writers: the TrainJob, and whoever suspends and resumes JobSets themselves, such as Kueue. We
 write it when the TrainJob changes it, and note that in an annotation; otherwise the JobSet stays as others left it.
+The same annotation tells of a JobSet that has been suspended since it was created, so that it has run nothing: such a
+JobSet may be deleted and created again, with anything changed.
 """
 
 from __future__ import annotations
@@ -28,9 +30,12 @@ _MUTABLE_IN_POD_METADATA = ("labels", "annotations")
 _MUTABLE_IN_POD_SPEC = ("nodeSelector", "tolerations", "schedulingGates")
 
 SUSPEND = "trainer.kubeflow.org/suspend"
-"""Annotation of a JobSet: `spec.suspend` of the TrainJob when that has changed last; absent while it never was true."""
+"""Annotation of a JobSet: `spec.suspend` of the TrainJob when that has changed last; `from-creation` while the JobSet
+has been suspended since it was created; absent while `spec.suspend` never was true."""
 
+FROM_CREATION = "from-creation"
 _TEXTS = {True: "true", False: "false"}
+_SUSPENDED = frozenset({_TEXTS[True], FROM_CREATION})
 
 _JOB_METADATA = re.compile(r"spec\.replicatedJobs\[[^]]++\]\.template\.metadata\b")
 """Labels and annotations of Jobs, which stay as they are when those of JobSet and pods change."""
@@ -41,6 +46,8 @@ def revise_jobset(desired: Object, existing: Object) -> Revision | None:
     if _has_ended(existing):
         return None
     revision = _revision(desired, existing)
+    if revision is not None and revision.may_recreate:
+        return revision
     spec = existing["spec"] if revision is None else revision.object["spec"]
     resized = resize(spec, desired)
     if resized is None:
@@ -58,10 +65,12 @@ def _revision(desired: Object, existing: Object) -> Revision | None:
         if not suspend:
             return None
         if not _is_suspended(existing):
-            return Revision(_unless_changed(_as_applied(existing), existing), is_resumed=True)
+            return Revision(
+                _unless_changed(_noted(_as_applied(existing), existing, suspend=True), existing), is_resumed=True
+            )
         return _revised(desired, existing, guard=True)
     if not (suspend or _is_suspended(existing)):
-        return Revision(_unless_changed(_noted(_as_applied(existing), suspend=False), existing))
+        return Revision(_unless_changed(_noted(_as_applied(existing), existing, suspend=False), existing))
     return _revised(desired, existing, guard=False)
 
 
@@ -77,11 +86,16 @@ def _revised(desired: Object, existing: Object, *, guard: bool) -> Revision:
             pod["metadata"] = metadata
         _replace(pod["spec"], wanted.get("spec") or {}, _MUTABLE_IN_POD_SPEC)
     suspend = _is_suspended(desired)
-    revised = _noted({name: desired[name] for name in ("apiVersion", "kind", "metadata")}, suspend=suspend)
+    revised = _noted({name: desired[name] for name in ("apiVersion", "kind", "metadata")}, existing, suspend=suspend)
     revised["spec"] = spec
     if guard:
         revised = _unless_changed(revised, existing)
-    return Revision(revised, refused=_refused(desired, spec), starts_pods=not suspend)
+    return Revision(
+        revised,
+        refused=_refused(desired, spec),
+        starts_pods=not suspend,
+        may_recreate=_has_run_nothing(existing),
+    )
 
 
 def _refused(desired: Object, spec: Object) -> tuple[str, ...]:
@@ -100,8 +114,10 @@ def resuspend_jobset(existing: Object, *, suspend: bool) -> Revision | None:
     if is_decided(existing, suspend=suspend):
         starts_pods = _is_suspended(existing) and not suspend
         applied["spec"]["suspend"] = suspend
-        return Revision(_noted(applied, suspend=suspend), starts_pods=starts_pods)
+        return Revision(_noted(applied, existing, suspend=suspend), starts_pods=starts_pods)
     is_resumed = suspend and not _is_suspended(existing)
+    if is_resumed:
+        applied = _noted(applied, existing, suspend=True)
     return None if lived_on and not is_resumed else Revision(_unless_changed(applied, existing), is_resumed=is_resumed)
 
 
@@ -110,13 +126,14 @@ def is_decided(existing: Object, *, suspend: bool) -> bool:
 
     If it has not, whoever else suspends or resumes the JobSet has the say: Kueue, or an administrator.
     """
-    return suspend != (annotations_of(existing).get(SUSPEND) == _TEXTS[True])
+    return suspend != (annotations_of(existing).get(SUSPEND) in _SUSPENDED)
 
 
-def _noted(jobset: Object, *, suspend: bool) -> Object:
+def _noted(jobset: Object, existing: Object, *, suspend: bool) -> Object:
     """The JobSet with a note of what the TrainJob has decided."""
     metadata = jobset["metadata"]
-    annotations = annotations_of(jobset) | {SUSPEND: _TEXTS[suspend]}
+    text = FROM_CREATION if suspend and _has_run_nothing(existing) else _TEXTS[suspend]
+    annotations = annotations_of(jobset) | {SUSPEND: text}
     return jobset | {"metadata": metadata | {"annotations": annotations}}
 
 
@@ -139,6 +156,18 @@ def _as_applied(existing: Object) -> Object:
 
 def _is_suspended(jobset: Object) -> bool:
     return bool(jobset["spec"].get("suspend"))
+
+
+def _has_run_nothing(jobset: Object) -> bool:
+    """Whether the JobSet has been suspended since it was created, and no Job of it has run."""
+    status = jobset.get("status") or {}
+    counts = status.get("replicatedJobsStatus") or []
+    return (
+        annotations_of(jobset).get(SUSPEND) == FROM_CREATION
+        and _is_suspended(jobset)
+        and not status.get("restarts")
+        and not any(count.get(name) for count in counts for name in ("active", "ready", "succeeded", "failed"))
+    )
 
 
 def _has_ended(jobset: Object) -> bool:
