@@ -189,6 +189,25 @@ async def test_end_while_the_log_goes_on(training: Training) -> None:
         assert training.shown == {"progressPercentage": 31}
 
 
+async def test_suspended(training: Training) -> None:
+    """What remains is gone while a TrainJob is suspended, also if a last message has it, and is back with news."""
+    async with training.managed():
+        await training.start()
+        await training.report('{"progressPercentage": 30, "estimatedRemainingSeconds": 2700}')
+        await training.finish("Suspended")
+        await training.clock.advance(5)
+        assert training.shown == {"progressPercentage": 30}
+        await training.report('{"progressPercentage": 31, "estimatedRemainingSeconds": 2600}')
+        await training.clock.advance(5)
+        assert training.shown == {"progressPercentage": 31}
+        resumed = {"type": "Suspended", "status": "False", "reason": "Resumed"}
+        job = training.train_job
+        await training.put(job | {"status": job["status"] | {"conditions": [resumed]}})
+        await training.report('{"progressPercentage": 2, "estimatedRemainingSeconds": 2800}')
+        await training.clock.advance(5)
+        assert training.shown["estimatedRemainingSeconds"] == 2800
+
+
 async def test_end_of_a_training_whose_log_is_not_read(training: Training) -> None:
     """What remains is gone also when somebody has switched the reading off before the end."""
     async with training.managed():

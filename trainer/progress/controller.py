@@ -45,7 +45,7 @@ from trainer.progress.history_server import HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.stalls import Before, StallWatch
-from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter
+from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, is_at_rest, shows_remaining
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -133,9 +133,15 @@ class ProgressController:
             self._forget(key)
         if has_ended(obj):
             self._close(key)
-        elif is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key) is not None):
+        elif self._is_outdated(obj):
             self._writer.refresh(key)
         return result
+
+    def _is_outdated(self, obj: Object) -> bool:
+        """Whether what a TrainJob shows has to be written anew without news from its log."""
+        if is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key_of(obj)) is not None):
+            return True
+        return is_at_rest(obj) and shows_remaining(obj)
 
     def _look(self, jobset: Object, train_job: Object) -> ContainerState | None:
         """What the container whose log tells of the progress is doing; None while there is none."""
@@ -372,7 +378,7 @@ def _is_settled(obj: Object, now: datetime) -> bool:
 
     A manager that finds thousands of them when it starts reads only those of which another may not have had the time.
     """
-    if not REMAINING.isdisjoint((obj.get("status") or {}).get("trainerStatus") or {}):
+    if shows_remaining(obj):
         return False
     ended = end_of(obj)
     return ended is not None and now - ended > SETTLED_AFTER
@@ -384,7 +390,9 @@ def _train_job_changed(old: CachedObject | None, new: CachedObject | None) -> bo
 
 
 def _decisive(obj: CachedObject) -> tuple[Any, ...]:
-    return obj.uid, is_being_deleted(obj), annotations_of(obj), has_ended(obj)
+    told = {"status": obj.get("status")}
+    is_outdated = is_at_rest(told) and shows_remaining(told)
+    return obj.uid, is_being_deleted(obj), annotations_of(obj), has_ended(told), is_outdated
 
 
 def _candidate_changed(old: CachedObject | None, new: CachedObject | None) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -20,10 +20,18 @@ from trainer.framework.status import has_ended
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import InvalidError, NotFoundError, TerminalError
-from trainer.kube.objects import find_condition, is_being_deleted, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import (
+    find_condition,
+    is_being_deleted,
+    is_condition_true,
+    metadata_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from trainer.api.trainjob_status import TrainerStatus
     from trainer.kube.cache.store import Lister
@@ -37,7 +45,8 @@ log = structlog.get_logger(__name__)
 FIELD_MANAGER = "trainer-progress"
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
-"""The fields that say what remains; a TrainJob that has ended or is stalled does not have them."""
+"""The fields that say what remains; a TrainJob that has ended, is suspended or is stalled does not have
+them."""
 
 
 @dataclass(slots=True)
@@ -192,6 +201,16 @@ class ProgressWriter:
         await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
 
 
+def is_at_rest(obj: Mapping[str, Any]) -> bool:
+    """Whether a TrainJob, as JSON, has ended or is suspended: what remains does not become less."""
+    return has_ended(obj) or is_condition_true(obj, ConditionType.SUSPENDED)
+
+
+def shows_remaining(obj: Mapping[str, Any]) -> bool:
+    """Whether a TrainJob, as JSON, shows what remains."""
+    return not REMAINING.isdisjoint((obj.get("status") or {}).get("trainerStatus") or {})
+
+
 def _present(obj: Object) -> Object:
     """What the TrainJob shows of the fields that are ours."""
     progress = (obj.get("status") or {}).get("trainerStatus")
@@ -204,7 +223,7 @@ def _desired(obj: Object, account: _Account | None, stall: str | None, now: str)
     progress = (obj.get("status") or {}).get("trainerStatus")
     if account is not None and account.newest is not None and (status := account.status()) is not None:
         progress = status.to_object()
-    if progress and (has_ended(obj) or stall is not None):
+    if progress and (is_at_rest(obj) or stall is not None):
         progress = {name: value for name, value in progress.items() if name not in REMAINING}
     return _status(progress, _stalled(obj, stall, now))
 
