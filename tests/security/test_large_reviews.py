@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,11 +15,15 @@ from tests.webhooks.requests import admit
 from trainer.kube.webhook.review import AdmissionReview
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.kube.objects import Object
 
 MANY = 100_000
 UNKNOWN: Object = {f"numNode{index}": index for index in range(MANY)}
 SMALL_ANSWER = 32 * 1024
+SINCE = {"reason": "JobsCreationSucceeded", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+CREATED: Object = {"conditions": [{"type": "Created", "status": "True", **SINCE}]}
 
 
 def with_metadata(**metadata: Any) -> Object:
@@ -64,3 +69,78 @@ async def test_a_status_that_no_api_server_stores() -> None:
     """A hundred thousand conditions are not read: a peer that is no API server may have made them up."""
     obj = train_job_object(status={"conditions": [{"type": "Created", "status": "True"}] * MANY})
     assert (await admit(obj, obj)).allowed
+
+
+def nested(depth: int, leaf: Any, name: str = "a") -> Object:
+    """One mapping in another."""
+    value: Any = leaf
+    for _ in range(depth):
+        value = {name: value}
+    return {name: value}
+
+
+def in_lists(depth: int, leaf: Any) -> list[Any]:
+    """One list in another."""
+    value: Any = leaf
+    for _ in range(depth):
+        value = [value]
+    return [value]
+
+
+@pytest.mark.parametrize(
+    "trainer_of",
+    [
+        pytest.param(lambda leaf: dict.fromkeys(UNKNOWN, leaf), id="fields"),
+        pytest.param(lambda leaf: {"args": [leaf] * MANY}, id="items"),
+        pytest.param(lambda leaf: nested(40, {f"a{index}": leaf for index in range(2000)}, "a" * 400), id="long-path"),
+        pytest.param(lambda leaf: nested(700, leaf), id="depth-of-mappings"),
+        pytest.param(lambda leaf: {"args": in_lists(700, leaf)}, id="depth-of-lists"),
+    ],
+)
+async def test_a_hundred_thousand_changes(trainer_of: Callable[[str], Object]) -> None:
+    """The refusal names the first fields that may not change, and the paths of the others are never written."""
+    old = train_job_object(trainer=trainer_of("1"), status=CREATED)
+    tracemalloc.start()
+    try:
+        response = await admit(train_job_object(trainer=trainer_of("2"), status=CREATED), old)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert response.status_code == 422
+    assert "spec.trainer" in response.message
+    review = AdmissionReview.decode(msgspec.json.encode(review_of("UPDATE")))
+    assert len(review.encode(response)) < SMALL_ANSWER
+    assert peak < 32 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param("x", id="text"),
+        pytest.param([1], id="list"),
+        pytest.param({"conditions": ["x", None]}, id="conditions"),
+        pytest.param({"conditions": {"a": 1}}, id="mapping-of-conditions"),
+        pytest.param(CREATED | {"scale": {"minNodes": "x", "maxNodes": {}}}, id="bounds"),
+        pytest.param(CREATED | {"jobsStatus": ["x"]}, id="jobs"),
+    ],
+)
+async def test_a_status_of_another_shape(status: Any) -> None:
+    """What no API server stores is no status, and no defect of ours that operators are alarmed of."""
+    old = train_job_object(trainer={"numNodes": 1}, status=status)
+    assert (await admit(train_job_object(trainer={"numNodes": 2}, suspend=True, labels={"a": "b"}), old)).allowed
+
+
+@pytest.mark.parametrize(
+    ("obj", "field"),
+    [
+        pytest.param(with_metadata(name=5), "metadata.name", id="name"),
+        pytest.param(train_job_object(podSpecOverrides=5), "spec.podSpecOverrides", id="overrides"),
+        pytest.param(train_job_object(trainer=in_lists(5000, 1)), "spec.trainer", id="depth"),
+    ],
+)
+async def test_shapes_that_no_api_server_sends(obj: Object, field: str) -> None:
+    """The refusal names the field."""
+    response = await admit(obj)
+    assert response.status_code == 422
+    assert field in response.message
+    assert (await admit(train_job_object(), obj | {"status": CREATED})).status_code in {200, 422}

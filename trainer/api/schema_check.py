@@ -280,7 +280,10 @@ def _shown(value: object) -> object:
     """A value that a message can repeat: short, and made of what JSON knows (YAML has dates)."""
     if not isinstance(value, dict | list):
         return value if value is None or isinstance(value, str | int | float) else str(value)
-    text = str(value)
+    try:
+        text = str(value)
+    except RecursionError:
+        return "..."
     if len(text) <= _LONGEST_SHOWN:
         return value
     return f"{text[:_LONGEST_SHOWN]}..."

@@ -17,6 +17,7 @@ JobSet allows no other number of nodes: a JobSet that has been suspended since i
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.rules import (
@@ -29,7 +30,7 @@ from trainer.api.rules import (
 )
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.comparison import differences
-from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.field_errors import MOST_ERRORS, FieldError, forbidden, invalid
 from trainer.kube.objects import is_condition_true
 from trainer.webhooks.defaults import default_train_job
 
@@ -136,19 +137,21 @@ def _not_now(old: Object, before: Object, after: Object, name: str) -> Iterator[
 
 def _without_scheduling(spec: Object) -> list[Object]:
     """The overrides without what may change while suspended; queueing systems add entries of nothing else."""
+    present = spec.get(_OVERRIDES)
     overrides = [
         {name: value for name, value in override.items() if name not in _SCHEDULING_OF_PODS}
-        for override in spec.get(_OVERRIDES) or []
+        for override in (present if isinstance(present, list) else [])
         if isinstance(override, dict)
     ]
     return [override for override in overrides if override.keys() - {"targetJobs"}]
 
 
 def _changes(before: object, after: object, path: str) -> list[str]:
-    """Paths of all that differs, as exactly as they can be told."""
+    """Paths of what differs, as exactly as they can be told, and of no more than an answer shows."""
     if before == after:
         return []
-    return sorted({*differences(before, after, path), *differences(after, before, path)}) or [path]
+    both = (differences(before, after, path), differences(after, before, path))
+    return sorted({each for paths in both for each in islice(paths, MOST_ERRORS + 1)}) or [path]
 
 
 def _spec(obj: Object) -> Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio.lowlevel
@@ -9,6 +10,7 @@ import anyio.lowlevel
 from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob_status import TrainJobStatus
 from trainer.framework.errors import BuildError, RuntimeNotFoundError
 from trainer.framework.review import AdmissionWarning, Review
 from trainer.framework.status import is_finished
@@ -49,6 +51,7 @@ async def review_train_job(obj: Object, old: Object | None, pipeline: Pipeline, 
     if old is None:
         review = await _review(obj, None, pipeline, runtimes)
         return Review.of([*_name_errors(name_of(obj)), *review.errors, *review.warnings])
+    old = _without_impossible_status(old)
     # Nothing about the shape of a spec that stays: an older version may have let it pass.
     errors = tuple(forbidden_changes(old, obj)) if is_spec_changed(old, obj) else ()
     if errors:
@@ -85,9 +88,9 @@ async def _review(obj: Object, old: Object | None, pipeline: Pipeline, runtimes:
     return Review.of([*review.errors, *review.warnings, *advise_on_train_job(train_job, runtime)])
 
 
-def _name_errors(name: str) -> Iterator[FieldError]:
-    """The name begins host names; "" is one that the server has yet to make."""
-    if name and not patterns.compiled(patterns.HOST_LABEL).search(name):
+def _name_errors(name: object) -> Iterator[FieldError]:
+    """The name begins host names; "" is one that the server has yet to make. Reading tells what is no text."""
+    if isinstance(name, str) and name and not patterns.compiled(patterns.HOST_LABEL).search(name):
         yield invalid("metadata.name", name, patterns.WORDS[patterns.HOST_LABEL])
 
 
@@ -100,13 +103,13 @@ def _strictly(obj: Object) -> TrainJob:
     train_job = TrainJob.from_object({name: value for name, value in obj.items() if name != "status"}, strict=True)
     if "status" not in obj:
         return train_job
-    stored = _tolerantly(obj)
+    stored = _tolerantly(_without_impossible_status(obj))
     return stored if stored is not None else train_job
 
 
 def _tolerantly(obj: Object | None) -> TrainJob | None:
     """A stored TrainJob; None when it cannot be read, perhaps because an older version has let it pass."""
-    if obj is None or _has_impossible_status(obj):
+    if obj is None:
         return None
     try:
         return TrainJob.from_object(obj)
@@ -114,11 +117,18 @@ def _tolerantly(obj: Object | None) -> TrainJob | None:
         return None
 
 
-def _has_impossible_status(obj: Object) -> bool:
-    """Whether the status has lists that no API server stores; reading their entries takes longer than all else."""
+def _without_impossible_status(obj: Object) -> Object:
+    """A stored TrainJob as it is, unless no API server would have stored its status: a stranger has made it up."""
     status = obj.get("status")
+    if status is None:
+        return obj
+    # Reading entries without number takes longer than all else.
     lists = [value for value in status.values() if isinstance(value, list)] if isinstance(status, dict) else []
-    return any(len(entries) > _LONGEST_STATUS_LIST for entries in lists)
+    if isinstance(status, dict) and all(len(entries) <= _LONGEST_STATUS_LIST for entries in lists):
+        with suppress(InvalidObjectError):
+            TrainJobStatus.from_object(status)
+            return obj
+    return {name: value for name, value in obj.items() if name != "status"}
 
 
 def _errors(obj: Object) -> tuple[FieldError, ...]:
