@@ -107,3 +107,11 @@ def test_amounts_of_pod_templates_are_bounded(amount: str) -> None:
         "t.spec.resources.requests[cpu]",
         "t.spec.volumes[0].emptyDir.sizeLimit",
     }
+
+
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_containers_of_pod_templates_are_bounded(kind: str) -> None:
+    """Each container costs more than an entry of any other list."""
+    many = [{"name": f"c{index}", "image": "i"} for index in range(65)]
+    [error] = pod_template_errors({"spec": {"containers": [{"name": "node", "image": "i"}]} | {kind: many}}, "t")
+    assert str(error) == f"t.spec.{kind}: Too many: 65: must have at most 64 items"

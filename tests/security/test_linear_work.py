@@ -177,6 +177,53 @@ def test_runtimes(part: tuple[str, ...], pipeline: Pipeline) -> None:
     assert excessive([place for place in RUNTIME_GROWTHS if place.path[:3] == part], used) == []
 
 
+def containers(size: int, **fields: Any) -> list[Object]:
+    """Containers beside the one that trains."""
+    others = [{"name": f"c{index}", "image": "i"} | _with_index(fields, index) for index in range(size)]
+    return [*POD["containers"], *others]
+
+
+def _with_index(value: Any, index: int) -> Any:
+    if isinstance(value, dict):
+        return {name: _with_index(member, index) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_with_index(item, index) for item in value]
+    return value.format(index) if isinstance(value, str) else value
+
+
+CLAIM: Object = {"resources": {"claims": [{"name": "d{}"}]}}
+MOUNT: Object = {"volumeMounts": [{"name": "v{}", "mountPath": "/m{}"}]}
+PODS: dict[str, Callable[[int], Object]] = {
+    "containers and claims": lambda size: {
+        "containers": containers(size, **CLAIM),
+        "resourceClaims": [{"name": f"d{index}", "resourceClaimName": "c"} for index in range(size)],
+    },
+    "containers and volumes": lambda size: {
+        "containers": containers(size, **MOUNT),
+        "volumes": [{"name": f"v{index}", "emptyDir": {}} for index in range(size)],
+    },
+    "containers and ports": lambda size: {"containers": containers(size, ports=[{"name": "p{}", "containerPort": 1}])},
+    "containers and init containers": lambda size: {
+        "containers": containers(size),
+        "initContainers": [each | {"name": f"i{index}"} for index, each in enumerate(containers(size))],
+    },
+}
+
+
+@pytest.mark.parametrize("make", PODS.values(), ids=PODS.keys())
+def test_lists_that_refer_to_each_other(make: Callable[[int], Object], pipeline: Pipeline) -> None:
+    """Two lists of a pod that grow together cost the sum of both, and not the product."""
+
+    def used(size: int) -> None:
+        blueprint = runtime({})
+        blueprint["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"] = make(size)
+        review_runtime(default_runtime(blueprint), None, pipeline)
+        admitted_and_built(train_job({}), blueprint, pipeline)
+
+    # A pod has at most 64 containers.
+    assert is_linear(lambda size: used(size // 2))
+
+
 def review_of(obj: Object, **request: Any) -> bytes:
     """What the API server, or a stranger, sends."""
     resource = {"group": "trainer.kubeflow.org", "version": "v2alpha1", "resource": "trainjobs"}

@@ -22,6 +22,9 @@ MOST_WORDS: Final = 4096
 LONGEST_WORD: Final = 128 * 1024
 """Characters of such a word, and of a variable: with more Linux starts no program (MAX_ARG_STRLEN)."""
 _WORDS: Final = ("command", "args")
+_MOST_CONTAINERS: Final = 64
+"""Of a pod; a runtime of 1.5 MiB could have forty thousand, each of which costs more than any other entry."""
+_CONTAINERS: Final = ("containers", "initContainers")
 _MOST_ITEMS: Final = 1024
 """Of all other lists."""
 _MOST_ENTRIES: Final = 1024
@@ -48,7 +51,7 @@ def bounded(schema: Mapping[str, Any], name: str = "") -> JsonSchema:
         case "string" if "enum" not in result:
             result.setdefault("maxLength", LONGEST_WORD if name == "value" else _LONGEST_TEXT)
         case "array":
-            result.setdefault("maxItems", MOST_WORDS if name in _WORDS else _MOST_ITEMS)
+            result.setdefault("maxItems", _most_items(name))
     if isinstance(result.get("items"), dict):
         result["items"] = bounded(result["items"], "value" if name in _WORDS else "")
     if isinstance(result.get("additionalProperties"), dict):
@@ -57,6 +60,12 @@ def bounded(schema: Mapping[str, Any], name: str = "") -> JsonSchema:
     if "properties" in result:
         result["properties"] = {field: bounded(child, field) for field, child in result["properties"].items()}
     return result
+
+
+def _most_items(name: str) -> int:
+    if name in _CONTAINERS:
+        return _MOST_CONTAINERS
+    return MOST_WORDS if name in _WORDS else _MOST_ITEMS
 
 
 def _bounded_values(schema: Mapping[str, Any]) -> JsonSchema:

@@ -15,6 +15,7 @@ from trainer.kube.field_errors import duplicate, invalid, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
 
     from trainer.api.schema_check import Node
     from trainer.kube.field_errors import FieldError
@@ -34,6 +35,7 @@ def semantic_pod_template_errors(template: Object, path: str) -> Iterator[FieldE
     yield from check_metadata(template.get("metadata"), f"{path}.metadata")
     spec, path = template["spec"], f"{path}.spec"
     names: set[str] = set()
+    claims = frozenset(claim["name"] for claim in spec.get("resourceClaims") or [])
     for kind in _CONTAINERS:
         for index, container in enumerate(spec.get(kind) or []):
             field = f"{path}.{kind}[{index}]"
@@ -41,7 +43,7 @@ def semantic_pod_template_errors(template: Object, path: str) -> Iterator[FieldE
                 yield duplicate(f"{field}.name", container["name"])
             names.add(container["name"])
             yield from check_container(container, field)
-            yield from _check_claims(container, spec, field)
+            yield from _check_claims(container, claims, field)
     yield from check_volumes(spec.get("volumes"), f"{path}.volumes")
     yield from check_keys(spec.get("nodeSelector"), f"{path}.nodeSelector")
     yield from check_tolerations(spec.get("tolerations"), f"{path}.tolerations")
@@ -76,13 +78,9 @@ def check_tolerations(tolerations: list[Object] | None, path: str) -> Iterator[F
             )
 
 
-def _check_claims(container: Object, spec: Object, path: str) -> Iterator[FieldError]:
+def _check_claims(container: Object, present: AbstractSet[str], path: str) -> Iterator[FieldError]:
     """Refuse claims of devices that the pod does not have."""
-    claims = (container.get("resources") or {}).get("claims")
-    if not claims:
-        return
-    present = {claim["name"] for claim in spec.get("resourceClaims") or []}
-    for index, claim in enumerate(claims):
+    for index, claim in enumerate((container.get("resources") or {}).get("claims") or []):
         if claim["name"] not in present:
             yield invalid(
                 f"{path}.resources.claims[{index}].name", claim["name"], "is not one of the resourceClaims of the pod"
