@@ -17,9 +17,10 @@ from trainer.cli.app import app
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.log_choice import LogChoice
 from trainer.cli.logs import LogReader, LogRequest, parse_duration
+from trainer.framework.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError, TransportError
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.resource import PODS
+from trainer.kube.resource import JOBSETS, PODS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -108,6 +109,29 @@ async def test_choice_of_nodes(
         write(client, role_pod(role.rstrip("*"), annotations=annotations), role.rstrip("*"))
 
     assert await read(client, clock, RUNNING, choice=LogChoice(**request_)) == printed
+
+
+@pytest.mark.parametrize("on_job", [True, False], ids=["on-the-job", "on-the-pod"])
+async def test_numbers_are_those_of_the_job_with_the_label(
+    client: FakeClient, clock: ManualClock, on_job: bool
+) -> None:
+    """The trainer may have any name; a Job called node that does not train has no numbers."""
+    label = {ANCESTOR_LABEL: "trainer"}
+    worker = role_pod("worker")
+    if on_job:
+        jobs = [{"name": "node", "template": {}}, {"name": "worker", "template": {"metadata": {"labels": label}}}]
+        client.add(
+            {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, "spec": {"replicatedJobs": jobs}}
+            | {"metadata": {"name": "demo", "namespace": "default"}}
+        )
+    else:
+        worker["metadata"]["labels"] |= label
+    write(client, role_pod("node"), "other")
+    write(client, worker, "training")
+
+    assert await read(client, clock, RUNNING, choice=LogChoice("0")) == ["training"]
+    with pytest.raises(BadInputError, match="has no worker-7"):
+        await read(client, clock, RUNNING, choice=LogChoice("7"))
 
 
 @pytest.mark.parametrize(

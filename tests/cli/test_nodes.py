@@ -54,7 +54,14 @@ def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
 def test_node_name(labels: dict[str, str], name: str, speaker: Speaker) -> None:
     """A node is called by replicated job and index, whatever random suffix its pod has."""
     assert node_name(pod(labels)) == name
-    assert speaker_of(pod(labels)) is speaker
+    training_job = "trainer-node" if labels.get(JOB) == "trainer-node" else "node"
+    assert speaker_of(pod(labels), training_job) is speaker
+
+
+def test_the_nodes_are_those_of_the_job_that_trains() -> None:
+    """Whatever its name; another one called node says nothing then."""
+    assert speaker_of(pod({JOB: "worker", INDEX: "0"}), "worker") is Speaker.FIRST_NODE
+    assert speaker_of(pod({JOB: "node", INDEX: "0"}), "worker") is Speaker.NOBODY
 
 
 @pytest.mark.parametrize(

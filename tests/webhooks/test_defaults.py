@@ -103,6 +103,43 @@ async def test_nodes_of_an_elastic_training(obj: Object, nodes: int | None) -> N
     assert (settings.get("numNodes") if isinstance(settings, dict) else None) == nodes
 
 
+CREATED = {"conditions": [{"type": "Created", "status": "True"}]}
+
+
+@pytest.mark.parametrize(
+    ("old", "obj", "nodes"),
+    [
+        pytest.param(job(runtime="plain"), job(runtime="elastic"), 1, id="to-an-elastic-runtime"),
+        pytest.param(
+            job(runtime="elastic", trainer={"numNodes": 1}),
+            job(runtime="plain", trainer={"numNodes": 1}),
+            None,
+            id="to-a-fixed-runtime",
+        ),
+        pytest.param(
+            job(runtime="elastic", trainer={"numNodes": 2}),
+            job(runtime="plain", trainer={"numNodes": 2}),
+            2,
+            id="stated-by-the-author",
+        ),
+        pytest.param(
+            job(runtime="elastic", trainer={"numNodes": 1}),
+            job(runtime="plain", trainer={"numNodes": 3}),
+            3,
+            id="stated-with-the-runtime",
+        ),
+        pytest.param(job(runtime="elastic"), job(runtime="elastic"), None, id="another-change"),
+        pytest.param(job(runtime="nowhere"), job(runtime="elastic"), 1, id="from-a-runtime-that-is-missing"),
+        pytest.param(job(runtime="plain", status=CREATED), job(runtime="elastic"), None, id="too-late"),
+        pytest.param(job(runtime="plain") | {"spec": None}, job(runtime="elastic"), 1, id="nonsense-before"),
+    ],
+)
+async def test_nodes_after_a_change_of_the_runtime(old: Object, obj: Object, nodes: int | None) -> None:
+    """The default is that of the new runtime; what the author has stated stays."""
+    defaulted = await default_nodes(obj, StaticRuntimes(RUNTIMES.values()), old)
+    assert (defaulted["spec"].get("trainer") or {}).get("numNodes") == nodes
+
+
 def test_an_update_that_leaves_the_manager_out_keeps_it_ours() -> None:
     """`kubectl replace` with the original file is no change."""
     stored = job(managedBy=OURS)

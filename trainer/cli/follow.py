@@ -134,7 +134,6 @@ class _JobFollower:
 
     def see_pod(self, pod: Object) -> None:
         """See `Listener`."""
-        self._speakers[uid_of(pod)] = speaker_of(pod)
         self._warnings.see_object(pod)
 
     def warn(self, text: str) -> None:
@@ -143,6 +142,8 @@ class _JobFollower:
 
     async def _choose(self, pods: Sequence[Object]) -> Iterable[StartedContainer]:
         await self._progress.see_pods(pods)
+        training_job = await self._progress.primary.training_job(pods)
+        self._speakers |= {uid_of(pod): speaker_of(pod, training_job) for pod in pods}
         return await all_containers(pods)
 
     def _note_result(self, text: str, speaker: Speaker) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset_pods import place_of, recency_of
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.nodes import node_name, started_containers
-from trainer.framework.trainer_step import TRAINER_JOBS
 from trainer.kube.container_status import containers_of
 from trainer.kube.objects import name_of, uid_of
 
@@ -54,15 +53,16 @@ class LogChoice:
         if self.all_nodes:
             return pods
         if self.node:
-            return [pod for pod in pods if self._is_meant(pod)]
+            training_job = await primary.training_job(pods)
+            return [pod for pod in pods if self._is_meant(pod, training_job)]
         state = await primary.find(pods)
         chosen = next((pod for pod in pods if state is not None and uid_of(pod) == state.pod_uid), None)
         return [] if chosen is None else [pod for pod in pods if node_name(pod) == node_name(chosen)]
 
-    def _is_meant(self, pod: Object) -> bool:
+    def _is_meant(self, pod: Object, training_job: str) -> bool:
         place = place_of(pod)
         if self.node.isdecimal():
-            return place.replicated_job in TRAINER_JOBS and str(place.completion_index) == (
+            return place.replicated_job == training_job and str(place.completion_index) == (
                 self.node.lstrip("0") or "0"
             )
         is_first_of_job = place == (self.node, 0, 0)
@@ -78,19 +78,20 @@ class LogChoice:
         """Whether the training node is meant, because none is named."""
         return not self.node and not self.all_nodes
 
-    def missing(self, pods: Sequence[Object], job: str, *, has_ended: bool) -> CommandError:
+    def missing(self, pods: Sequence[Object], job: str, training_job: str, *, has_ended: bool) -> CommandError:
         """Why there is nothing to read, and what there is.
 
         Args:
             pods: those that there are.
             job: name of the TrainJob.
+            training_job: name of the replicated Job whose pods are the numbered nodes.
             has_ended: whether it has ended, so that nothing starts any more.
         """
         ordered = sorted(pods, key=_position)
         names = ", ".join(dict.fromkeys(node_name(pod) for pod in ordered))
         started = ", ".join(dict.fromkeys(node_name(pod) for pod in ordered if any(started_containers(pod))))
-        wanted = f"node-{self.node}" if self.node.isdecimal() else self.node
-        if self.node and not any(map(self._is_meant, pods)):
+        wanted = f"{training_job or 'node'}-{self.node}" if self.node.isdecimal() else self.node
+        if self.node and not any(self._is_meant(pod, training_job) for pod in pods):
             return BadInputError(f"--node: TrainJob {job} has no {wanted}; there are: {names}")
         if not started:
             when = "has started" if has_ended else "has started yet"

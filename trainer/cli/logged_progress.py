@@ -25,7 +25,8 @@ class LoggedProgress:
     """Picks the messages from the logs of one TrainJob that the manager would pick, and merges them as it does."""
 
     def __init__(self, client: Client, job: Object) -> None:
-        self._primary = PrimaryContainer(client, job)
+        self.primary = PrimaryContainer(client, job)
+        """Knows what the pods are for."""
         self._job = job
         self._state: ContainerState | None = None
         self._began: tuple[str, Instant | None] | None = None
@@ -36,7 +37,7 @@ class LoggedProgress:
     async def see_pods(self, pods: Sequence[Object]) -> None:
         """Find the primary container among the pods that there are now."""
         if pods and await self._is_monitored(pods):
-            self._state = await self._primary.find(pods) or self._state
+            self._state = await self.primary.find(pods) or self._state
         elif pods:
             self._state = None
 
@@ -65,7 +66,7 @@ class LoggedProgress:
     async def _is_monitored(self, pods: Sequence[Object]) -> bool:
         """Whether TrainJob and JobSet, which has the annotations of the runtime, allow it."""
         return monitoring_enabled(annotations_of(self._job)) and monitoring_enabled(
-            annotations_of(await self._primary.jobset_of(pods))
+            annotations_of(await self.primary.jobset_of(pods))
         )
 
     def _turn_to_new_run(self, state: ContainerState, time: Instant) -> None:

@@ -172,7 +172,8 @@ class LogReader:
         if not picked and choice.is_default:
             picked = await self._pick_failed(pods)
         if not picked:
-            raise choice.missing(pods, name_of(self._job), has_ended=JobState.of(self._job).is_terminal)
+            training_job = await self._primary.training_job(pods)
+            raise choice.missing(pods, name_of(self._job), training_job, has_ended=JobState.of(self._job).is_terminal)
         present = newest_runs(picked, pods)
         for container in self._previous(picked, present, pods) if self._request.previous else present:
             await self._read(container, pods)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
 from trainer.framework.runtime_info import LAUNCHER
-from trainer.framework.trainer_step import TRAINER_JOBS
 from trainer.kube.container_status import container_status, container_statuses, containers_of
 from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
 
@@ -37,16 +36,20 @@ class Speaker(IntEnum):
     """That of an MPI training, whose nodes only run an SSH server."""
 
 
-def speaker_of(pod: Object) -> Speaker:
-    """What the pod's log says about the result."""
+def speaker_of(pod: Object, training_job: str) -> Speaker:
+    """What the pod's log says about the result.
+
+    Args:
+        pod: one of a TrainJob.
+        training_job: name of the replicated Job whose pods are the nodes.
+    """
     labels = labels_of(pod)
-    if labels.get(COMPLETION_INDEX) != "0":
+    job = labels.get(REPLICATED_JOB)
+    if labels.get(COMPLETION_INDEX) != "0" or not job:
         return Speaker.NOBODY
-    return _SPEAKERS.get(labels.get(REPLICATED_JOB, ""), Speaker.NOBODY)
-
-
-_SPEAKERS = dict.fromkeys(TRAINER_JOBS, Speaker.FIRST_NODE) | {LAUNCHER: Speaker.LAUNCHER}
-"""By the replicated Job."""
+    if job == LAUNCHER:
+        return Speaker.LAUNCHER
+    return Speaker.FIRST_NODE if job == training_job else Speaker.NOBODY
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBSETS
-from trainer.progress.primary_pod import container_state, primary_pod
+from trainer.progress.primary_pod import container_state, primary_pod, training_job
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +42,10 @@ class PrimaryContainer:
     async def container_of(self, pod: Object) -> str:
         """Name of the container in one of the TrainJob's pods that does what the pod is for."""
         return container_state(pod, await self.jobset_of([pod]), self._job).container
+
+    async def training_job(self, pods: Sequence[Object]) -> str:
+        """Name of the replicated Job whose pods are the numbered nodes; empty if there is none."""
+        return training_job(await self.jobset_of(pods)) or "" if pods else ""
 
     async def jobset_of(self, pods: Sequence[Object]) -> Object:
         """The JobSet whose pods these are, or what they tell of it where it cannot be read."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
 from trainer.api.progress import CONTAINER, PRIMARY_POD
-from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
 from trainer.framework.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.kube.container_status import container_status, has_ended
 from trainer.kube.objects import (
@@ -137,6 +137,14 @@ def _trainer_job(jobset: Object) -> str | None:
     labelled = [job["name"] for job in jobs if _ancestor(job) == Ancestor.TRAINER]
     named = [job["name"] for job in jobs if job["name"] in TRAINER_JOBS]
     return next(iter([*labelled, *named, *(job["name"] for job in jobs)]), None)
+
+
+def training_job(jobset: Object) -> str | None:
+    """Name of the replicated Job whose pods are the nodes: by its label, else by its name; never the MPI launcher."""
+    jobs = [job for job in (jobset.get("spec") or {}).get("replicatedJobs") or [] if job["name"] != LAUNCHER]
+    labelled = [job["name"] for job in jobs if _ancestor(job) == Ancestor.TRAINER]
+    named = [job["name"] for job in jobs if job["name"] in TRAINER_JOBS]
+    return next(iter([*labelled, *named]), None)
 
 
 def _ancestor(job: Object) -> str | None:

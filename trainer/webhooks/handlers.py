@@ -74,8 +74,8 @@ class Admission:
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         obj = default_train_job(request.object, request.old_object)
-        if request.old_object is None:
-            obj = await default_nodes(_placed(obj, request), self._runtimes)
+        old = _placed(request.old_object, request) if request.old_object is not None else None
+        obj = await default_nodes(_placed(obj, request), self._runtimes, old)
         return AdmissionResponse.mutate(obj, tuple(islice(advise_on_amounts(request.object), _WARNINGS)))
 
     async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:

@@ -1,4 +1,4 @@
-"""The number of nodes that an elastic training starts with.
+"""The number of nodes that an elastic training starts with: on creation, and when `runtimeRef` changes.
 
 The scale subresource reads and writes `spec.trainer.numNodes`: an autoscaler cannot even ask about a TrainJob that
 leaves it out.
@@ -10,36 +10,65 @@ from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
+from trainer.api.trainjob_status import ConditionType
 from trainer.framework.errors import BuildError
+from trainer.kube.objects import is_condition_true
 
 if TYPE_CHECKING:
     from trainer.framework.runtimes import RuntimeSource
     from trainer.kube.objects import Object
 
 
-async def default_nodes(obj: Object, runtimes: RuntimeSource) -> Object:
+async def default_nodes(obj: Object, runtimes: RuntimeSource, old: Object | None = None) -> Object:
     """The TrainJob with the fewest nodes of its elastic runtime, if it leaves their number out; else as it is.
 
+    When another runtime is named, a number that is the default of the former one gives way to that of the new one.
+
     Args:
-        obj: a new TrainJob; it may be wrong in any way, which validation tells.
+        obj: the TrainJob as it was sent; it may be wrong in any way, which validation tells.
         runtimes: where its runtime is looked up; one that does not exist yet sets no default.
+        old: what it replaces. Defaults to nothing.
 
     Raises:
         KubeError: the runtime could not be looked up.
     """
-    try:
-        train_job = TrainJob.from_object(_size_and_runtime(obj))
-        if train_job.spec.trainer is not None and train_job.spec.trainer.num_nodes is not None:
+    if old is not None:
+        if _runtime_ref(obj) == _runtime_ref(old) or is_condition_true(old, ConditionType.CREATED):
             return obj
-        policy = (await runtimes.of(train_job)).spec.ml_policy
+        former = await _fewest_nodes(old, runtimes)
+        if former is not None and _nodes(obj) == _nodes(old) == former:
+            obj = _with_nodes(obj, None)
+    if _nodes(obj) is not None:
+        return obj
+    fewest = await _fewest_nodes(obj, runtimes)
+    return obj if fewest is None else _with_nodes(obj, fewest)
+
+
+async def _fewest_nodes(obj: Object, runtimes: RuntimeSource) -> int | None:
+    """Those of the elastic runtime; None for every other."""
+    try:
+        policy = (await runtimes.of(TrainJob.from_object(_size_and_runtime(obj)))).spec.ml_policy
     except (InvalidObjectError, BuildError):
-        return obj
+        return None
     bounds = policy.node_bounds if policy is not None else None
-    if bounds is None:
-        return obj
+    return None if bounds is None else bounds[0]
+
+
+def _runtime_ref(obj: Object) -> object:
+    spec = obj.get("spec")
+    return spec.get("runtimeRef") if isinstance(spec, dict) else None
+
+
+def _nodes(obj: Object) -> object:
+    spec = obj.get("spec")
+    trainer = spec.get("trainer") if isinstance(spec, dict) else None
+    return trainer.get("numNodes") if isinstance(trainer, dict) else None
+
+
+def _with_nodes(obj: Object, nodes: int | None) -> Object:
     spec = obj["spec"]
-    trainer = (spec.get("trainer") or {}) | {"numNodes": bounds[0]}
-    return obj | {"spec": spec | {"trainer": trainer}}
+    others = {name: value for name, value in (spec.get("trainer") or {}).items() if name != "numNodes"}
+    return obj | {"spec": spec | {"trainer": others if nodes is None else others | {"numNodes": nodes}}}
 
 
 def _size_and_runtime(obj: Object) -> Object:
