@@ -221,11 +221,11 @@ JOBSET_PATH = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/j"
             "DELETE", POD_PATH, {}, "application/json", {"apiVersion": "v1", "kind": "DeleteOptions"}, id="delete",
         ),
         pytest.param(
-            lambda c: c.delete(PODS, "p", "ns", DeleteOptions(Propagation.FOREGROUND, 0, "u")),
+            lambda c: c.delete(PODS, "p", "ns", DeleteOptions(Propagation.FOREGROUND, 0, "u", "7")),
             "DELETE", POD_PATH, {}, "application/json",
             {
                 "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground",
-                "gracePeriodSeconds": 0, "preconditions": {"uid": "u"},
+                "gracePeriodSeconds": 0, "preconditions": {"uid": "u", "resourceVersion": "7"},
             },
             id="delete-with-options",
         ),

@@ -86,6 +86,11 @@ async def test_create_fills_in_what_a_server_does(client: FakeClient) -> None:
         pytest.param(
             lambda c: c.delete(JOBS, "a", "ns", DeleteOptions(uid="no")), ConflictError, id="delete-other-uid"
         ),
+        pytest.param(
+            lambda c: c.delete(JOBS, "a", "ns", DeleteOptions(resource_version="no")),
+            ConflictError,
+            id="delete-other-version",
+        ),
         pytest.param(lambda c: c.list(GADGETS), NotFoundError, id="not-served"),
         pytest.param(
             lambda c: c.patch(JOBS, "a", {}, "ns", patch_type=PatchType.JSON), BadRequestError, id="json-patch-no-list"
