@@ -165,6 +165,18 @@ def test_train_jobs(part: str, pipeline: Pipeline) -> None:
     assert excessive(places, lambda spec: admitted_and_built(train_job(spec), blueprint, pipeline)) == []
 
 
+@pytest.mark.parametrize("line", ["{} 'b'", "'{}' b", '"{}" b', "a {} > b"])
+def test_long_words(line: str, pipeline: Pipeline) -> None:
+    """A command of one line is read piece by piece, and not letter by letter: each would copy those before it."""
+
+    def used(size: int) -> None:
+        command = [line.format("a" * size)]
+        admitted_and_built(train_job({"trainer": {"command": command}}), runtime({}), pipeline)
+
+    used(SMALL)
+    assert work(lambda: used(100 * LARGE)) <= work(lambda: used(SMALL)) + SLACK
+
+
 @pytest.mark.parametrize("part", sorted({place.path[:3] for place in RUNTIME_GROWTHS}), ids=".".join)
 def test_runtimes(part: tuple[str, ...], pipeline: Pipeline) -> None:
     """Every text, list, map and number of a runtime costs linear work, for itself and for the TrainJobs on it."""
