@@ -173,6 +173,64 @@ async def test_changes_that_come_too_late_are_told(cluster: Cluster) -> None:
         assert "containers[trainer].image" in created[2]
 
 
+OVERRIDES = [{"targetJobs": [{"name": "node"}]}] * 17
+ENV = [{"name": f"NAME_{number}", "value": "x"} for number in range(1025)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param(
+            {"podSpecOverrides": OVERRIDES},
+            "spec.podSpecOverrides: Too many: 17: must have at most 16 items",
+            id="list",
+        ),
+        pytest.param({"trainer": {"env": ENV}}, "spec.trainer.env: Too many: 1025", id="nested-list"),
+        pytest.param(
+            {"labels": dict.fromkeys(map(str, range(1025)), "x")}, "spec.labels: Too many: 1025: must have", id="map"
+        ),
+        pytest.param(
+            {"trainer": {"command": ["x" * (1 << 18)]}}, "spec.trainer.command[0]: Too long: may not be", id="text"
+        ),
+    ],
+)
+async def test_a_train_job_that_was_stored_before_the_bounds(cluster: Cluster, spec: Object, problem: str) -> None:
+    """Nothing is built of it, and the condition names the field; what runs goes on."""
+    async with cluster.managed():
+        await cluster.put(train_job_object(**spec))
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == ("False", "JobsBuildFailed")
+        assert problem in created[2]
+        assert cluster.jobsets == []
+
+
+async def test_a_running_train_job_beyond_the_bounds_goes_on(cluster: Cluster) -> None:
+    """Its Jobs stay as they are, and the condition says why later changes do not reach them."""
+    async with cluster.managed():
+        await cluster.put(train_job_object())
+        before = cluster.jobset
+        await cluster.change(cluster.train_job, podSpecOverrides=OVERRIDES)
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == ("True", "JobsCreationSucceeded")
+        assert "spec.podSpecOverrides: Too many: 17" in created[2]
+        assert cluster.jobset["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_a_runtime_that_was_stored_before_the_bounds(cluster: Cluster) -> None:
+    """Nothing is built on it, and the condition names its field."""
+    async with cluster.managed():
+        container = {"name": "trainer", "image": "x", "args": ["x"] * 4097}
+        await cluster.put(runtime_object(replicated_job("node", container)))
+        await cluster.put(train_job_object())
+        created = cluster.condition("Created")
+        assert created is not None
+        assert created[:2] == ("False", "JobsBuildFailed")
+        assert "args: Too many: 4097: must have at most 4096 items" in created[2]
+        assert cluster.jobsets == []
+
+
 async def test_a_missing_runtime_is_told_and_waited_for(cluster: Cluster) -> None:
     """The TrainJob says what is missing, asks for nothing meanwhile, and starts when the runtime appears."""
     message = (

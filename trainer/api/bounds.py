@@ -2,7 +2,7 @@
 
 They are far above what trainings need, and low enough that reading, checking and building an object takes a time that
 is known (SECURITY.md). The API server enforces them as part of the CustomResourceDefinitions, and so does whatever
-reads an object strictly.
+reads an object strictly. Objects that were stored under older definitions meet them when they are built.
 """
 
 from __future__ import annotations
@@ -59,6 +59,31 @@ def bounded(schema: Mapping[str, Any], name: str = "") -> JsonSchema:
         result.setdefault("maxProperties", _MOST_RESOURCES if _is_amount(values) else _MOST_ENTRIES)
     if "properties" in result:
         result["properties"] = {field: bounded(child, field) for field, child in result["properties"].items()}
+    return result
+
+
+def bounds_of(schema: Mapping[str, Any]) -> JsonSchema:
+    """The bounds of a structural schema and nothing else: for objects that were stored before there were any.
+
+    Amounts are left out, whose reader has bounds of its own.
+    """
+    match schema.get("type"):
+        case "string" if "maxLength" in schema:
+            return {"type": "string", "maxLength": schema["maxLength"]}
+        case "array":
+            return {"type": "array", "maxItems": schema["maxItems"], "items": bounds_of(schema["items"])}
+        case "object":
+            return _bounds_of_object(schema)
+    return {}
+
+
+def _bounds_of_object(schema: Mapping[str, Any]) -> JsonSchema:
+    result: JsonSchema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    if "properties" in schema:
+        result["properties"] = {field: bounds_of(child) for field, child in schema["properties"].items()}
+    if isinstance(schema.get("additionalProperties"), dict):
+        result["additionalProperties"] = bounds_of(schema["additionalProperties"])
+        result["maxProperties"] = schema["maxProperties"]
     return result
 
 

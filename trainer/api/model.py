@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from trainer.api import patterns
+from trainer.api.bounds import bounds_of
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.schema import model_schema
 from trainer.api.schema_check import check_value, compile_schema, must_be
@@ -75,6 +76,18 @@ class ApiModel(BaseModel):
         return model
 
     @classmethod
+    def check_bounds(cls, obj: Mapping[str, Any]) -> None:
+        """Refuse a `spec` with a text, list or map that the API server no longer takes; tolerant reading accepts it.
+
+        Args:
+            obj: what `from_object` has read.
+
+        Raises:
+            InvalidObjectError: names the fields that are too large.
+        """
+        cls._refuse(obj, check_value({"spec": obj.get("spec")}, _compiled_bounds(cls)))
+
+    @classmethod
     def prepare_strict_reading(cls) -> None:
         """Compile the schema now, which takes tens of milliseconds, so that no strict reading has to wait for it."""
         _compiled(cls)
@@ -111,6 +124,11 @@ class ApiModel(BaseModel):
 @functools.cache
 def _compiled(model: type[ApiModel]) -> Node:
     return compile_schema(model_schema(model))
+
+
+@functools.cache
+def _compiled_bounds(model: type[ApiModel]) -> Node:
+    return compile_schema(bounds_of(model_schema(model)))
 
 
 def _field_errors(details: Iterable[ErrorDetails]) -> Iterable[FieldError]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.declined import ASK_AGAIN
@@ -103,6 +104,7 @@ class Creator:
 
     async def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
         try:
+            _check_bounds(obj)
             found = await self._find_runtime(train_job, obj)
             components = [
                 replace(each, runtime_digest=found.digest) if each.runs_pods else each
@@ -202,6 +204,18 @@ class Creator:
 def _former(found: FoundRuntime) -> str:
     runtime = f"{found.resource.kind}/{name_of(found.object)}"
     return f"; changed too late, delete the TrainJob and submit it again: spec.runtimeRef; the Jobs run {runtime}"
+
+
+def _check_bounds(obj: Object) -> None:
+    """Build nothing of a TrainJob that was stored before the CRD had bounds, if it exceeds them.
+
+    Raises:
+        BuildError: names the fields that are too large.
+    """
+    try:
+        TrainJob.check_bounds(obj)
+    except InvalidObjectError as error:
+        raise BuildError(*error.errors) from error
 
 
 def _note(shortfall: Shortfall) -> str:

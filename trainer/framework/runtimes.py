@@ -72,15 +72,17 @@ def read_runtime(resource: Resource, obj: Mapping[str, object]) -> Runtime:
     """A runtime as a model.
 
     Raises:
-        BuildError: it does not fit its schema.
+        BuildError: it does not fit its schema, or is larger than its schema allows by now.
     """
     model: type[Runtime] = ClusterTrainingRuntime if resource == CLUSTER_TRAINING_RUNTIMES else TrainingRuntime
     try:
-        return model.from_object(obj)
+        runtime = model.from_object(obj)
+        model.check_bounds(obj)
     except InvalidObjectError as error:
         prefix = error.subject.replace(" ", "/", 1)
         wrong = [FieldError(f"{prefix} {e.field}", e.message, e.reason) for e in error.errors]
         raise BuildError(*wrong) from error
+    return runtime
 
 
 @dataclass(frozen=True, slots=True)
