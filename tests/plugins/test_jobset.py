@@ -282,6 +282,15 @@ def test_a_jobset_that_has_run_nothing_may_be_created_again(changes: Object, may
     assert change.object["metadata"]["annotations"][SUSPEND] == (note if suspend else "false")
 
 
+@pytest.mark.parametrize("trainer", [pytest.param({"image": "new"}, id="image"), pytest.param({}, id="nothing")])
+def test_a_jobset_of_the_same_size_is_not_created_again(trainer: Object) -> None:
+    """It keeps its place in a queue, also when a later version of the manager builds JobSets differently."""
+    before = train_job(suspend=True, trainer={"image": "old"})
+    change = revision(before, train_job(suspend=True, trainer=trainer), stored(build(before, runtime())))
+    assert change.refused
+    assert not change.may_recreate
+
+
 def test_a_jobset_that_others_have_resumed_is_not_created_again() -> None:
     """That is noted, so that it counts as started when they suspend it again."""
     before = train_job(suspend=True)

@@ -7,7 +7,8 @@ the cluster allows that.
 `suspend` has several writers: the TrainJob, and whoever suspends and resumes JobSets themselves, such as Kueue. We
 write it when the TrainJob changes it, and note that in an annotation; otherwise the JobSet stays as others left it.
 The same annotation tells of a JobSet that has been suspended since it was created, so that it has run nothing: such a
-JobSet may be deleted and created again, with anything changed.
+JobSet may be deleted and created again when the TrainJob asks for another number of nodes. For less it is not, since it
+would lose its place in a queue when a later version of the manager builds JobSets differently.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _MUTABLE = ("suspend", "ttlSecondsAfterFinished", "coordinator")
+_POD_COUNTS = ("parallelism", "completions")
 _MUTABLE_IN_POD_METADATA = ("labels", "annotations")
 _MUTABLE_IN_POD_SPEC = ("nodeSelector", "tolerations", "schedulingGates")
 
@@ -94,7 +96,7 @@ def _revised(desired: Object, existing: Object, *, guard: bool) -> Revision:
         revised,
         refused=_refused(desired, spec),
         starts_pods=not suspend,
-        may_recreate=_has_run_nothing(existing),
+        may_recreate=_has_run_nothing(existing) and _sizes(desired) != _sizes(existing),
     )
 
 
@@ -168,6 +170,14 @@ def _has_run_nothing(jobset: Object) -> bool:
         and not status.get("restarts")
         and not any(count.get(name) for count in counts for name in ("active", "ready", "succeeded", "failed"))
     )
+
+
+def _sizes(jobset: Object) -> dict[str, tuple[int, ...]]:
+    """How many Jobs each replicated Job has, and how many pods each of these; JobSet's and Job's defaults are 1."""
+    return {
+        job["name"]: (job.get("replicas", 1), *(job["template"]["spec"].get(name, 1) for name in _POD_COUNTS))
+        for job in jobset["spec"].get("replicatedJobs") or []
+    }
 
 
 def _has_ended(jobset: Object) -> bool:
