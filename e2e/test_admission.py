@@ -151,17 +151,17 @@ def test_immutable_runtime(cluster: Cluster) -> None:
 
 
 def test_changes_while_suspended(cluster: Cluster) -> None:
-    """A suspended job takes new places for its pods, which reach the JobSet; nothing else of it changes any more."""
+    """A suspended job takes new places for its pods, which reach the JobSet; its image does not change any more."""
     assert apply(cluster, train_job("queued", HELLO, suspend=True)).returncode == 0
     until(lambda: cluster.state("queued") == "Suspended", "the job is suspended")
     selector = '{"targetJobs": [{"name": "node"}], "nodeSelector": {"kubernetes.io/os": "linux"}}'
 
     moved = patch(cluster, "trainjob", "queued", f'{{"podSpecOverrides": [{selector}], "labels": {{"team": "a"}}}}')
-    resized = patch(cluster, "trainjob", "queued", '{"trainer": {"numNodes": 2}}')
+    rebuilt = patch(cluster, "trainjob", "queued", '{"trainer": {"image": "other"}}')
     renamed = patch(cluster, "trainjob", "queued", '{"runtimeRef": {"name": "jax-distributed"}}')
 
     assert moved.returncode == 0, moved.stderr
-    assert "spec.trainer: Forbidden: " in resized.stderr
+    assert "spec.trainer: Forbidden: " in rebuilt.stderr
     assert (
         "spec.runtimeRef: Forbidden: is immutable once the Jobs have been created: delete the TrainJob"
         in renamed.stderr
