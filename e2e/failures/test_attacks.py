@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(400)
 SECONDS = 60
 PERCENTILE_99 = 1.0
-"""Seconds that a creation in another namespace may take, besides what processes wait for the machine and each other."""
-EXCHANGES = 3
-"""What a creation consists of: a request to the API server, and one to each of two webhooks. The dev cluster's API
-server is attacked as well and shares the machine with both replicas, so that even a ConfigMap, of which no webhook is
-asked, may take long; on an idle machine that is next to nothing."""
+"""Seconds that a creation in another namespace may take longer than that of a ConfigMap, of which no webhook is asked:
+the dev cluster's API server is attacked as well, and shares the machine with both replicas."""
 MEMORY_LIMIT = 512 << 20
 """Bytes; the limit of the shipped Deployment."""
 TENANT = "e2e-attacker"
@@ -89,7 +86,7 @@ def test_attacks(replicas: Replicas, tenant: Cluster, tmp_path: Path) -> None:
     assert all(each.process.exit_code() is None for each in replicas.both)
     assert replicas.leader is leader
     assert max(peaks) < MEMORY_LIMIT
-    assert percentile(brief.seconds, 0.99) < PERCENTILE_99 + EXCHANGES * percentile(floor.seconds, 0.99)
+    assert percentile(brief.seconds, 0.99) < PERCENTILE_99 + percentile(floor.seconds, 0.99)
     replicas.wait_for_state("Complete", brief.accepted, timeout=120)
     assert "Traceback" not in "".join(each.everything() for each in replicas.both)
     # The namespace has series of its own, and is not counted as `other`.
