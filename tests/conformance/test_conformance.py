@@ -89,7 +89,8 @@ def run(runner: str, path: Path, cluster: Cluster, directory: Path, *options: st
     """Run one recorded file alone (the runners' --only matches parts of names); returns what differs, or ""."""
     alone = directory / path.name
     alone.write_bytes(path.read_bytes())
-    command: list[str | Path] = [sys.executable, HERE / runner, "check", "--url", cluster.url, "--token", cluster.token]
+    command: list[str | Path] = [sys.executable, HERE / runner, "check", "--url", cluster.url]
+    command.append(f"--token={cluster.token}")  # in one word: one token of 64 begins with a dash
     result = subprocess.run([*command, *options, directory], check=False, capture_output=True, text=True)
     return result.stdout + result.stderr if result.returncode else ""
 
