@@ -83,7 +83,7 @@ def test_bounds_that_are_there_stay(schema: dict[str, Any], expected: dict[str, 
     ],
 )
 def test_a_train_job_is_bounded(trainer: Object, problem: str) -> None:
-    """Who writes more is told where, and how much is allowed."""
+    """The error names the field that is too large, and how much is allowed."""
     spec = {"runtimeRef": {"name": "torch"}, "trainer": trainer}
     with pytest.raises(InvalidObjectError) as refusal:
         TrainJob.from_object({"metadata": {"name": "t"}, "spec": spec}, strict=True)

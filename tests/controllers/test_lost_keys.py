@@ -57,7 +57,7 @@ def key(cluster: Cluster) -> Object | None:
 
 @pytest.mark.parametrize("restarts", [False, True])
 async def test_a_key_that_is_lost_while_suspended(cluster: Cluster, restarts: bool) -> None:
-    """It is made again with the resume, before the JobSet is told of it, with one request."""
+    """It is created again with the resume, before the JobSet is resumed, with one request."""
     cluster.client.add(mpi_runtime())
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))

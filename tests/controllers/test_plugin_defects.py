@@ -249,7 +249,7 @@ async def test_an_index_that_is_taken(cluster: Cluster) -> None:
 
 
 async def test_a_defect_of_the_build(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What makes the build itself fail is told in the condition, backs off, and holds up no other TrainJob."""
+    """A defect of the build shows in the condition, backs off, and holds up no other TrainJob."""
     build = extract
 
     def fail(train_job: TrainJob, *arguments: Any) -> RuntimeInfo:

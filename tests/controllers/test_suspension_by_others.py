@@ -104,7 +104,7 @@ async def test_the_train_job_has_the_say_when_it_changes(cluster: Cluster, has_r
 
 
 async def test_a_change_that_the_manager_missed(cluster: Cluster) -> None:
-    """It is told by the annotation of the JobSet, not by what this process has seen."""
+    """The annotation of the JobSet decides, not what this process has seen."""
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))
     await cluster.change(cluster.train_job, suspend=False)

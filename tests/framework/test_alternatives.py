@@ -31,7 +31,7 @@ SHIPPED = ["torch-distributed", "plain", "jax-distributed"]
     ],
 )
 def test_similar(name: str, similar: str) -> None:
-    """A name that was most likely meant is told, and only such a one."""
+    """Only a name that was most likely meant is suggested."""
     found = alternatives(name, SHIPPED)
 
     assert (found.similar, found.is_mistake) == (similar, bool(similar))

@@ -43,7 +43,7 @@ def test_words_are_those_of_shlex(line: str) -> None:
     ],
 )
 def test_what_is_refused(line: str, problem: str) -> None:
-    """The author is told what is missing."""
+    """The error names what is missing."""
     with pytest.raises(ValueError, match=problem):
         split_words(line)
 

@@ -24,7 +24,7 @@ PACKAGE_OF = {"torchrun": "torch", "tune": "torchtune"}
     ],
 )
 def test_missing_program(program: str, remedy: str) -> None:
-    """People are told that images are not pulled, where programs come from, and what to install."""
+    """The error says that images are not pulled, where programs come from, and what to install."""
     problem = f'exec: "{program}": {NOT_FOUND}'
     assert explained(problem, program, {"PATH": "/venv/bin:/usr/bin"}) == (
         f"{problem}: the dev cluster pulls no images, containers run what the environment of /venv/bin and this "

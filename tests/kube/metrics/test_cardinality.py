@@ -123,7 +123,7 @@ def test_gauges_are_bounded_like_counters() -> None:
 
 
 def test_the_first_values_of_a_label_stay() -> None:
-    """What came first is told apart, what comes later is not."""
+    """The first values keep labels of their own, later ones do not."""
     colors = BoundedValues(2)
     for each in ("a", "b", "c", "a"):
         colors.add(each)
