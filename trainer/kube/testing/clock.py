@@ -8,15 +8,26 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
 _SETTLE_ROUNDS = 100
+_THREAD_POLL = 0.0005  # seconds of the machine's clock: anyio does not announce the end of a worker thread
 
 
 async def settle() -> None:
     """Let all other tasks run until they wait for something that only time or the test brings.
 
-    It gives them a fixed number of turns of the event loop, so it does not wait for sockets, threads or processes.
+    It gives them a fixed number of turns of the event loop, and again after worker threads of the default limiter have
+    ended, so that a manual clock never moves while one of them still computes. It does not wait for sockets or processes.
     """
+    threads = anyio.to_thread.current_default_thread_limiter()
+    await _take_turns()
+    while threads.borrowed_tokens:
+        await anyio.sleep(_THREAD_POLL)
+        await _take_turns()
+
+
+async def _take_turns() -> None:
     for _ in range(_SETTLE_ROUNDS):
         await anyio.lowlevel.checkpoint()
 
