@@ -11,11 +11,11 @@ import yaml
 
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.cli.documents import read_documents
-from trainer.cli.render import render_documents
+from trainer.cli.offline.render import render_documents
 from trainer.plugins import BUILT_IN
 
 if TYPE_CHECKING:
-    from trainer.cli.render import Rendered
+    from trainer.cli.offline.render import Rendered
     from trainer.kube.objects import Object
 
 FOLDER = Path(__file__).parents[1] / "config" / "runtimes"

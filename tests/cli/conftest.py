@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from trainer.cli.job_state import JobState
+    from trainer.cli.jobs.state import JobState
     from trainer.kube.objects import Object, ObjectKey
 
 

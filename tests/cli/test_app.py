@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 import trainer
 from trainer.api.crds import crds
 from trainer.cli.app import app
-from trainer.cli.crds import crds as print_crds
-from trainer.cli.process import ProcessIdentity
-from trainer.cli.state import StateDirectory
-from trainer.cli.supervisor import RunRecord
+from trainer.cli.operate.crds import crds as print_crds
+from trainer.cli.processes.process import ProcessIdentity
+from trainer.cli.processes.state_directory import StateDirectory
+from trainer.cli.processes.supervisor import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

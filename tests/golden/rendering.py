@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainer.cli.documents import DocumentError, place, read_documents
-from trainer.cli.render import render_documents
+from trainer.cli.offline.render import render_documents
 from trainer.kubernetes_yaml import join
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

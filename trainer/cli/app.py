@@ -11,23 +11,23 @@ from typer.core import TyperGroup
 
 import trainer
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.cli.changes import delete, resume, suspend
-from trainer.cli.cluster import cluster
 from trainer.cli.console import complain, say
-from trainer.cli.crds import crds
-from trainer.cli.demo import demo
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
-from trainer.cli.get import get
-from trainer.cli.install_runtimes import install_runtimes
-from trainer.cli.lifecycle import down, status, up
-from trainer.cli.lint import lint
-from trainer.cli.logs import logs
-from trainer.cli.manager import manager
-from trainer.cli.metrics import metrics
-from trainer.cli.plugins import plugins
-from trainer.cli.render import render
-from trainer.cli.run import run
-from trainer.cli.runtimes import runtimes
+from trainer.cli.jobs.changes import delete, resume, suspend
+from trainer.cli.jobs.get import get
+from trainer.cli.jobs.runtimes import runtimes
+from trainer.cli.local.cluster import cluster
+from trainer.cli.local.demo import demo
+from trainer.cli.local.up import down, status, up
+from trainer.cli.logs.logs import logs
+from trainer.cli.metrics.metrics import metrics
+from trainer.cli.offline.lint import lint
+from trainer.cli.offline.render import render
+from trainer.cli.operate.crds import crds
+from trainer.cli.operate.install import install_runtimes
+from trainer.cli.operate.manager import manager
+from trainer.cli.operate.plugins import plugins
+from trainer.cli.run.run import run
 from trainer.kube.errors import ConfigurationError, KubeError, TransportError
 
 if TYPE_CHECKING:

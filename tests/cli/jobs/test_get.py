@@ -1,0 +1,617 @@
+"""`trainer get`."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.cli.conftest import finished, screen, text_of, train_job
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.app import app
+from trainer.cli.errors import CommandError
+from trainer.cli.jobs.get import Form, Report
+from trainer.kube.clock import timestamp
+from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
+from trainer.kube.rest.credentials import FixedCredentials
+from trainer.kube.rest.http import HttpClient
+from trainer.kube.testing import FakeServer, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rich.console import Console
+
+    from trainer.kube.objects import Object
+    from trainer.kube.testing import FakeClient, ManualClock
+
+
+def aged(clock: ManualClock, seconds: int, job: Object) -> Object:
+    """The job as if it had been made so long ago."""
+    created = timestamp(clock.now() - timedelta(seconds=seconds))
+    return {**job, "metadata": {**job["metadata"], "creationTimestamp": created}}
+
+
+def condition(clock: ManualClock, kind: str, reason: str, message: str, status: str = "True") -> dict[str, str]:
+    since = timestamp(clock.now() - timedelta(seconds=90))
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
+
+
+def reported(clock: ManualClock, seconds_ago: int = 12, **fields: Any) -> dict[str, Any]:
+    updated = timestamp(clock.now() - timedelta(seconds=seconds_ago))
+    return {"lastUpdatedTime": updated, **fields}
+
+
+def kep_example(clock: ManualClock, seconds_ago: int = 12) -> dict[str, Any]:
+    """The trainerStatus of the KEP."""
+    return reported(
+        clock,
+        seconds_ago,
+        progressPercentage=45,
+        estimatedRemainingSeconds=795649,
+        estimatedRemainingTimeSummary="9 days 5 hours",
+        currentStep=4500,
+        totalSteps=10000,
+        currentEpoch=2,
+        totalEpochs=5,
+        trainMetrics={"loss": "0.2347", "learning_rate": "0.0001", "grad_norm": "1.234"},
+        evalMetrics={"eval_loss": "0.2451", "eval_accuracy": "0.8912", "eval_perplexity": "1.277"},
+    )
+
+
+@pytest.fixture
+def jobs(client: FakeClient, clock: ManualClock) -> None:
+    """Some TrainJobs in several states."""
+    estimate = reported(
+        clock,
+        progressPercentage=7,
+        estimatedRemainingSeconds=2700,
+        estimatedRemainingTimeSummary="about 45 minutes",
+        currentEpoch=1,
+    )
+    client.add(aged(clock, 780, train_job("an-example", state="Running", trainerStatus=kep_example(clock))))
+    client.add(aged(clock, 61, train_job("estimated", state="Running", trainerStatus=estimate)))
+    client.add(aged(clock, 3000, train_job("ended", **finished("Complete", "Done", ""), trainerStatus=estimate)))
+    client.add(aged(clock, 5, train_job("new")))
+    other = train_job("elsewhere", state="Suspended", trainerStatus=estimate)
+    client.add(aged(clock, 5, {**other, "metadata": {**other["metadata"], "namespace": "team"}}))
+
+
+NARROW = """\
+NAME        STATE      PROGRESS         ETA   STEP        METRICS      AGE
+an-example  Running    ████▌░░░░░  45%  9d5h  4500/10000  loss 0.2347  13m
+ended       Complete   ▋░░░░░░░░░   7%        epoch 1                  50m
+estimated   Running    ▋░░░░░░░░░   7%  ~45m  epoch 1                  1m1s
+new         Submitted                                                  5s
+"""
+BROAD = """\
+NAME        STATE      PROGRESS         ETA   STEP        METRICS                                              AGE
+an-example  Running    ████▌░░░░░  45%  9d5h  4500/10000  loss 0.2347  eval_accuracy 0.8912  eval_loss 0.2451  13m
+"""
+EVERYWHERE = """\
+NAMESPACE  NAME        STATE      PROGRESS         ETA   STEP        METRICS  AGE
+default    an-example  Running    ████▌░░░░░  45%  9d5h  4500/10000           13m
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "namespace", "width", "terminal", "beginning"),
+    [
+        pytest.param(Form.TABLE, "default", 80, True, NARROW, id="80 columns"),
+        pytest.param(Form.TABLE, "default", 120, True, BROAD, id="as many metrics as fit"),
+        pytest.param(Form.TABLE, "default", 20, False, BROAD, id="files have no width"),
+        pytest.param(Form.TABLE, None, 80, True, EVERYWHERE, id="all namespaces, and no room for metrics"),
+        pytest.param(Form.NAME, "default", 80, True, "trainjob.trainer.kubeflow.org/an-example\n", id="names"),
+    ],
+)
+@pytest.mark.usefixtures("jobs")
+async def test_table(
+    client: FakeClient,
+    clock: ManualClock,
+    form: Form,
+    namespace: str | None,
+    width: int,
+    terminal: bool,
+    beginning: str,
+) -> None:
+    """The table has a line for each job by name, with the most telling metrics that there is room for."""
+    console = screen(terminal=terminal, width=width)
+
+    assert await Report(form, console, clock, namespace=namespace).show(client) == 0
+
+    assert text_of(console).startswith(beginning)
+
+
+@pytest.mark.usefixtures("jobs")
+async def test_wide_table(client: FakeClient, clock: ManualClock) -> None:
+    """The wide table has all metrics, however long its lines become."""
+    console = screen(terminal=True, width=80)
+
+    await Report(Form.WIDE, console, clock, namespace="default").show(client)
+
+    header, first, *_ = text_of(console).splitlines()
+    assert " ".join(header.split()) == "NAME STATE PROGRESS ETA STEP EPOCH METRICS UPDATED NODES RUNTIME AGE"
+    assert re.split(r"  +", first.replace("░  45", "░ 45")) == [
+        *("an-example", "Running", "████▌░░░░░ 45%", "9d5h", "4500/10000", "2/5"),
+        *("loss 0.2347", "eval_accuracy 0.8912", "eval_loss 0.2451", "eval_perplexity 1.277", "grad_norm 1.234"),
+        *("learning_rate 0.0001", "12s ago", "plain", "13m"),
+    ]
+
+
+@pytest.mark.usefixtures("jobs")
+async def test_details(client: FakeClient, clock: ManualClock) -> None:
+    """One job comes with all that it reports."""
+    console = screen(terminal=True)
+
+    await Report(Form.TABLE, console, clock, name="an-example", namespace="default").show(client)
+
+    assert text_of(console).splitlines()[2:] == [
+        "",
+        "Progress      45 %, step 4500 of 10000, epoch 2 of 5, 9 days 5 hours left",
+        "              updated 12 s ago",
+        "Train metrics loss           0.2347",
+        "              grad_norm      1.234",
+        "              learning_rate  0.0001",
+        "Eval metrics  eval_loss        0.2451",
+        "              eval_accuracy    0.8912",
+        "              eval_perplexity  1.277",
+    ]
+
+
+COUNTS = {"name": "node", "ready": 1, "active": 2, "succeeded": 0, "failed": 1, "suspended": 0}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "message", "status", "state", "lines"),
+    [
+        pytest.param(
+            "Failed",
+            "FailedJobs",
+            "pod x: container trainer exited with code 3\nlast lines of its log:\n  File \x1b[31mx\nValueError",
+            "True",
+            "Failed",
+            [
+                "Conditions    Failed (FailedJobs, 1 min 30 s ago): pod x: container trainer exited with code 3",
+                "                last lines of its log:",
+                r"                  File \x1b[31mx",
+                "                ValueError",
+                "Jobs          node: 3 Jobs, 2 active, 1 failed, 1 of 3 ready",
+            ],
+            id="failed",
+        ),
+        pytest.param(
+            "Created",
+            "JobsBuildFailed",
+            "no runtime x",
+            "False",
+            "Blocked",
+            [
+                "Conditions    not Created (JobsBuildFailed, 1 min 30 s ago): no runtime x",
+                "Jobs          node: 3 Jobs, 2 active, 1 failed, 1 of 3 ready",
+            ],
+            id="blocked",
+        ),
+        pytest.param(
+            "Created",
+            "JobsCreationSucceeded",
+            "made",
+            "True",
+            "Running",
+            [
+                "Progress      none reported yet",
+                "Jobs          node: 3 Jobs, 2 active, 1 failed, 1 of 3 ready",
+            ],
+            id="nothing to say",
+        ),
+    ],
+)
+async def test_conditions(
+    client: FakeClient,
+    clock: ManualClock,
+    kind: str,
+    reason: str,
+    message: str,
+    status: str,
+    state: str,
+    lines: list[str],
+) -> None:
+    """The details say why a job waits or has failed, and nothing about conditions that everybody expects."""
+    said = condition(clock, kind, reason, message, status)
+    client.add(train_job("demo", state=state, conditions=[said], jobsStatus=[COUNTS]))
+    console = screen()
+
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+
+    assert text_of(console).splitlines()[3:] == lines
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds", "line"),
+    [
+        pytest.param("Running", 12, "updated 12 s ago", id="fresh"),
+        pytest.param(
+            "Running", 7500, "updated 2 h 05 min ago: stale, the training has reported nothing since", id="old"
+        ),
+        pytest.param("Complete", 7500, "updated 2 h 05 min ago", id="an ended job reports nothing more"),
+        pytest.param("Running", -30, "updated 0 s ago", id="clocks differ"),
+    ],
+)
+async def test_staleness(client: FakeClient, clock: ManualClock, state: str, seconds: int, line: str) -> None:
+    """Progress that is long ago is told as stale while the training goes on."""
+    client.add(train_job("demo", state=state, trainerStatus=reported(clock, seconds, progressPercentage=1)))
+    console = screen()
+
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+
+    assert text_of(console).splitlines()[4].strip() == line
+
+
+async def test_metrics_cannot_command_the_terminal(client: FakeClient, clock: ManualClock) -> None:
+    """Names and values of metrics are printed without control characters and markup."""
+    metrics = {"\x1b]0;owned\x07": "1\x1b[2J", "[bold]loss": "2"}
+    client.add(train_job("demo", state="Running", trainerStatus=reported(clock, trainMetrics=metrics)))
+    for form in (Form.TABLE, Form.WIDE):
+        console = screen()
+        await Report(form, console, clock, name="demo", namespace="default").show(client)
+
+        assert "\x1b" not in text_of(console)
+        assert "[bold]loss" in text_of(console)
+        assert r"\x1b]0;owned\x07" in text_of(console)
+
+
+@asynccontextmanager
+async def watching(
+    client: FakeClient, clock: ManualClock, console: Console, form: Form = Form.TABLE, name: str | None = None
+) -> AsyncIterator[list[int]]:
+    """Watches in the background; afterwards the list holds the exit code, if the watch has ended by itself."""
+    codes: list[int] = []
+
+    async def watch() -> None:
+        report = Report(form, console, clock, name=name, namespace="default", is_watch=True)
+        codes.append(await report.watch(client))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        await clock.advance(0)
+        yield codes
+        await clock.advance(1)
+        tasks.cancel_scope.cancel()
+
+
+async def test_watch_prints_changes(client: FakeClient, clock: ManualClock) -> None:
+    """Without a terminal a watch prints a line for each change that the line shows, over ends of the watch."""
+    client.add(aged(clock, 5, train_job("b", state="Created")))
+    client.add(aged(clock, 5, train_job("a", state="Created")))
+    console = screen()
+    async with watching(client, clock, console):
+        client.add(aged(clock, 5, train_job("b", state="Running")))
+        await clock.advance(1)
+        client.add(aged(clock, 5, train_job("b", state="Running", observedGeneration=3)))
+        await clock.advance(1)
+        client.end_watches(ServiceUnavailableError(503, "restarting"))
+        client.add(aged(clock, 5, train_job("a", state="Suspended")))
+        await clock.advance(30)
+
+    assert len({line.rindex(" ") for line in text_of(console).splitlines()}) == 1
+    assert [line.split()[:2] for line in text_of(console).splitlines()] == [
+        ["NAME", "STATE"],
+        ["a", "Created"],
+        ["b", "Created"],
+        ["b", "Running"],
+        ["a", "Suspended"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        pytest.param(Form.JSON, ["Created", "Running", "Running"], id="json"),
+        pytest.param(Form.YAML, ["Created", "Running", "Running"], id="yaml"),
+        pytest.param(Form.NAME, ["trainjob.trainer.kubeflow.org/a"] * 3, id="name"),
+    ],
+)
+async def test_watch_for_programs(client: FakeClient, clock: ManualClock, form: Form, lines: list[str]) -> None:
+    """Programs get the whole object with each change: a line of JSON, or a document of YAML."""
+    client.add(train_job("a", state="Created"))
+    console = screen()
+    async with watching(client, clock, console, form):
+        client.add(train_job("a", state="Running"))
+        await clock.advance(1)
+        client.add(train_job("a", state="Running", observedGeneration=3))
+        await clock.advance(1)
+
+    text = text_of(console)
+    if form is Form.NAME:
+        assert text.splitlines() == lines
+    elif form is Form.JSON:
+        assert [json.loads(line)["status"]["state"] for line in text.splitlines()] == lines
+    else:
+        assert [document["status"]["state"] for document in yaml.safe_load_all(text)] == lines
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        pytest.param(finished("Complete", "Done", ""), 0, id="complete"),
+        pytest.param(finished("Failed", "FailedJobs", ""), 1, id="failed"),
+        pytest.param(None, 1, id="deleted"),
+    ],
+)
+@pytest.mark.parametrize("terminal", [False, True])
+async def test_watch_of_one_job_ends_with_it(
+    client: FakeClient,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    terminal: bool,
+    status: dict[str, Any] | None,
+    code: int,
+) -> None:
+    """The watch of one job ends when the job ends, with the exit code of `trainer run`."""
+    monkeypatch.setenv("TERM", "xterm")
+    client.add(train_job("a", state="Running"))
+    console = screen(terminal=terminal)
+    async with watching(client, clock, console, name="a") as codes:
+        await clock.advance(2)
+        assert not codes
+        if status is None:
+            client.remove(TRAIN_JOBS, "a", "default")
+        else:
+            client.add(train_job("a", **status))
+
+    assert codes == [code]
+    assert "Running" in text_of(console)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+async def test_watch_of_a_job_that_was_just_deleted(
+    client: FakeClient, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    """When the job is deleted between the first look at it and the watch, the watch ends as well."""
+    monkeypatch.setenv("TERM", "xterm")
+    client.add(train_job("a", state="Running"))
+    listed = client.get
+
+    async def get_and_delete(*args: Any) -> Object:
+        job = await listed(*args)
+        client.remove(TRAIN_JOBS, "a", "default")
+        return job
+
+    monkeypatch.setattr(client, "get", get_and_delete)
+    async with watching(client, clock, screen(terminal=terminal), name="a") as codes:
+        await clock.advance(1)
+
+    assert codes == [1]
+
+
+async def test_watched_lines_are_aligned(client: FakeClient, clock: ManualClock) -> None:
+    """The first lines of a watch are a table."""
+    for name in ("a", "much-longer"):
+        client.add(aged(clock, 5, train_job(name, state="Created")))
+    console = screen()
+    async with watching(client, clock, console):
+        pass
+
+    assert len({line.rindex(" ") for line in text_of(console).splitlines()}) == 1
+
+
+async def test_who_may_not_list(client: FakeClient, clock: ManualClock) -> None:
+    """That a job does not exist is told also to who may not know the others."""
+    client.faults.fail(ForbiddenError(403, "trainjobs is forbidden"), verb="list")
+
+    with pytest.raises(CommandError) as caught:
+        await Report(Form.TABLE, screen(), clock, name="a", namespace="default").show(client)
+
+    assert str(caught.value) == "there is no TrainJob a in namespace default"
+
+
+async def test_wide_characters(client: FakeClient, clock: ManualClock) -> None:
+    """Values of metrics stand below each other whatever script the names are written in."""
+    client.add(train_job("a", state="Running", trainerStatus={"trainMetrics": {"損失": "0.25", "loss": "0.75"}}))
+    console = screen()
+
+    await Report(Form.TABLE, console, clock, name="a", namespace="default").show(client)
+
+    assert "Train metrics loss  0.75\n" in text_of(console)
+    assert "損失  0.25\n" in text_of(console)
+
+
+async def test_live_table(client: FakeClient, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal the table is drawn again when something has changed, in the order of names, and ages tick."""
+    monkeypatch.setenv("TERM", "xterm")
+    client.add(aged(clock, 5, train_job("b", state="Created")))
+    console = screen(terminal=True)
+    async with watching(client, clock, console):
+        client.add(aged(clock, 5, train_job("a", state="Running")))
+        await clock.advance(3)
+
+    last = text_of(console).rpartition("NAME")[2]
+    assert last.index("a ") < last.index("b ")
+    assert "9s" in last
+
+
+async def test_watch_over_a_restarted_server(client: FakeClient, clock: ManualClock) -> None:
+    """A watch goes on when the API server comes back, and tells what has happened meanwhile."""
+    client.add(aged(clock, 5, train_job("a", state="Created")))
+    console = screen()
+    async with (
+        FakeServer(client) as server,
+        HttpClient(server.endpoint, FixedCredentials(), user_agent="test", clock=clock) as connected,
+    ):
+        report = Report(Form.TABLE, console, clock, name="a", namespace="default", is_watch=True)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(report.watch, connected)
+            await eventually(lambda: "Created" in text_of(console), clock=clock, within=60)
+            await server.stop()
+            client.add(aged(clock, 5, train_job("a", state="Running")))
+            await server.start()
+            await eventually(lambda: "Running" in text_of(console), clock=clock, within=60)
+            client.add(aged(clock, 5, train_job("a", **finished("Complete", "Done", ""))))
+
+    assert text_of(console).split()[-2] == "Complete"
+
+
+async def test_watch_tells_what_keeps_it(
+    client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A watch that is refused for some time says so once, and goes on trying."""
+    client.add(train_job("a", state="Created"))
+    report = Report(Form.TABLE, screen(), clock, namespace="default", is_watch=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(report.watch, client)
+        client.faults.fail(ForbiddenError(403, "trainjobs is forbidden: cannot watch"), verb="watch", times=100)
+        await clock.advance(60)
+        tasks.cancel_scope.cancel()
+
+    assert capsys.readouterr().err.count("trainjobs is forbidden: cannot watch") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        pytest.param(
+            "get nope", 1, "there is no TrainJob nope in namespace default: there are: a, b", id="no such job"
+        ),
+        pytest.param(
+            "get nope -n empty",
+            1,
+            "there is no TrainJob nope in namespace empty: there are none in it (see: trainer get -A)",
+            id="empty namespace",
+        ),
+        pytest.param(
+            "get a -A", 2, "--all-namespaces cannot be combined with a NAME or with --namespace", id="name and -A"
+        ),
+        pytest.param("get -A -n x", 2, "--all-namespaces cannot be combined", id="namespace and -A"),
+        pytest.param("get -o xml", 2, "'--output'", id="unknown form"),
+    ],
+)
+def test_bad_questions(served: FakeClient, cluster: FakeServer, arguments: str, code: int, complaint: str) -> None:
+    """What cannot be answered gets one clear line on standard error."""
+    for name in ("a", "b"):
+        served.add(train_job(name))
+
+    result = CliRunner().invoke(app, arguments)
+
+    assert result.exit_code == code
+    assert result.stderr.startswith("error: ")
+    assert complaint in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not result.stdout
+
+
+def test_command_line(served: FakeClient, cluster: FakeServer) -> None:
+    """The command prints the table, objects without managedFields, and names."""
+    job = train_job("a", state="Running")
+    served.add({**job, "metadata": {**job["metadata"], "managedFields": [{"manager": "x"}]}})
+    invoke = CliRunner().invoke
+
+    assert invoke(app, "get").stdout.splitlines()[1].split()[:2] == ["a", "Running"]
+    assert "managedFields" not in invoke(app, "get -A -o yaml").stdout
+    assert [job["metadata"]["name"] for job in json.loads(invoke(app, "get -o json").stdout)["items"]] == ["a"]
+    assert yaml.safe_load(invoke(app, "get a -o yaml").stdout)["kind"] == "TrainJob"
+    assert invoke(app, "get -A -o name").stdout == "trainjob.trainer.kubeflow.org/a\n"
+    empty = invoke(app, "get -n empty")
+    assert (empty.exit_code, empty.stdout) == (0, "")
+    assert empty.stderr == "note: there are no TrainJobs in namespace empty\n"
+
+
+@pytest.mark.parametrize(("state", "code"), [("Complete", 0), ("Failed", 1)])
+def test_watch_of_an_ended_job(served: FakeClient, cluster: FakeServer, state: str, code: int) -> None:
+    """Watching a job that has ended prints it and ends with the exit code of its end."""
+    served.add(train_job("a", **finished(state, "Reason", "")))
+
+    result = CliRunner().invoke(app, "get a -w")
+
+    assert (result.exit_code, result.stdout.split()[7:9]) == (code, ["a", state])
+
+
+def test_cluster_without_trainjobs(served: FakeClient, cluster: FakeServer) -> None:
+    """A cluster that does not know TrainJobs is told with the remedy."""
+    served.withdraw(TRAIN_JOBS)
+    for arguments in ("get", "get a", "logs a", "metrics a"):
+        result = CliRunner().invoke(app, arguments)
+
+        assert result.exit_code == 1
+        assert "trainer crds | kubectl apply" in result.stderr
+
+
+def counted(**counts: int) -> Object:
+    """The counts of a replicated Job."""
+    return {"name": "node", "ready": 0, "active": 0, "succeeded": 0, "failed": 0, "suspended": 0} | counts
+
+
+@pytest.mark.parametrize(
+    ("counts", "nodes", "line"),
+    [
+        pytest.param(counted(active=1, ready=1), 2, "node: 2 nodes, all ready", id="ready"),
+        pytest.param(counted(active=1), 2, "node: 2 nodes, not all ready", id="not ready"),
+        pytest.param(counted(active=1, ready=1), 1, "node: 1 node, all ready", id="one node"),
+        pytest.param(counted(active=1, ready=1), None, "node: all ready", id="as many as the runtime says"),
+        pytest.param(counted(succeeded=1, ready=1), 2, "node: 2 nodes, succeeded", id="succeeded"),
+        pytest.param(counted(failed=1), 2, "node: 2 nodes, failed", id="failed"),
+        pytest.param(counted(suspended=1), 2, "node: 2 nodes, suspended", id="suspended"),
+        pytest.param(counted(), 2, "node: none started", id="none"),
+        pytest.param(counted(active=2, ready=1), 2, "node: 2 Jobs, 2 active, 1 of 2 ready", id="several Jobs"),
+        pytest.param(
+            counted(active=1, ready=1) | {"name": "dataset-initializer"},
+            2,
+            "dataset-initializer: all ready",
+            id="not the nodes",
+        ),
+    ],
+)
+async def test_jobs(client: FakeClient, clock: ManualClock, counts: Object, nodes: int | None, line: str) -> None:
+    """One Job has all nodes, so that people read how these are doing."""
+    job = train_job("demo", state="Running", jobsStatus=[counts])
+    client.add(job | {"spec": job["spec"] | ({"trainer": {"numNodes": nodes}} if nodes else {})})
+    console = screen()
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    assert text_of(console).splitlines()[-1] == f"Jobs          {line}"
+
+
+async def test_jobs_of_an_elastic_training(client: FakeClient, clock: ManualClock) -> None:
+    """The nodes that there are count, where the cluster has not made those that the TrainJob asks for."""
+    scale = {"nodes": 1, "minNodes": 1, "maxNodes": 4, "selector": ""}
+    job = train_job("demo", state="Running", jobsStatus=[counted(active=1, ready=1)], scale=scale)
+    client.add(job | {"spec": job["spec"] | {"trainer": {"numNodes": 2}}})
+    console = screen()
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    assert text_of(console).splitlines()[-1] == "Jobs          node: 1 node, all ready"
+
+
+@pytest.mark.parametrize(
+    ("suspend", "told", "line"),
+    [
+        pytest.param(False, ("Created", "True", "Succeeded to create Jobs"), "", id="created"),
+        pytest.param(
+            False,
+            ("Created", "True", "Succeeded to create Jobs; the cluster has rejected a change: no"),
+            "Conditions    Created (Because): Succeeded to create Jobs; the cluster has rejected a change: no",
+            id="a later change is not applied",
+        ),
+        pytest.param(False, ("Suspended", "False", "TrainJob is resumed"), "", id="resumed"),
+        pytest.param(
+            True,
+            ("Suspended", "False", "TrainJob is suspended, but somebody else has resumed its Jobs"),
+            "Conditions    not Suspended (Because): TrainJob is suspended, but somebody else has resumed its Jobs",
+            id="suspended, and pods run",
+        ),
+    ],
+)
+async def test_conditions_that_are_news(
+    client: FakeClient, clock: ManualClock, suspend: bool, told: tuple[str, str, str], line: str
+) -> None:
+    """Where the Jobs are not as the TrainJob asks for, its condition is shown."""
+    kind, status, message = told
+    condition = {"type": kind, "status": status, "reason": "Because", "message": message}
+    job = train_job("demo", state="Running", conditions=[condition])
+    client.add(job | {"spec": job["spec"] | {"suspend": suspend}})
+    console = screen()
+    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    assert [each for each in text_of(console).splitlines() if "Conditions" in each] == [line] * bool(line)

@@ -1,0 +1,92 @@
+"""Pods as training nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.cli.logs.containers import Speaker, node_name, speaker_of, started_containers
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+JOBSET = "jobset.sigs.k8s.io/"
+INDEX = "batch.kubernetes.io/job-completion-index"
+JOB = f"{JOBSET}replicatedjob-name"
+
+
+def pod(labels: dict[str, str] | None = None, **status: Any) -> Object:
+    return {
+        "metadata": {"name": "demo-node-0-1-x7k2p", "namespace": "default", "uid": "u1", "labels": labels or {}},
+        "spec": {"restartPolicy": "OnFailure", "containers": [{"name": "trainer"}]},
+        "status": status,
+    }
+
+
+@pytest.mark.parametrize(
+    ("labels", "name", "speaker"),
+    [
+        pytest.param({JOB: "node", INDEX: "0"}, "node-0", Speaker.FIRST_NODE, id="node 0"),
+        pytest.param({JOB: "node", INDEX: "11"}, "node-11", Speaker.NOBODY, id="another node"),
+        pytest.param({JOB: "trainer-node", INDEX: "0"}, "trainer-node-0", Speaker.FIRST_NODE, id="KEP"),
+        pytest.param({JOB: "launcher", INDEX: "0"}, "launcher-0", Speaker.LAUNCHER, id="MPI"),
+        pytest.param(
+            {JOB: "dataset-initializer", INDEX: "0"},
+            "dataset-initializer-0",
+            Speaker.NOBODY,
+            id="not the trainer",
+        ),
+        pytest.param(
+            {
+                JOB: "node",
+                f"{JOBSET}replicatedjob-replicas": "2",
+                f"{JOBSET}job-index": "1",
+                INDEX: "3",
+            },
+            "node-1-3",
+            Speaker.NOBODY,
+            id="several Jobs",
+        ),
+        pytest.param({}, "demo-node-0-1-x7k2p", Speaker.NOBODY, id="not of a JobSet"),
+    ],
+)
+def test_node_name(labels: dict[str, str], name: str, speaker: Speaker) -> None:
+    """A node is called by replicated job and index, whatever random suffix its pod has."""
+    assert node_name(pod(labels)) == name
+    training_job = "trainer-node" if labels.get(JOB) == "trainer-node" else "node"
+    assert speaker_of(pod(labels), training_job) is speaker
+
+
+def test_the_nodes_are_those_of_the_job_that_trains() -> None:
+    """Whatever its name; another one called node says nothing then."""
+    assert speaker_of(pod({JOB: "worker", INDEX: "0"}), "worker") is Speaker.FIRST_NODE
+    assert speaker_of(pod({JOB: "node", INDEX: "0"}), "worker") is Speaker.NOBODY
+
+
+@pytest.mark.parametrize(
+    ("status", "started"),
+    [
+        pytest.param({"state": {"waiting": {"reason": "ContainerCreating"}}, "restartCount": 0}, False, id="waiting"),
+        pytest.param({"state": {"running": {}}, "restartCount": 0}, True, id="running"),
+        pytest.param({"state": {"terminated": {"exitCode": 0}}, "restartCount": 0}, True, id="ended"),
+        pytest.param({"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 2}, True, id="restarting"),
+    ],
+)
+def test_started_containers(status: dict[str, Any], started: bool) -> None:
+    """A container has a log once it has started."""
+    containers = list(started_containers(pod(containerStatuses=[{"name": "trainer", **status}])))
+
+    assert [container.container for container in containers] == (["trainer"] if started else [])
+
+
+def test_containers_of_a_pod_with_several_are_told_apart() -> None:
+    """With several containers in a pod, init containers included, the container's name is part of the source."""
+    several = pod(
+        {JOB: "node", INDEX: "0"},
+        initContainerStatuses=[{"name": "fetch", "state": {"terminated": {"exitCode": 0}}}],
+        containerStatuses=[{"name": "trainer", "state": {"running": {}}}],
+    )
+    several["spec"]["initContainers"] = [{"name": "fetch"}]
+
+    assert [container.source for container in started_containers(several)] == ["node-0/fetch", "node-0/trainer"]

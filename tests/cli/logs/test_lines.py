@@ -1,0 +1,59 @@
+"""Lines of logs as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainer.cli.logs.lines import LogLine, log_lines
+
+T = b"2026-01-01T00:00:00.5Z "
+STAMP = "2026-01-01T00:00:00.5Z"
+V2 = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus]"
+V1 = b"[trainer.kubeflow.org/v1alpha1/trainjob/trainerStatus]"
+
+
+@pytest.mark.parametrize(
+    ("block", "lines"),
+    [
+        pytest.param(T + b"one\n" + T + b"two\n", ["one", "two"], id="lines"),
+        pytest.param(T + b"\n", [""], id="blank line"),
+        pytest.param(T + b"  indented\t\n", ["  indented\t"], id="blanks are kept"),
+        pytest.param(T + b"one\r\n", ["one"], id="line end of Windows"),
+        pytest.param(T + b"a\xffb\n", ["a\ufffdb"], id="not UTF-8"),
+        pytest.param(T + V2 + b" {}\n" + T + b"x\n", ["x"], id="message"),
+        pytest.param(T + b"  " + V1 + b" nonsense\n", [], id="indented message of the other version"),
+        pytest.param(T + b" 10 %\r 20 %\r" + V2 + b" {}\n", [" 10 %\r 20 %"], id="behind a progress bar"),
+        pytest.param(T + b"\r" + V2 + b" {}\n", [], id="behind an empty bar"),
+        pytest.param(T + b"\x1b[2K\r" + V2 + b" {}\n", [], id="behind a bar that was wiped away"),
+        pytest.param(T + b"print('" + V2 + b"')\n", [f"print('{V2.decode()}')"], id="not at the beginning"),
+    ],
+)
+def test_lines(block: bytes, lines: list[str]) -> None:
+    """Each line is one of text, and messages for programs are left out."""
+    assert list(log_lines(block)) == [LogLine(STAMP, line) for line in lines]
+
+
+def test_messages_can_be_kept() -> None:
+    """Messages are lines like any other if somebody wants them."""
+    assert [line.text for line in log_lines(T + V2 + b" {}\n", with_messages=True)] == [f"{V2.decode()} {{}}"]
+
+
+def test_without_timestamp() -> None:
+    """A line that came without a timestamp is all text."""
+    block = b"".join((T, b"one\n", b"failed to open log\n", b"2026-01-01T00:00:00 local time\n", T, b"two\n"))
+
+    assert list(log_lines(block)) == [
+        LogLine(STAMP, "one"),
+        LogLine("", "failed to open log"),
+        LogLine("", "2026-01-01T00:00:00 local time"),
+        LogLine(STAMP, "two"),
+    ]
+
+
+def test_many_seconds() -> None:
+    """Each line has its own timestamp."""
+    stamps = [f"2026-01-01T00:00:{number // 2:02}.{number}Z" for number in range(9)]
+
+    lines = log_lines("".join(f"{stamp} text\n" for stamp in stamps).encode())
+
+    assert [line.stamp for line in lines] == stamps

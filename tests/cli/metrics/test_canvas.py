@@ -1,0 +1,42 @@
+"""Charts of characters."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from trainer.cli.metrics.canvas import Canvas
+
+
+@pytest.mark.parametrize(
+    ("points", "lines"),
+    [
+        pytest.param([], ["   ", "   "], id="nothing"),
+        pytest.param([(5, 1)], ["⡀  ", "   "], id="one point"),
+        pytest.param([(0, 0), (1, 0), (2, 0)], ["⣀⣀⣀", "   "], id="constant"),
+        pytest.param(
+            [(x, 0.1) for x in (0, 0, 0, 1, 1, 1, 1, 1, 1, 2)], ["⣀⣀⣀", "   "], id="constant, many in one column"
+        ),
+        pytest.param([(0, 0), (5, 7)], [" ⢀⠎", "⡰⠁ "], id="rising"),
+        pytest.param([(0, 7), (5, 0)], ["⠱⡀ ", " ⠈⢆"], id="falling"),
+        pytest.param([(0, -1.7e308), (5, 1.7e308)], [" ⢀⠎", "⡰⠁ "], id="greatest numbers"),
+        pytest.param([(0, -7), (0, 7), (5, 7)], [" ⢀⠎", "⡰⠁ "], id="the mean of several in one column"),
+    ],
+)
+def test_braille(points: list[tuple[float, float]], lines: list[str]) -> None:
+    """A line of dots goes through all points and fills the chart."""
+    assert Canvas(3, 2).draw(points) == lines
+
+
+def test_ascii() -> None:
+    """Where there is nothing but ASCII, each cell is one dot."""
+    assert Canvas(5, 3, ascii_only=True).draw([(0, 0), (1, 1), (4, 0)]) == [" *   ", "* ** ", "*   *"]
+
+
+def test_many_points() -> None:
+    """A chart of many points is as large as one of few, and every column has a dot."""
+    lines = Canvas(20, 4).draw([(x, math.sin(x / 1000)) for x in range(100_000)])
+
+    assert [len(line) for line in lines] == [20] * 4
+    assert all(any(line[column] != " " for line in lines) for column in range(20))

@@ -1,0 +1,138 @@
+"""`trainer install-runtimes`: what a new cluster answers until it is ready is waited out, anything else is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.manifests import runtimes
+from trainer.cli.operate.install import Installation, Outcome
+from trainer.kube.errors import (
+    ForbiddenError,
+    InternalError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    TransportError,
+    UntrustedServerError,
+)
+from trainer.kube.objects import labels_of, name_of
+
+if TYPE_CHECKING:
+    from trainer.kube.testing import FakeClient, ManualClock
+
+NOT_SERVED = NotFoundError(404, "the server could not find the requested resource")
+NO_WEBHOOK = InternalError(500, "failed calling webhook: no endpoints available for service trainer-webhook")
+
+
+async def pass_time(clock: ManualClock, seconds: float) -> None:
+    """Let somebody's pauses pass, one after the other."""
+    for _ in range(int(seconds)):
+        await clock.wait_for_sleepers()
+        await clock.advance(1)
+
+
+async def test_all_are_applied(client: FakeClient, clock: ManualClock) -> None:
+    """A cluster that is ready has them all at once, and a second time changes nothing."""
+    shipped = runtimes()
+
+    outcomes = await Installation(client, clock).run(shipped, 60)
+    before = client.objects(CLUSTER_TRAINING_RUNTIMES)
+    await Installation(client, clock).run(shipped, 60)
+
+    assert outcomes == {name_of(runtime): Outcome.APPLIED for runtime in shipped}
+    assert client.objects(CLUSTER_TRAINING_RUNTIMES) == before
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        pytest.param([NOT_SERVED, NOT_SERVED, NO_WEBHOOK], id="new-cluster"),
+        pytest.param([TransportError("connection refused")], id="api-server-restarts"),
+    ],
+)
+async def test_a_cluster_that_is_not_ready(
+    client: FakeClient, clock: ManualClock, errors: list[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is asked again until it takes them; each reason to wait is told once."""
+    for error in errors:
+        client.faults.fail(error, verb="apply")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_time, clock, 30)
+        outcomes = await Installation(client, clock).run(runtimes(), 600)
+        tasks.cancel_scope.cancel()
+
+    assert set(outcomes.values()) == {Outcome.APPLIED}
+    assert len(client.objects(CLUSTER_TRAINING_RUNTIMES)) == len(outcomes)
+    told = capsys.readouterr().err.splitlines()
+    assert told == [f"note: not ready yet: {reason}" for reason in dict.fromkeys(map(str, errors))]
+
+
+async def test_a_cluster_that_is_never_ready(client: FakeClient, clock: ManualClock) -> None:
+    """The timeout says how far it came, and the last reason."""
+    client.faults.fail(NO_WEBHOOK, times=None, verb="apply")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_time, clock, 60)
+        with pytest.raises(CommandError) as caught:
+            await Installation(client, clock).run(runtimes(), 60)
+        tasks.cancel_scope.cancel()
+
+    assert str(caught.value) == f"0 of {len(runtimes())} runtimes are applied after 60 s: {NO_WEBHOOK}"
+    assert caught.value.exit_code is ExitCode.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ForbiddenError(403, "clustertrainingruntimes is forbidden"), id="forbidden"),
+        pytest.param(UntrustedServerError("certificate verify failed"), id="untrusted"),
+    ],
+)
+async def test_what_does_not_pass(client: FakeClient, clock: ManualClock, error: KubeError) -> None:
+    """What waiting does not change ends the command at once."""
+    client.faults.fail(error, verb="apply")
+
+    with pytest.raises(type(error)):
+        await Installation(client, clock).run(runtimes(), 600)
+
+
+async def test_a_runtime_that_is_refused(
+    client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One whose spec would change is told of with what to do, and the others are applied."""
+    shipped = runtimes()
+    client.faults.fail(InvalidError(422, "spec: Invalid value: the spec of a runtime is immutable"), verb="apply")
+
+    outcomes = await Installation(client, clock).run(shipped, 60)
+
+    first, *others = map(name_of, shipped)
+    assert outcomes == {first: Outcome.REFUSED, **dict.fromkeys(others, Outcome.APPLIED)}
+    assert {name_of(obj) for obj in client.objects(CLUSTER_TRAINING_RUNTIMES)} == set(others)
+    note = capsys.readouterr().err
+    assert note.startswith(f"note: {first} is refused: spec: Invalid value: the spec of a runtime is immutable; ")
+    assert "delete it and try again" in note
+
+
+async def test_changes_of_others(client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]) -> None:
+    """A runtime with a label that somebody has changed stays as it is, unless it is taken back."""
+    shipped = runtimes()
+    (label, value), *_ = labels_of(shipped[0]).items()
+    edited = {**shipped[0], "metadata": {**shipped[0]["metadata"], "labels": {label: "ours"}}}
+    await client.apply(CLUSTER_TRAINING_RUNTIMES, edited, field_manager="somebody")
+
+    kept = await Installation(client, clock).run(shipped, 60)
+    note = capsys.readouterr().err
+
+    assert [name for name, outcome in kept.items() if outcome is Outcome.KEPT] == [name_of(edited)]
+    assert f"note: {name_of(edited)} was not changed: " in note
+    assert "--force overwrites labels" in note
+    assert labels_of(await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))[label] == "ours"
+
+    taken = await Installation(client, clock, force=True).run(shipped, 60)
+
+    assert set(taken.values()) == {Outcome.APPLIED}
+    assert labels_of(await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))[label] == value

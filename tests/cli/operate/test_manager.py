@@ -1,0 +1,130 @@
+"""`trainer manager` before it asks any cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.configurations import write
+from trainer.cli.app import app
+from trainer.configuration.configuration import Configuration
+from trainer.configuration.feature_gates import described
+from trainer.configuration.file import load_configuration
+from trainer.kube.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.kube.rest.connection import ConnectionOptions
+
+
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No kubeconfig is to be found."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+
+
+def test_print_config(tmp_path: Path) -> None:
+    """What holds is printed: the command line before the file before the defaults; no cluster is needed."""
+    write(tmp_path / "manager.yaml", "leaderElection: {leaseDuration: 1m}\nfeatureGates: {TrainJobProgress: false}")
+    arguments = ["--config", "manager.yaml", "--feature-gates", "TrainJobProgress=true", "--print-config"]
+
+    result = CliRunner().invoke(app, ["manager", *arguments])
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    printed = yaml.safe_load(result.stdout)
+    assert printed["leaderElection"] | {"leaseDuration": "1m0s", "retryPeriod": "2s"} == printed["leaderElection"]
+    assert printed["featureGates"] == {"ProgressHistory": False, "TrainJobProgress": True, "TrainJobStatus": False}
+
+
+def test_what_is_printed_is_a_file(tmp_path: Path) -> None:
+    """Fed back, it is printed again, letter for letter."""
+    first = CliRunner().invoke(app, ["manager", "--print-config"])
+    (tmp_path / "printed.yaml").write_text(first.stdout)
+
+    second = CliRunner().invoke(app, ["manager", "--print-config", "--config", "printed.yaml"])
+
+    assert second.stdout == first.stdout
+    assert load_configuration(tmp_path / "printed.yaml") == Configuration().effective()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        pytest.param(
+            "--config wrong.yaml", "wrong.yaml: webhook.port: Invalid value: 0: must be at least 1", id="file"
+        ),
+        pytest.param("--config none.yaml", "--config: there is no file none.yaml", id="no-file"),
+        pytest.param(
+            "--feature-gates X=true", '--feature-gates: Unsupported value: "X": supported values: ', id="gate"
+        ),
+        pytest.param("--feature-gates TrainJobProgress", "must be a list such as A=true,B=false", id="no-value"),
+        pytest.param(
+            "--feature-gates TrainJobProgress=false,ProgressHistory=true",
+            "featureGates[ProgressHistory]: Invalid value: true: does nothing without TrainJobProgress",
+            id="gates-that-do-not-fit",
+        ),
+    ],
+)
+@pytest.mark.parametrize("mode", ["", "--print-config "])
+def test_wrong_input(tmp_path: Path, mode: str, options: str, complaint: str) -> None:
+    """It is one line on standard error and exit code 2, whether the configuration is to be printed or used."""
+    write(tmp_path / "wrong.yaml", "webhook: {port: 0}")
+
+    result = CliRunner().invoke(app, f"manager {mode}{options}")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert complaint in result.stderr
+
+
+def test_help_lists_the_feature_gates() -> None:
+    """Every gate is there with its stage and default."""
+    result = CliRunner().invoke(app, ["manager", "--help"], env={"COLUMNS": "500"})
+
+    assert [gate for gate in described() if gate not in result.stdout] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "qps", "burst"),
+    [
+        pytest.param("", None, None, id="no-limit"),
+        pytest.param("clientConnection: {qps: 50, burst: 100}", 50.0, 100, id="limit"),
+        pytest.param("clientConnection: {qps: 2.5}", 2.5, None, id="burst-of-the-client"),
+    ],
+)
+def test_the_limit_on_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, qps: float | None, burst: int | None
+) -> None:
+    """The client of the manager has that of the configuration."""
+    seen: list[ConnectionOptions] = []
+
+    def refuse(options: ConnectionOptions, *, metrics: object) -> None:
+        seen.append(options)
+        raise ConfigurationError("there is no cluster")
+
+    monkeypatch.setattr("trainer.cli.operate.manager.connect", refuse)
+    monkeypatch.setattr("trainer.cli.operate.manager.configure_logging", lambda **_: None)
+    write(tmp_path / "manager.yaml", settings)
+
+    result = CliRunner().invoke(app, "manager --config manager.yaml")
+
+    assert result.stderr == "error: there is no cluster\n"
+    assert [(options.qps, options.burst) for options in seen] == [(qps, burst)]
+
+
+def test_logging_is_as_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Level and format of the log are those of the configuration."""
+    seen: list[dict[str, object]] = []
+    monkeypatch.setattr("trainer.cli.operate.manager.configure_logging", lambda **options: seen.append(options))
+    write(tmp_path / "manager.yaml", "logging: {level: debug, format: json}")
+
+    CliRunner().invoke(app, "manager --config manager.yaml")
+
+    assert seen == [{"json": True, "level": "debug"}]

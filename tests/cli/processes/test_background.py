@@ -1,0 +1,122 @@
+"""The two processes that `trainer up` keeps running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from trainer.cli.errors import CommandError
+from trainer.cli.processes.background import BackgroundProcess, uptime_seconds
+from trainer.cli.processes.process import ProcessIdentity
+from trainer.cli.processes.state_directory import StateDirectory
+from trainer.cli.processes.supervisor import RunRecord
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+SERVER = [sys.executable, "-c", "import time; print('it is ready', flush=True); time.sleep(60)"]
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[BackgroundProcess]:
+    state = StateDirectory(tmp_path / "state")
+    state.create()
+    process = BackgroundProcess("server", state)
+    yield process
+    await process.stop()
+
+
+async def test_start_and_stop(server: BackgroundProcess) -> None:
+    """A process is known while it runs, and forgotten after it was stopped; stopping twice is harmless."""
+    assert server.running() is None
+
+    run = await server.start(SERVER, ready="it is ready")
+    assert server.running() == run
+    assert server.crash() is None
+
+    assert await server.stop()
+    assert server.running() is None
+    assert server.crash() is None
+    assert not await server.stop()
+
+
+async def test_crash_is_known(server: BackgroundProcess) -> None:
+    """A process that was killed by somebody else is remembered as crashed, with the way it ended."""
+    run = await server.start(SERVER, ready="it is ready")
+
+    os.kill(run.process.pid, signal.SIGKILL)
+
+    with anyio.fail_after(20):
+        while server.crash() != "was ended by SIGKILL":  # noqa: ASYNC110 - the supervisor writes it
+            await anyio.sleep(0.01)
+    assert server.running() is None
+
+
+async def test_failure_to_start(server: BackgroundProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    """A process that ends before it is ready is told with the end of its log."""
+    with pytest.raises(CommandError, match="the server exited with code 7"):
+        await server.start([sys.executable, "-c", "print('no port'); raise SystemExit(7)"], ready="it is ready")
+
+    assert "no port" in capsys.readouterr().err
+    assert server.crash() == "exited with code 7"
+
+
+async def test_last_log_is_kept(server: BackgroundProcess) -> None:
+    """A new run begins a new log and keeps the one before, which may tell why it ended."""
+    server.log.path.write_text("it is ready\nlast words\n")
+
+    await server.start(SERVER, ready="it is ready")
+
+    assert server.log.tail() == ["it is ready"]
+    assert server.log.path.with_name("server.log.1").read_text().endswith("last words\n")
+
+
+@pytest.mark.parametrize(
+    ("boot_id", "crash"),
+    [
+        pytest.param(None, "ended without leaving an exit code", id="killed with its supervisor"),
+        pytest.param("an earlier boot", "ended when the machine was restarted", id="restart"),
+    ],
+)
+def test_end_that_nobody_saw(tmp_path: Path, boot_id: str | None, crash: str) -> None:
+    """A process that vanished is a crash even when nobody was there to see how."""
+    state = StateDirectory(tmp_path)
+    this = ProcessIdentity.of(os.getpid())
+    assert this is not None
+    gone = replace(this, start_time=1, boot_id=boot_id or this.boot_id)
+    RunRecord(gone, datetime.now(UTC) - timedelta(minutes=1)).write(state.record("server"))
+
+    assert BackgroundProcess("server", state).crash() == crash
+
+
+def test_end_of_which_the_supervisor_has_yet_to_tell(tmp_path: Path) -> None:
+    """Between the end of the process and the last word of its supervisor nothing is said."""
+    state = StateDirectory(tmp_path)
+    this = ProcessIdentity.of(os.getpid())
+    assert this is not None
+    gone = replace(this, start_time=1)
+    run = RunRecord(gone, datetime.now(UTC), supervisor=this)
+    run.write(state.record("server"))
+    assert BackgroundProcess("server", state).crash() is None
+
+    replace(run, exit_status=7).write(state.record("server"))
+    assert BackgroundProcess("server", state).crash() == "exited with code 7"
+
+    replace(run, supervisor=gone).write(state.record("server"))
+    assert BackgroundProcess("server", state).crash() == "ended without leaving an exit code"
+
+
+def test_uptime() -> None:
+    """Uptime counts from the start of the run."""
+    this = ProcessIdentity.of(os.getpid())
+    assert this is not None
+
+    assert 60 <= uptime_seconds(RunRecord(this, datetime.now(UTC) - timedelta(minutes=1))) < 120

@@ -1,0 +1,36 @@
+"""Commands that do not outlive their parent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import anyio
+
+from trainer.cli.processes.parent_death import tethered
+from trainer.cli.processes.process import ProcessIdentity
+
+CHILD = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+PARENT = f"""
+import subprocess, sys, time
+from trainer.cli.processes.parent_death import tethered
+child = subprocess.Popen(tethered([sys.executable, "-c", {CHILD!r}]))
+time.sleep(60)
+"""
+
+
+async def test_child_ends_with_its_parent() -> None:
+    """The child is stopped even when its parent is killed by SIGKILL."""
+    async with await anyio.open_process([sys.executable, "-c", PARENT]) as parent:
+        assert parent.stdout is not None
+        child = ProcessIdentity.of(int(await parent.stdout.receive()))
+        assert child is not None
+        parent.kill()
+    with anyio.fail_after(20):
+        while child.is_running():  # noqa: ASYNC110 - another process ends it
+            await anyio.sleep(0.01)
+
+
+def test_command_keeps_pid_and_exit_code() -> None:
+    """The command takes the place of the tether: its exit code is seen by the parent."""
+    assert subprocess.run(tethered([sys.executable, "-c", "raise SystemExit(7)"]), check=False).returncode == 7

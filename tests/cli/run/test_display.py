@@ -1,0 +1,211 @@
+"""The screen of a followed TrainJob."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+from rich.console import Console
+
+from trainer.cli.jobs.progress import Metric, TrainingProgress
+from trainer.cli.jobs.state import JobState
+from trainer.cli.run.display import JobDisplay
+from trainer.kube.objects import ObjectKey
+
+if TYPE_CHECKING:
+    from trainer.kube.testing import ManualClock
+
+A, B = ObjectKey("default", "a"), ObjectKey("default", "b")
+
+
+def screen(*, terminal: bool = False) -> Console:
+    return Console(file=io.StringIO(), force_terminal=terminal, width=60, highlight=False, markup=False, soft_wrap=True)
+
+
+def text_of(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+async def test_plain_lines_without_a_terminal(clock: ManualClock) -> None:
+    """Without a terminal every change of the state is one line, and so is every line of a log."""
+    console = screen()
+    with JobDisplay(console, [A], clock) as display:
+        await display.keep_fresh()
+        display.state(A, JobState("Created"))
+        display.log(A, "node-0", "a line that is longer than the terminal is wide, with [brackets] and spaces   ")
+        display.state(A, JobState("Running"))
+        display.state(A, JobState("Running"))
+        display.log(A, "node-0", " 10 %\r 20 %")
+        display.warning(A, "Pod x: BackOff")
+        display.state(A, JobState("Running", TrainingProgress(percentage=20, remaining="1 min")))
+        await clock.advance(61)
+        display.state(
+            A, JobState("Complete", TrainingProgress(percentage=100), reason="Done", message="all jobs completed")
+        )
+
+    assert text_of(console).splitlines() == [
+        "a  Created",
+        "node-0 | a line that is longer than the terminal is wide, with [brackets] and spaces   ",
+        "a  Running",
+        "node-0 |  20 %",
+        "warning: Pod x: BackOff",
+        "a  Running  20 %  ETA 1 min",
+        "a  Complete  after 1 min 01 s  Done: all jobs completed",
+    ]
+
+
+def test_several_jobs_are_told_apart(clock: ManualClock) -> None:
+    """With several jobs, logs and warnings name the job; with several namespaces the job's namespace as well."""
+    console = screen()
+    with JobDisplay(console, [A, B], clock) as display:
+        display.log(A, "node-0", "x")
+        display.warning(B, "y")
+    with JobDisplay(console, [A, ObjectKey("team", "a")], clock) as display:
+        display.log(A, "node-0", "z")
+
+    assert text_of(console).splitlines() == ["a/node-0 | x", "warning: b: y", "default/a/node-0 | z"]
+
+
+def test_reason_why_a_job_cannot_start(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """What keeps a job from being created is shown although the job has not ended."""
+    monkeypatch.setenv("TERM", "xterm")
+    for terminal in (False, True):
+        console = screen(terminal=terminal)
+        with JobDisplay(console, [A], clock) as display:
+            display.state(A, JobState("Blocked", reason="JobsBuildFailed", message="no runtime x"))
+
+        assert "JobsBuildFailed: no runtime x" in text_of(console)
+
+
+async def test_live_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """On a terminal the elapsed time ticks at the bottom, and states are not repeated above."""
+    monkeypatch.setenv("TERM", "xterm")
+    console = screen(terminal=True)
+    with JobDisplay(console, [A], clock) as display:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(display.keep_fresh)
+            display.state(A, JobState("Running", TrainingProgress(percentage=45)))
+            await clock.advance(42)
+            tasks.cancel_scope.cancel()
+
+    lines = text_of(console)
+    assert "45 %" in lines
+    assert "42 s" in lines
+    assert "\n" not in lines.split("42 s")[0].strip("\n").splitlines()[-1]
+
+
+def test_nothing_is_left_of_the_live_line(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """The end of the job is the last line on the terminal, and the next output begins right below it."""
+    monkeypatch.setenv("TERM", "xterm")
+    console = screen(terminal=True)
+    with JobDisplay(console, [A], clock) as display:
+        display.state(A, JobState("Running"))
+        display.state(A, JobState("Complete"))
+
+    after = text_of(console).rpartition("after 0 s")[2]
+    assert "Running" not in after
+    assert after.count("\n") - after.count("\x1b[1A") == 1
+
+
+def test_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """A terminal that cannot move the cursor gets one line per change."""
+    monkeypatch.setenv("TERM", "dumb")
+    console = screen(terminal=True)
+    with JobDisplay(console, [A], clock) as display:
+        display.state(A, JobState("Running"))
+
+    assert "Running" in text_of(console)
+
+
+async def test_nodes_have_colours(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """On a terminal the lines of different nodes begin in different colours."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    console = screen(terminal=True)
+    with JobDisplay(console, [A], clock) as display:
+        for node in ("node-0", "node-1", "node-0"):
+            display.log(A, node, "x")
+
+    first, second, third = re.findall(r"\x1b\[([0-9;]+)mnode", text_of(console))
+    assert first == third != second
+
+
+def running(percentage: int | None, **progress: Any) -> JobState:
+    return JobState("Running", TrainingProgress(percentage, **progress))
+
+
+def test_files_get_a_line_every_ten_percent(clock: ManualClock) -> None:
+    """Without a terminal, progress is told in steps of ten per cent, and when it falls back."""
+    console = screen()
+    with JobDisplay(console, [A], clock) as display:
+        display.state(A, running(None))
+        for percentage in [*range(25), 3, 4, 11]:
+            display.state(A, running(percentage, remaining=f"{100 - percentage} s"))
+
+    assert text_of(console).splitlines() == [
+        "a  Running",
+        "a  Running  0 %  ETA 100 s",
+        "a  Running  10 %  ETA 90 s",
+        "a  Running  20 %  ETA 80 s",
+        "a  Running  3 %  ETA 97 s",
+        "a  Running  11 %  ETA 89 s",
+    ]
+
+
+REPORTED = {
+    "remaining": "about 2 minutes",
+    "metrics": (Metric("learning_rate", "0.0001"), Metric("loss", "0.23471234"), Metric("accuracy", "0.9", True)),
+}
+
+
+@pytest.mark.parametrize(
+    ("job", "width", "line"),
+    [
+        pytest.param(
+            "jax-digits",
+            80,
+            "jax-digits  Running  ███████▏░░░░░░░░  45 %  ETA about 2 minutes  1 min 05 s",
+            id="80 columns",
+        ),
+        pytest.param(
+            "jax-digits",
+            120,
+            "jax-digits  Running  ██████████▊░░░░░░░░░░░░░  45 %  ETA about 2 minutes  1 min 05 s"
+            "  loss 0.2347  eval accuracy 0.9",
+            id="room for metrics",
+        ),
+        pytest.param(
+            "jax", 80, "jax  Running  ███▌░░░░  45 %  ETA about 2 minutes  1 min 05 s  loss 0.2347", id="short name"
+        ),
+        pytest.param("a" * 27, 80, f"{'a' * 27}  Running  45 %  ETA about 2 minutes  1 min 05 s", id="no room"),
+        pytest.param("a" * 60, 80, f"{'a' * 60}  Running  45 %  E…", id="too long"),
+    ],
+)
+async def test_live_bar(monkeypatch: pytest.MonkeyPatch, clock: ManualClock, job: str, width: int, line: str) -> None:
+    """The live line shows bar, remaining and elapsed time, and then as many metrics as there is room for."""
+    monkeypatch.setenv("TERM", "xterm")
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width, soft_wrap=True)
+    key = ObjectKey("default", job)
+    with JobDisplay(console, [key], clock) as display:
+        await clock.advance(65)
+        display.state(key, running(45, **REPORTED))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(display.keep_fresh)
+            await clock.advance(0)
+            tasks.cancel_scope.cancel()
+
+    shown = re.split(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]", text_of(console))
+    assert [text for text in shown if "45" in text][-1] == line
+
+
+def test_texts_of_the_cluster_cannot_command_the_terminal(clock: ManualClock) -> None:
+    """Warnings and names of metrics are shown without control characters."""
+    console = screen()
+    with JobDisplay(console, [A], clock) as display:
+        display.warning(A, "bad \x1b]0;title\x07 [red]name")
+
+    assert text_of(console) == "warning: bad \\x1b]0;title\\x07 [red]name\n"

@@ -1,0 +1,297 @@
+"""Following TrainJobs to their end."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from tests.cli.conftest import finished, node_pod, train_job
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.jobs.state import JobState
+from trainer.cli.run.follow import Outcome, follow_jobs
+from trainer.kube.errors import ForbiddenError
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import PODS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from tests.cli.conftest import RecordingDisplay
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer.kube.testing import FakeClient, ManualClock
+
+DEMO = ObjectKey("default", "demo")
+
+
+@asynccontextmanager
+async def following(
+    client: FakeClient, display: RecordingDisplay, clock: ManualClock, *jobs: Object
+) -> AsyncIterator[dict[ObjectKey, Outcome]]:
+    """Follows jobs in the background while the body lets things happen; afterwards holds their outcomes."""
+    outcomes: dict[ObjectKey, Outcome] = {}
+    stored = [client.add(job) for job in jobs]
+
+    async def follow() -> None:
+        outcomes.update(await follow_jobs(client, stored, display, clock))
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow)
+            await clock.advance(0)
+            yield outcomes
+            while not outcomes:
+                await clock.advance(1)
+
+
+async def test_from_submission_to_complete(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """States, node logs and the result are shown; the outcome is the last state."""
+    async with following(client, display, clock, train_job()) as outcomes:
+        client.add(train_job(state="Created"))
+        await clock.advance(1)
+        for index in (0, 1):
+            pod = client.add(node_pod("demo", index, phase="Pending"))
+            client.set_log(
+                pod["metadata"]["name"], "default", f"node {index}\ntest accuracy: 9{index} %\nbye\n".encode()
+            )
+        client.add(train_job(state="Running", trainerStatus={"progressPercentage": 50}))
+        await clock.advance(1)
+        assert display.lines == []
+        for index in (0, 1):
+            client.add(node_pod("demo", index))
+        await clock.advance(1)
+        for index in (0, 1):
+            client.add(node_pod("demo", index, phase="Succeeded"))
+        client.add(train_job(**finished("Complete", "AllJobsCompleted", "all jobs completed")))
+
+    last = JobState("Complete", reason="AllJobsCompleted", message="all jobs completed")
+    assert outcomes == {DEMO: Outcome(last, "test accuracy: 90 %")}
+    assert outcomes[DEMO].is_complete
+    assert [state.word for state in display.states] == ["Submitted", "Created", "Running", "Complete"]
+    assert {"demo node-0: test accuracy: 90 %", "demo node-1: bye"} <= set(display.lines)
+    assert not display.warnings
+
+
+async def test_failure(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """A failed job ends with its reason and message."""
+    async with following(client, display, clock, train_job()) as outcomes:
+        client.add(train_job(**finished("Failed", "FailedJobs", "node 1 exited with code 3")))
+
+    assert outcomes[DEMO] == Outcome(JobState("Failed", reason="FailedJobs", message="node 1 exited with code 3"))
+    assert not outcomes[DEMO].is_complete
+
+
+async def test_short_job_is_followed_from_its_end(
+    client: FakeClient, display: RecordingDisplay, clock: ManualClock
+) -> None:
+    """A job that has ended before it is looked at still shows its logs."""
+    pod = client.add(node_pod("demo", 0, phase="Succeeded"))
+    client.set_log(pod["metadata"]["name"], "default", b"hello\n")
+
+    async with following(client, display, clock, train_job(**finished("Complete", "Done", ""))) as outcomes:
+        pass
+
+    assert display.lines == ["demo node-0: hello"]
+    assert outcomes[DEMO].result == "hello"
+
+
+@pytest.mark.parametrize(
+    "replacement",
+    [
+        pytest.param(None, id="deleted"),
+        pytest.param({**train_job(), "metadata": {**train_job()["metadata"], "uid": "another"}}, id="replaced"),
+    ],
+)
+async def test_deleted_job(
+    client: FakeClient, display: RecordingDisplay, clock: ManualClock, replacement: Object | None
+) -> None:
+    """A job that somebody deletes is not waited for, also when another one takes its name."""
+    async with following(client, display, clock, train_job()) as outcomes:
+        await client.delete(TRAIN_JOBS, "demo", "default")
+        if replacement is not None:
+            client.add(replacement)
+
+    assert outcomes[DEMO] == Outcome(None)
+    assert display.warnings == ["demo: the TrainJob was deleted"]
+
+
+async def test_several_jobs(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """Jobs are followed side by side, each to its own end."""
+    async with following(client, display, clock, train_job("a"), train_job("b")) as outcomes:
+        client.add(train_job("a", **finished("Complete", "Done", "")))
+        await clock.advance(1)
+        assert not outcomes
+        client.add(train_job("b", **finished("Failed", "FailedJobs", "no")))
+
+    assert {key.name: outcome.is_complete for key, outcome in outcomes.items()} == {"a": True, "b": False}
+
+
+async def test_silence_is_explained(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """A job that no controller looks at makes the user look at the controller manager."""
+    async with following(client, display, clock, train_job()):
+        await clock.advance(11)
+        assert len(display.warnings) == 1
+        assert "check whether one is running" in display.warnings[0]
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+
+class SlowLog:
+    """A log with a line every 6 s, which stops without an end when it should have more lines than `lines`."""
+
+    lines = 5
+
+    def __init__(self, _client: Client, _namespace: str, _pod: str, container: str, *, clock: Clock, **_: Any) -> None:
+        self._container = container
+        self._clock = clock
+
+    async def follow(self, receive: Callable[[bytes], None], *, is_finished: Callable[[], bool]) -> None:
+        for number in range(self.lines):
+            await self._clock.sleep(6)
+            receive(f"2026-01-01T00:00:0{number}Z {number}\n".encode())
+        assert is_finished()
+        if self._container == "stuck":
+            await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize(
+    ("container", "warnings"),
+    [
+        pytest.param("trainer", [], id="ends"),
+        pytest.param("stuck", ["demo: the end of the log of node-0 could not be read in time"], id="stuck"),
+    ],
+)
+async def test_long_logs_are_read_to_their_end(
+    client: FakeClient,
+    display: RecordingDisplay,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    container: str,
+    warnings: list[str],
+) -> None:
+    """After the end of a job its logs are read as long as there are new lines; a missing end is told."""
+    monkeypatch.setattr("trainer.cli.logs.follower.ContainerLog", SlowLog)
+    pod = node_pod("demo", 0, phase="Succeeded")
+    pod["spec"]["containers"][0]["name"] = pod["status"]["containerStatuses"][0]["name"] = container
+    client.add(pod)
+
+    async with following(client, display, clock, train_job(**finished("Complete", "Done", ""))):
+        pass
+
+    assert display.lines == [f"demo node-0: {number}" for number in range(SlowLog.lines)]
+    assert display.warnings == warnings
+
+
+TAGGED = b"[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] "
+
+
+async def test_messages_move_the_bar(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """What the first node reports in its log is the progress at once, and no line; other nodes do not count."""
+    for index in (0, 1):
+        pod = client.add(node_pod("demo", index))
+        text = b"begin\n" + TAGGED + b'{"progressPercentage": 3%d}\n' % index + TAGGED + b"nonsense\nend\n"
+        log = client.log(pod["metadata"]["name"], "default")
+        log.write(text)
+        log.end()
+
+    async with following(client, display, clock, train_job(state="Running")):
+        await clock.advance(5)
+        for index in (0, 1):
+            client.add(node_pod("demo", index, phase="Succeeded"))
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    assert {line for line in display.lines if "node-0" in line} == {"demo node-0: begin", "demo node-0: end"}
+    assert {state.progress.percentage for state in display.states if not state.is_terminal} == {None, 30}
+
+
+async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """A log that may not be read is told once, and the job is followed on."""
+    client.fail_next(ForbiddenError(403, "pods/log is forbidden"), verb="log", resource=PODS)
+    client.add(node_pod("demo", 0))
+
+    async with following(client, display, clock, train_job()) as outcomes:
+        await clock.advance(1)
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    assert display.warnings == ["demo: cannot read the log of node-0: pods/log is forbidden"]
+    assert outcomes[DEMO].is_complete
+
+
+async def test_display_that_cannot_show(
+    client: FakeClient, display: RecordingDisplay, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When nobody reads the display any more, the following ends with that error."""
+
+    def fail(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(display, "state", fail)
+    job = client.add(train_job(state="Created"))
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await follow_jobs(client, [job], display, clock)
+
+    assert caught.group_contains(BrokenPipeError)
+
+
+def event(uid: str, about: dict[str, Any], reason: str = "FailedCreate", kind: str = "Warning") -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"event-{uid}", "namespace": "default", "uid": uid},
+        "type": kind,
+        "reason": reason,
+        "message": "quota exceeded",
+        "lastTimestamp": "2026-01-01T00:00:05Z",
+        "involvedObject": about,
+    }
+
+
+async def test_warnings_about_the_job(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """Warning events are shown once if they are about the job, its JobSet, Jobs or pods, and no others.
+
+    Those of the TrainJob controller are left out, because the state line tells the same.
+    """
+    async with following(client, display, clock, train_job()):
+        pod_uid = "known-later"
+        client.add(event("1", {"kind": "Pod", "name": "demo-node-0-0-abcde", "uid": pod_uid}))
+        client.add(event("2", {"kind": "Pod", "name": "demo-2-node-0-0-abcde", "uid": "another job's"}))
+        client.add(event("3", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="Invalid"))
+        client.add(event("4", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="Invalid"))
+        client.add(event("5", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, kind="Normal"))
+        client.add(event("6", {"kind": "JobSet", "name": "demo", "uid": "never seen"}))
+        told_by_condition = event(
+            "7", {"kind": "TrainJob", "name": "demo", "uid": "uid-of-demo"}, reason="JobsBuildFailed"
+        )
+        client.add(told_by_condition | {"reportingComponent": "trainer"})
+        await clock.advance(1)
+        assert len(display.warnings) == 2
+        pod = node_pod("demo", 0, phase="Succeeded")
+        client.add({**pod, "metadata": {**pod["metadata"], "uid": pod_uid}})
+        await clock.advance(1)
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    assert sorted(display.warnings) == [
+        "demo: JobSet demo: FailedCreate: quota exceeded",
+        "demo: Pod demo-node-0-0-abcde: FailedCreate: quota exceeded",
+        "demo: TrainJob demo: Invalid: quota exceeded",
+    ]
+
+
+async def test_the_same_trouble_of_many_pods(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
+    """What is the matter with all pods of a job is shown once."""
+    async with following(client, display, clock, train_job()):
+        for index in range(3):
+            pod = node_pod("demo", index, phase="Pending")
+            client.add({**pod, "metadata": {**pod["metadata"], "uid": f"uid-{index}"}})
+        await clock.advance(1)
+        for index in range(3):
+            client.add(event(str(index), {"kind": "Pod", "name": f"pod-{index}", "uid": f"uid-{index}"}))
+        await clock.advance(1)
+        client.add(train_job(**finished("Complete", "Done", "")))
+
+    (warning,) = display.warnings
+    assert warning.endswith(": FailedCreate: quota exceeded")

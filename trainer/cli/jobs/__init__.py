@@ -1,0 +1,1 @@
+"""Looking at TrainJobs and runtimes, and changing TrainJobs."""

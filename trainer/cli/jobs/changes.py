@@ -1,0 +1,141 @@
+"""`trainer delete`, `suspend` and `resume`: what people do with TrainJobs that exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import ConditionReason, ConditionType
+from trainer.cli.console import note, say
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
+from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.jobs.find import find_train_job
+from trainer.cli.jobs.state import JobState
+from trainer.cli.manifests import FIELD_MANAGER
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
+from trainer.kube.rest.connection import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+
+JobNames = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of TrainJobs.", show_default=False)]
+
+
+def delete(
+    names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
+) -> None:
+    """Delete TrainJobs with their pods and all else that was made for them.
+
+    The command does not wait until the pods are gone. Nothing is deleted when one of the names is wrong.
+
+    Exit code: 0; 1 when there is no such TrainJob.
+    """
+    _change(names, namespace, kubeconfig, context, delete_jobs)
+
+
+def suspend(
+    names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
+) -> None:
+    """Suspend TrainJobs: their pods are deleted until they are resumed, and start from the beginning then.
+
+    A training goes on where it was if it reads its own checkpoints from a volume or object storage.
+
+    Exit code: 0; 1 when there is no such TrainJob, or it has ended.
+    """
+    _change(names, namespace, kubeconfig, context, suspend_jobs)
+
+
+def resume(
+    names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
+) -> None:
+    """Resume TrainJobs that are suspended.
+
+    Exit code: 0; 1 when there is no such TrainJob, or it has ended.
+    """
+    _change(names, namespace, kubeconfig, context, resume_jobs)
+
+
+def _change(
+    names: Sequence[str],
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    change: Callable[[Client, Sequence[Object]], Awaitable[None]],
+) -> None:
+    options = current_cluster(kubeconfig, context)
+    configure_logging(json=False, level="warning")
+
+    async def run() -> int:
+        async with connect(options) as client:
+            where = namespace or client.namespace
+            jobs = [await find_train_job(client, name, where) for name in dict.fromkeys(names)]
+            await change(client, jobs)
+            return ExitCode.OK
+
+    raise typer.Exit(run_until_signal(run))
+
+
+async def delete_jobs(client: Client, jobs: Sequence[Object]) -> None:
+    """Delete these TrainJobs, and no others that have been given their names meanwhile."""
+    for job in jobs:
+        options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid_of(job))
+        await client.delete(TRAIN_JOBS, name_of(job), namespace_of(job), options)
+        _say(job, "deleted")
+
+
+async def suspend_jobs(client: Client, jobs: Sequence[Object]) -> None:
+    """Suspend those of the TrainJobs that are not.
+
+    Raises:
+        CommandError: one has ended; nothing is changed then.
+    """
+    await _set_suspend(client, jobs, suspend=True)
+
+
+async def resume_jobs(client: Client, jobs: Sequence[Object]) -> None:
+    """Resume those of the TrainJobs that are suspended.
+
+    Raises:
+        CommandError: one has ended; nothing is changed then.
+    """
+    await _set_suspend(client, jobs, suspend=False)
+
+
+async def _set_suspend(client: Client, jobs: Sequence[Object], *, suspend: bool) -> None:
+    for job in jobs:
+        if (state := JobState.of(job)).is_terminal:
+            verb = "suspended" if suspend else "resumed"
+            raise CommandError(f"TrainJob {name_of(job)} cannot be {verb}: it has ended, and is {state.word}")
+    for job in jobs:
+        if bool((job.get("spec") or {}).get("suspend")) == suspend:
+            note(_nothing_to_do(job, suspend=suspend))
+            continue
+        # The uid keeps a new TrainJob of the same name as it is.
+        patch = {"metadata": {"uid": uid_of(job)}, "spec": {"suspend": suspend}}
+        await client.patch(TRAIN_JOBS, name_of(job), patch, namespace_of(job), field_manager=FIELD_MANAGER)
+        _say(job, "suspended" if suspend else "resumed")
+
+
+def _nothing_to_do(job: Object, *, suspend: bool) -> str:
+    """That a TrainJob is suspended or not already, and what to do where its JobSet is not as it says."""
+    told = f"TrainJob {name_of(job)} is {'suspended already' if suspend else 'not suspended'}"
+    suspended = find_condition(job, ConditionType.SUSPENDED) or {}
+    if suspend and suspended.get("status") == "False":
+        return f"{told}, but somebody else has resumed its Jobs: resume and suspend it to stop them"
+    pending = find_condition(job, ConditionType.PENDING) or {}
+    if not suspend and pending.get("status") == "True" and pending.get("reason") == ConditionReason.JOB_SET_SUSPENDED:
+        return f"{told}, but its JobSet is: whoever suspended it resumes it, or suspend and resume the TrainJob"
+    return told
+
+
+def _say(job: Object, done: str) -> None:
+    say(f"{TRAIN_JOBS.kind.lower()}.{TRAIN_JOBS.group}/{name_of(job)} {done}")

@@ -1,0 +1,146 @@
+"""What `trainer get NAME` tells about one TrainJob below its line in the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from trainer.cli.console import duration, escaped, printable
+from trainer.cli.jobs.metric_order import by_interest
+from trainer.cli.jobs.state import JobState
+from trainer.cli.run.display import STATE_STYLES
+from trainer.framework.status import JOBS_CREATED
+from trainer.framework.trainer_step import TRAINER_JOBS
+from trainer.kube.clock import parse_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from trainer.cli.jobs.progress import Metric
+    from trainer.kube.objects import Object
+
+STALE_SECONDS = 600
+"""After this time without news a running training is not what its progress says, so that people are told."""
+
+_LABEL = 13
+_NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True", "Stalled": "True"}
+"""The status at which our own conditions tell something that goes on; others do so when they are True."""
+_RESUMED_BY_OTHERS = ("Suspended", "False")
+"""Of a TrainJob whose spec.suspend is true: pods run all the same."""
+_COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
+
+
+def details(job: Object, now: datetime) -> list[Text]:
+    """Why it waits or has failed, progress in full, all metrics, and how its Jobs are doing."""
+    state = JobState.of(job)
+    status = job.get("status") or {}
+    sections = [
+        ("Conditions", list(_conditions(job, now))),
+        ("Progress", list(_progress(state, now))),
+        ("Train metrics", _metrics([metric for metric in state.progress.metrics if not metric.is_eval])),
+        ("Eval metrics", _metrics([metric for metric in state.progress.metrics if metric.is_eval])),
+        ("Jobs", [Text(_counts(counts, _nodes(job, counts))) for counts in status.get("jobsStatus") or []]),
+    ]
+    return [line for label, texts in sections for line in _section(label, texts)]
+
+
+def _section(label: str, texts: list[Text]) -> Iterator[Text]:
+    for index, text in enumerate(texts):
+        yield Text().append(f"{'' if index else label:<{_LABEL}} ", style="bold").append_text(text)
+
+
+def _conditions(job: Object, now: datetime) -> Iterator[Text]:
+    """Those that are in force, each with its reason, and what follows the first line of a message indented."""
+    is_suspended = (job.get("spec") or {}).get("suspend") is True
+    for condition in (job.get("status") or {}).get("conditions") or []:
+        kind = str(condition.get("type") or "")
+        if not _is_news(condition, is_suspended=is_suspended):
+            continue
+        shown = kind if condition.get("status") == "True" else f"not {kind}"
+        since = condition.get("lastTransitionTime")
+        age = f", {_ago(now, parse_timestamp(since))}" if since else ""
+        first, *rest = str(condition.get("message") or "").splitlines() or [""]
+        line = Text(printable(shown), style=STATE_STYLES.get(kind, "default"))
+        line.append(f" ({printable(str(condition.get('reason') or ''))}{age})", style="default")
+        yield line.append(f": {printable(first)}" if first else "", style="default")
+        for text in rest:
+            yield Text(f"  {escaped(text)}")
+
+
+def _is_news(condition: Mapping[str, Any], *, is_suspended: bool) -> bool:
+    """Whether a condition tells more than that a TrainJob takes its usual course."""
+    kind, status = str(condition.get("type") or ""), condition.get("status")
+    if kind == "Created" and status == "True":
+        return str(condition.get("message") or "").startswith(f"{JOBS_CREATED};")
+    return status == _NEWS.get(kind, "True") or (is_suspended and (kind, status) == _RESUMED_BY_OTHERS)
+
+
+def _progress(state: JobState, now: datetime) -> Iterator[Text]:
+    progress = state.progress
+    parts = [
+        "" if progress.percentage is None else f"{progress.percentage} %",
+        _of("step", progress.step, progress.total_steps),
+        _of("epoch", progress.epoch, progress.total_epochs),
+        f"{progress.remaining} left" if progress.remaining and state.is_going_on else "",
+    ]
+    reported = ", ".join(part for part in parts if part)
+    if reported:
+        yield Text(reported)
+    if progress.updated is not None:
+        yield _updated(state, progress.updated, now)
+    elif state.word == "Running":
+        yield Text("none reported yet", style="dim")
+
+
+def _updated(state: JobState, updated: datetime, now: datetime) -> Text:
+    text = Text(f"updated {_ago(now, updated)}")
+    if state.is_going_on and (now - updated).total_seconds() >= STALE_SECONDS:
+        text.append(": stale, the training has reported nothing since", style="bold yellow")
+    return text
+
+
+def _ago(now: datetime, moment: datetime) -> str:
+    return f"{duration((now - moment).total_seconds())} ago"
+
+
+def _of(noun: str, done: int | None, total: int | None) -> str:
+    if done is None:
+        return ""
+    return f"{noun} {done}" if total is None else f"{noun} {done} of {total}"
+
+
+def _metrics(metrics: list[Metric]) -> list[Text]:
+    ordered = by_interest(metrics)
+    width = max((cell_len(metric.name) for metric in ordered), default=0)
+    return [Text(f"{set_cell_size(metric.name, width)}  {metric.value}") for metric in ordered]
+
+
+def _nodes(job: Object, counts: Mapping[str, Any]) -> int | None:
+    """How many nodes one of these Jobs has; None where the runtime says so, or the Jobs do something else.
+
+    An elastic training may have others than its TrainJob asks for.
+    """
+    if counts.get("name") not in TRAINER_JOBS:
+        return None
+    present = ((job.get("status") or {}).get("scale") or {}).get("nodes")
+    if isinstance(present, int):
+        return present
+    nodes = ((job.get("spec") or {}).get("trainer") or {}).get("numNodes")
+    return nodes if isinstance(nodes, int) else None
+
+
+def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:
+    """How Jobs do, each of which has all nodes: `node: 2 nodes, all ready`."""
+    numbers = {name: counts[name] for name in _COUNTS if counts.get(name)}
+    ready, total = numbers.pop("ready", 0), sum(numbers.get(name, 0) for name in _COUNTS)
+    name = printable(str(counts.get("name") or ""))
+    if total != 1:
+        told = [f"{number} {state}" for state, number in numbers.items()]
+        told += [f"{ready} of {total} ready"] if "active" in numbers else []
+        return f"{name}: {total} Jobs, {', '.join(told)}" if total else f"{name}: none started"
+    (state,) = numbers
+    size = "" if nodes is None else f"{nodes} node{'' if nodes == 1 else 's'}, "
+    return f"{name}: {size}{state if state != 'active' else 'all ready' if ready else 'not all ready'}"

@@ -1,0 +1,197 @@
+"""`trainer get`: TrainJobs as a table with their progress, once or for as long as one likes to watch."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.console import note, output
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.jobs.details import details
+from trainer.cli.jobs.find import find_train_job, list_train_jobs
+from trainer.cli.jobs.state import JobState
+from trainer.cli.jobs.table import JobTable
+from trainer.cli.jobs.watch import JobWatch
+from trainer.kube.clock import SystemClock
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.objects import key_of, metadata_of, name_of
+from trainer.kube.rest.connection import connect
+from trainer.kube.selection import Selection
+from trainer.kubernetes_yaml import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from rich.console import Console
+
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object, ObjectKey
+
+
+class Form(StrEnum):
+    """What `--output` may be; as kubectl's."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+def get(
+    name: Annotated[
+        str | None, typer.Argument(help="Name of one TrainJob, to show it in detail.", show_default=False)
+    ] = None,
+    *,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep running and show changes.")] = False,
+    namespace: Namespace = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Show the TrainJobs of all namespaces.")
+    ] = False,
+    form: Annotated[Form, typer.Option("--output", "-o", help="Output format.")] = Form.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Show TrainJobs: state, progress, remaining time, metrics; with a NAME also conditions and why it waits or failed.
+
+    With --watch the table stays up to date until it is interrupted; with a NAME until that TrainJob has ended.
+
+    Exit code: 0; with --watch and a NAME 0 when the TrainJob is Complete, 1 when it Failed or was deleted.
+    """
+    if all_namespaces and (name or namespace):
+        raise BadInputError("--all-namespaces cannot be combined with a NAME or with --namespace")
+    options = current_cluster(kubeconfig, context)
+    configure_logging(json=False, level="error" if watch else "warning")
+
+    async def show() -> int:
+        async with connect(options) as client:
+            where = None if all_namespaces else namespace or client.namespace
+            report = Report(form, output(), SystemClock(), name=name, namespace=where, is_watch=watch)
+            return await (report.watch(client) if watch else report.show(client))
+
+    raise typer.Exit(run_until_signal(show))
+
+
+class Report:
+    """The answer to one `trainer get`, on a console."""
+
+    def __init__(
+        self,
+        form: Form,
+        console: Console,
+        clock: Clock,
+        *,
+        name: str | None = None,
+        namespace: str | None = None,
+        is_watch: bool = False,
+    ) -> None:
+        self._form = form
+        self._console = console
+        self._clock = clock
+        self._name = name
+        self._namespace = namespace
+        self._table = JobTable(
+            with_namespace=namespace is None,
+            is_wide=form is Form.WIDE,
+            ascii_only=console.options.ascii_only,
+            is_growing=is_watch and not console.is_interactive,
+        )
+
+    async def show(self, client: Client) -> int:
+        """Print what there is now."""
+        jobs = await self._jobs(client)
+        if self._form in (Form.TABLE, Form.WIDE):
+            self._say_if_none(jobs)
+            for line in self._lines(jobs):
+                self._console.print(line)
+        elif self._form is Form.NAME:
+            self._write(*map(_name, jobs))
+        else:
+            answer = _without_managers(jobs[0]) if self._name else _list_of(jobs)
+            self._write(_as_json(answer) if self._form is Form.JSON else dump(answer).rstrip("\n"))
+        return ExitCode.OK
+
+    async def watch(self, client: Client) -> int:
+        """Print what there is and what changes, until the one job that is asked for has ended."""
+        jobs = await self._jobs(client)
+        selection = Selection(self._namespace, field_selector=f"metadata.name={self._name}" if self._name else "")
+        watch = JobWatch(client, selection, jobs, self._clock, ends=self._name is not None)
+        if self._form in (Form.TABLE, Form.WIDE) and self._console.is_interactive:
+            await watch.on_screen(self._console, self._lines)
+        else:
+            self._say_if_none(jobs)
+            self._lines(jobs)  # the columns become as wide as all of them need
+            await watch.by_lines(self._change_printer())
+        return ExitCode.OK if watch.is_good else ExitCode.FAILED
+
+    async def _jobs(self, client: Client) -> list[Object]:
+        if self._name is not None:
+            return [await find_train_job(client, self._name, self._namespace or "")]
+        return await list_train_jobs(client, self._namespace)
+
+    def _lines(self, jobs: Sequence[Object]) -> list[Text]:
+        if not jobs:
+            return []
+        now = self._clock.now()
+        self._table.width = self._console.width if self._console.is_terminal else None
+        if self._name is None:
+            return self._table.lines(jobs, now)
+        about = details(jobs[0], now)
+        return [*self._table.lines(jobs, now), *([Text()] if about else []), *about]
+
+    def _say_if_none(self, jobs: Sequence[Object]) -> None:
+        if not jobs:
+            note("there are no TrainJobs" + (f" in namespace {self._namespace}" if self._namespace else ""))
+
+    def _change_printer(self) -> Callable[[Object], None]:
+        """What prints one job anew: its line of the table, or the whole object."""
+        printed: dict[ObjectKey, JobState] = {}
+
+        def in_table(job: Object) -> None:
+            if printed.get(key_of(job)) == JobState.of(job):
+                return
+            for line in self._table.lines([job], self._clock.now(), header=not printed):
+                self._console.print(line)
+            printed[key_of(job)] = JobState.of(job)
+
+        def as_object(job: Object) -> None:
+            match self._form:
+                case Form.JSON:
+                    self._write(json.dumps(_without_managers(job), ensure_ascii=False))
+                case Form.YAML:
+                    self._write("---", dump(_without_managers(job)).rstrip("\n"))
+                case _:
+                    self._write(_name(job))
+
+        return in_table if self._form in (Form.TABLE, Form.WIDE) else as_object
+
+    def _write(self, *lines: str) -> None:
+        for line in lines:
+            self._console.file.write(line + "\n")
+        self._console.file.flush()
+
+
+def _name(job: Object) -> str:
+    return f"{TRAIN_JOBS.kind.lower()}.{TRAIN_JOBS.group}/{name_of(job)}"
+
+
+def _list_of(jobs: Sequence[Object]) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "items": [_without_managers(job) for job in jobs]}
+
+
+def _without_managers(job: Object) -> Object:
+    """The object without metadata.managedFields, half of it and of no interest to people; as kubectl does."""
+    metadata = {key: value for key, value in metadata_of(job).items() if key != "managedFields"}
+    return {**job, "metadata": metadata}
+
+
+def _as_json(answer: object) -> str:
+    return json.dumps(answer, indent=2, ensure_ascii=False)

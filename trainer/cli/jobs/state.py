@@ -1,0 +1,102 @@
+"""What the status of a TrainJob says, in the words that a person following it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from trainer.cli.console import printable
+from trainer.cli.jobs.progress import NOTHING_REPORTED, TrainingProgress
+from trainer.kube.objects import find_condition, is_condition_true
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+_UNTOUCHED = "Submitted"
+"""Not one of the states of a TrainJob: no controller has given it one yet."""
+
+_ENDS = ("Failed", "Complete")
+_HINDRANCES = ("Pending", "Restarting")
+"""States that are also conditions, with one line for each reason in their message."""
+_EXPLAINED = (*_ENDS, *_HINDRANCES, "Stalled")
+"""States that are also the type of the condition that explains them."""
+_GOING = ("Running", "Pending", "Restarting")
+"""States in which the reported time that remains is true."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """State of a TrainJob; two equal states need no second line on the screen."""
+
+    word: str = _UNTOUCHED
+    """`status.state`; Submitted before a controller has written it."""
+    progress: TrainingProgress = NOTHING_REPORTED
+    """What the training has reported."""
+    reason: str = ""
+    message: str = ""
+    """Why it ended, cannot start or has to start again."""
+
+    @classmethod
+    def of(cls, job: Object) -> JobState:
+        """Read a TrainJob object."""
+        status = job.get("status") or {}
+        decisive = next((kind for kind in _ENDS if is_condition_true(job, kind)), None)
+        word = decisive or status.get("state") or _UNTOUCHED
+        reason, message = _explanation(job, word)
+        return cls(
+            word=word,
+            progress=TrainingProgress.of(status.get("trainerStatus")),
+            reason=reason,
+            message=message,
+        )
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the job has ended."""
+        return self.word in {"Complete", "Failed"}
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether no controller has said anything about the job yet."""
+        return self.word == _UNTOUCHED and not self.reason
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the job has ended well."""
+        return self.word == "Complete"
+
+    @property
+    def is_going_on(self) -> bool:
+        """Whether its nodes are at work, or will be without somebody's doing: only then it has an end to expect."""
+        return self.word in _GOING
+
+    def with_progress(self, progress: TrainingProgress) -> JobState:
+        """The state with what the log tells already, unless the TrainJob itself tells something newer."""
+        return replace(self, progress=progress) if progress.is_newer_than(self.progress) else self
+
+    def __str__(self) -> str:
+        parts = [self.word]
+        if self.progress.percentage is not None and not self.is_terminal:
+            parts.append(f"{self.progress.percentage} %")
+        if self.progress.remaining and self.is_going_on:
+            parts.append(f"ETA {self.progress.remaining}")
+        return "  ".join(parts)
+
+    @property
+    def explanation(self) -> str:
+        """Reason and message as one line; empty when there is nothing to explain."""
+        return printable(": ".join(part for part in (self.reason, self.message) if part))
+
+
+def _explanation(job: Object, word: str) -> tuple[str, str]:
+    """Reason and message of the condition that explains the state."""
+    kind = word if word in _EXPLAINED else "Created"
+    condition = find_condition(job, kind) or {}
+    if condition.get("status") != ("False" if kind == "Created" else "True"):
+        return "", ""
+    reason, lines = condition.get("reason") or "", (condition.get("message") or "").splitlines()
+    if word in _HINDRANCES:
+        # Each line but the first, whose reason is that of the condition, begins with its reason.
+        return reason, "; ".join(lines).removeprefix(f"{reason}: ")
+    # What follows the first line is the end of a log, which has just been shown.
+    return reason, next(iter(lines), "")

@@ -1,0 +1,121 @@
+"""TrainJobs as a table: one line for each, with a bar, the remaining time and the metrics that tell most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from trainer.cli.console import printable, short_duration
+from trainer.cli.jobs.metric_order import by_interest, in_room, label, short_value
+from trainer.cli.jobs.progress_bar import progress_bar
+from trainer.cli.jobs.state import JobState
+from trainer.cli.run.display import STATE_STYLES
+from trainer.kube.clock import parse_timestamp
+from trainer.kube.objects import metadata_of, name_of, namespace_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from trainer.cli.jobs.progress import TrainingProgress
+    from trainer.kube.objects import Object
+
+_GAP = 2
+_BAR = 10
+_FEW = 3
+"""Metrics in a line that has room for more."""
+_METRICS = "METRICS"
+
+
+@dataclass(slots=True)
+class JobTable:
+    """Lays out TrainJobs in columns, which never become narrower: lines printed later fit below earlier ones."""
+
+    width: int | None = None
+    """Of the terminal: metrics are shown as far as there is room. None: nobody minds long lines."""
+    with_namespace: bool = False
+    """Whether the first column is the namespace."""
+    is_wide: bool = False
+    """Whether to show everything, however long the lines become."""
+    ascii_only: bool = False
+    """Whether the terminal knows nothing but ASCII."""
+    is_growing: bool = False
+    """Whether lines are printed one by one as jobs change, so that room is kept for what they will tell."""
+    _widths: dict[str, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if self.is_growing:
+            self._widths.update({"STATE": 10, "PROGRESS": _BAR + 5, "ETA": 5, "STEP": 11})
+
+    def lines(self, jobs: Iterable[Object], now: datetime, *, header: bool = True) -> list[Text]:
+        """The table, its header first."""
+        states = [(job, JobState.of(job)) for job in jobs]
+        rows = [self._row(job, state, now) for job, state in states]
+        titles = {title: Text(title) for title in self._titles()}
+        self._widen([titles, *rows])
+        for row, (_, state) in zip(rows, states, strict=True):
+            row[_METRICS] = Text(self._metrics(state.progress))
+        self._widen([{_METRICS: row[_METRICS]} for row in [titles, *rows]])
+        return [self._line(row) for row in ([titles] if header else []) + rows]
+
+    def _widen(self, rows: Iterable[dict[str, Text]]) -> None:
+        for row in rows:
+            for title, cell in row.items():
+                self._widths[title] = max(self._widths.get(title, 0), cell.cell_len)
+
+    def _titles(self) -> Sequence[str]:
+        namespace = ["NAMESPACE"] if self.with_namespace else []
+        details = ["EPOCH", _METRICS, "UPDATED", "NODES", "RUNTIME"] if self.is_wide else [_METRICS]
+        return [*namespace, "NAME", "STATE", "PROGRESS", "ETA", "STEP", *details, "AGE"]
+
+    def _row(self, job: Object, state: JobState, now: datetime) -> dict[str, Text]:
+        progress = state.progress
+        epochs = f"epoch {progress.epochs}" if progress.epochs else ""
+        spec = job.get("spec") or {}
+        updated = f"{short_duration((now - progress.updated).total_seconds())} ago" if progress.updated else ""
+        cells = {
+            "NAMESPACE": Text(namespace_of(job)),
+            "NAME": Text(name_of(job)),
+            "STATE": Text(printable(state.word), style=STATE_STYLES.get(state.word, "default")),
+            "PROGRESS": self._progress(progress.percentage),
+            "ETA": Text(progress.short_remaining if state.is_going_on else ""),
+            "STEP": Text(progress.steps or ("" if self.is_wide else epochs)),
+            "EPOCH": Text(progress.epochs),
+            _METRICS: Text(),
+            "UPDATED": Text(updated),
+            "NODES": Text(str((spec.get("trainer") or {}).get("numNodes") or "")),
+            "RUNTIME": Text(printable((spec.get("runtimeRef") or {}).get("name") or "")),
+            "AGE": Text(age_of(job, now)),
+        }
+        return {title: cells[title] for title in self._titles()}
+
+    def _progress(self, percentage: int | None) -> Text:
+        if percentage is None:
+            return Text()
+        return progress_bar(percentage, _BAR, ascii_only=self.ascii_only).append(f" {percentage:3}%", style="default")
+
+    def _metrics(self, progress: TrainingProgress) -> str:
+        """All metrics, or as many of the most telling as there is room for."""
+        metrics = by_interest(progress.metrics)
+        if self.is_wide:
+            return "  ".join(f"{label(metric)} {metric.value}" for metric in metrics)
+        others = [width for title, width in self._widths.items() if title != _METRICS]
+        room = None if self.width is None else self.width - sum(others) - _GAP * len(others)
+        return in_room((f"{label(metric)} {short_value(metric.value)}" for metric in metrics[:_FEW]), room)
+
+    def _line(self, row: dict[str, Text]) -> Text:
+        line = Text()
+        titles = self._titles()
+        for title in titles:
+            line.append_text(row[title])
+            if title != titles[-1]:
+                line.append(" " * (self._widths[title] - row[title].cell_len + _GAP))
+        return line
+
+
+def age_of(obj: Object, now: datetime) -> str:
+    """How long ago the object was made; empty when that is not known."""
+    created = metadata_of(obj).get("creationTimestamp")
+    return short_duration((now - parse_timestamp(created)).total_seconds()) if created else ""

@@ -1,0 +1,147 @@
+"""Watching TrainJobs: a table on a terminal that stays up to date, or one line for each change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.console import note, printable
+from trainer.cli.jobs.receiver import Receiver, tell_errors, watch_for
+from trainer.cli.jobs.state import JobState
+from trainer.kube.objects import key_of, resource_version_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from anyio.abc import TaskGroup
+    from rich.console import Console
+
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer.kube.selection import Selection
+
+_REFRESH_SECONDS = 0.25
+_TICK_SECONDS = 1.0
+"""How often ages are brought up to date."""
+
+
+class JobWatch:
+    """Keeps some TrainJobs up to date by their watch, which survives broken connections and a restarted API server.
+
+    Args:
+        client: the cluster.
+        selection: which TrainJobs.
+        jobs: those that there are.
+        clock: for pauses.
+        ends: whether to end when the one job that is watched has ended or is gone; else it goes on until cancelled.
+    """
+
+    def __init__(
+        self, client: Client, selection: Selection, jobs: Sequence[Object], clock: Clock, *, ends: bool
+    ) -> None:
+        self._client = client
+        self._selection = selection
+        self._jobs = {key_of(job): job for job in jobs}
+        self._clock = clock
+        self._ends = ends
+        self._ended = anyio.Event()
+        self._changed: Callable[[Object], None] = lambda _job: None
+        self._has_news = False
+        for job in jobs:
+            self._note_end(job)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the one job, if one was to be watched to its end, is complete."""
+        return not self._ends or any(JobState.of(job).is_complete for job in self._jobs.values())
+
+    async def by_lines(self, print_job: Callable[[Object], None]) -> None:
+        """Print each job, and again whenever it has changed."""
+        for job in self._sorted():
+            print_job(job)
+        self._changed = print_job
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tell_errors, self._start(tasks), "the TrainJobs", note, self._clock)
+            await self._ended.wait()
+            tasks.cancel_scope.cancel()
+
+    async def on_screen(self, console: Console, lines: Callable[[Sequence[Object]], Sequence[Text]]) -> None:
+        """Show the jobs at the bottom of a terminal, where they stay at the end."""
+        async with anyio.create_task_group() as tasks:
+            informer = self._start(tasks)
+
+            def screen() -> Group:
+                shown = lines(self._sorted()) or [Text("no TrainJobs yet", style="dim")]
+                for line in shown:
+                    line.truncate(console.width, overflow="ellipsis")
+                return Group(*shown, *_trouble(informer))
+
+            with Live(console=console, get_renderable=screen, auto_refresh=False) as live:
+                tasks.start_soon(self._keep_fresh, live)
+                await self._ended.wait()
+                live.refresh()
+                tasks.cancel_scope.cancel()
+
+    def _start(self, tasks: TaskGroup) -> Informer:
+        receiver = Receiver(tasks, self._see, self._lose)
+        informer = watch_for(receiver, self._client, TRAIN_JOBS, self._selection, self._clock)
+        tasks.start_soon(self._lose_unseen, informer)
+        return informer
+
+    async def _lose_unseen(self, informer: Informer) -> None:
+        """Take note of jobs that were deleted before their watch began."""
+        before = list(self._jobs)
+        await informer.wait_for_sync()
+        for key in before:
+            if key in self._jobs and informer.lister.peek(key) is None:
+                self._lose(self._jobs[key])
+
+    def _see(self, job: Object) -> None:
+        known = self._jobs.get(key_of(job))
+        if known is not None and resource_version_of(known) == resource_version_of(job):
+            return
+        self._jobs[key_of(job)] = job
+        self._has_news = True
+        if not self._ended.is_set():
+            self._changed(job)
+        self._note_end(job)
+
+    def _lose(self, job: Object) -> None:
+        if self._ended.is_set():
+            return
+        self._jobs.pop(key_of(job), None)
+        self._has_news = True
+        if self._ends:
+            note(f"TrainJob {key_of(job).name} was deleted")
+            self._ended.set()
+
+    def _note_end(self, job: Object) -> None:
+        if self._ends and JobState.of(job).is_terminal:
+            self._ended.set()
+
+    def _sorted(self) -> list[Object]:
+        return [self._jobs[key] for key in sorted(self._jobs)]
+
+    async def _keep_fresh(self, live: Live) -> None:
+        """Show news soon, many at once, and let ages tick."""
+        shown_at = self._clock.monotonic()
+        live.refresh()
+        while True:
+            await self._clock.sleep(_REFRESH_SECONDS)
+            now = self._clock.monotonic()
+            if self._has_news or now - shown_at >= _TICK_SECONDS:
+                self._has_news, shown_at = False, now
+                live.refresh()
+
+
+def _trouble(informer: Informer) -> list[Text]:
+    if informer.last_error is None:
+        return []
+    return [Text(f"not up to date, trying again: {printable(str(informer.last_error))}", style="yellow")]

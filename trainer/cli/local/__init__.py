@@ -1,0 +1,1 @@
+"""The dev cluster with its manager on this machine: up, down, status, demo, cluster."""

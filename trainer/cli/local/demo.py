@@ -1,0 +1,93 @@
+"""`trainer demo`: a TrainJob from nothing to its end, on a cluster that exists only for it."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from anyio.to_thread import run_sync
+
+from trainer.cli.console import say
+from trainer.cli.documents import read_documents
+from trainer.cli.errors import BadInputError
+from trainer.cli.local.admission import LocalAdmission, wait_for_admission
+from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetwork, cluster_command
+from trainer.cli.local.manager_identity import give_identity
+from trainer.cli.manifests import example, install_definitions, install_runtimes
+from trainer.cli.operate.manager import READY, manager_command
+from trainer.cli.processes.child import child_process
+from trainer.cli.run.run import exit_code, follow_on_screen
+from trainer.cli.run.submit import submit
+from trainer.kube.clock import SystemClock
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.rest.connection import ConnectionOptions, connect
+
+if TYPE_CHECKING:
+    from trainer.cli.documents import Document
+
+_DEFAULT_EXAMPLE = "jax-digits"
+
+
+def demo(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="File with TrainJobs, or directory with a trainjob.yaml; default: the jax-digits example."),
+    ] = None,
+    pod_network: Network = PodNetwork.AUTO,
+    node_resources: NodeResources = "",
+) -> None:
+    """Start a dev cluster and a controller manager, run a TrainJob on them, show how it ends, and clean up.
+
+    Exit code 0 when the job is Complete, 1 when it Failed. No process is left, however the demo ends.
+    """
+    documents = read_documents(str(_example_file(path)))
+    configure_logging(json=False, level="warning")
+    with tempfile.TemporaryDirectory(prefix="trainer-demo-", ignore_cleanup_errors=True) as directory:
+        code = run_until_signal(lambda: _demo(documents, Path(directory), pod_network, node_resources))
+    raise typer.Exit(code)
+
+
+def _example_file(path: Path | None) -> Path:
+    if path is None:
+        file = example(_DEFAULT_EXAMPLE)
+        if file is None:
+            raise BadInputError("name a file with a TrainJob: the examples are in the repository of the project")
+        return file
+    file = path / "trainjob.yaml" if path.is_dir() else path
+    if not file.is_file():
+        raise BadInputError(f"there is no file {file}")
+    return file
+
+
+async def _demo(documents: list[Document], directory: Path, pod_network: PodNetwork, node_resources: str) -> int:
+    kubeconfig = directory / "kubeconfig"
+    cluster = cluster_command(
+        data_dir=directory / "data", kubeconfig=kubeconfig, pod_network=pod_network, node_resources=node_resources
+    )
+    clock = SystemClock()
+    say("starting the dev cluster")
+    async with (
+        child_process("dev cluster", cluster, directory / "cluster.log", ready=CLUSTER_READY),
+        connect(ConnectionOptions(kubeconfig=kubeconfig)) as client,
+    ):
+        await install_definitions(client)
+        say("starting the controller manager")
+        configuration = directory / "manager.yaml"
+        admission = await run_sync(LocalAdmission.on_free_port)
+        await run_sync(admission.write_configuration, configuration)
+        await admission.switch_on(client)
+        identity = directory / "manager.kubeconfig"
+        await give_identity(client, kubeconfig, identity)
+        manager = manager_command(identity, configuration)
+        async with child_process("controller manager", manager, directory / "manager.log", ready=READY):
+            await wait_for_admission(client)
+            await install_runtimes(client)
+            jobs = await submit(client, documents, namespace=None, default_namespace=client.namespace)
+            outcomes = await follow_on_screen(client, jobs, clock)
+    for outcome in outcomes.values():
+        if outcome.is_complete and outcome.result:
+            say(outcome.result)
+    return exit_code(outcomes)

@@ -1,0 +1,206 @@
+"""`trainer up`, `down` and `status`: dev cluster and controller manager in the background."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from anyio.to_thread import run_sync
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.console import duration, quote, say
+from trainer.cli.errors import ExitCode
+from trainer.cli.jobs.state import JobState
+from trainer.cli.local.admission import LocalAdmission, wait_for_admission
+from trainer.cli.local.cluster import (
+    CLUSTER_READY,
+    FeatureGates,
+    GangSchedulers,
+    Network,
+    NodeResources,
+    PodNetwork,
+    Port,
+    cluster_command,
+)
+from trainer.cli.local.manager_identity import give_identity
+from trainer.cli.manifests import install_definitions, install_runtimes
+from trainer.cli.operate.manager import READY, manager_command
+from trainer.cli.processes.background import BackgroundProcess, uptime_seconds
+from trainer.cli.processes.state_directory import StateDirectory
+from trainer.kube.errors import KubeError
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.objects import annotations_of, name_of
+from trainer.kube.resource import NODES
+from trainer.kube.rest.connection import ConnectionOptions, connect
+
+if TYPE_CHECKING:
+    from trainer.kube.client import Client
+
+_NODE = "laptop"
+_POD_NETWORK = "devcluster.trainer/pod-network"
+MetricsPort = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=65535,
+        help="Serve the manager's metrics at http://127.0.0.1:PORT/metrics, for a Prometheus on this machine and for "
+        "everybody else on it. Default: 0, nowhere.",
+    ),
+]
+_SETTLED_AT_THE_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
+
+
+def up(
+    *,
+    port: Port = 0,
+    pod_network: Network = PodNetwork.AUTO,
+    node_resources: NodeResources = "",
+    gang_schedulers: GangSchedulers = "",
+    feature_gates: FeatureGates = "",
+    metrics_port: MetricsPort = 0,
+) -> None:
+    """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
+
+    It can be run again at any time: what runs is not touched, what has crashed is reported and started again.
+    """
+    state = StateDirectory.of_user()
+    command = cluster_command(
+        port=port,
+        data_dir=state.data,
+        pod_network=pod_network,
+        feature_gates=feature_gates,
+        node_resources=node_resources,
+        gang_schedulers=gang_schedulers,
+    )
+    configure_logging(json=False, level="warning")
+    with state.lock():
+        code = run_until_signal(lambda: _up(state, [*command, "--kubeconfig", str(state.kubeconfig)], metrics_port))
+    raise typer.Exit(code)
+
+
+def down(
+    delete: Annotated[bool, typer.Option("--delete", help="Also delete all objects, volumes and logs.")] = False,
+) -> None:
+    """Stop the cluster and the manager that `trainer up` has started.
+
+    Objects, volumes and logs are kept, and `trainer up` starts with them again. Does nothing when nothing runs.
+    """
+    configure_logging(json=False, level="warning")
+    state = StateDirectory.of_user()
+    if not state.root.exists():
+        say("nothing to stop")
+        return
+    with state.lock():
+        code = run_until_signal(lambda: _down(state, delete=delete))
+    raise typer.Exit(code)
+
+
+def status() -> None:
+    """Show what runs in the background and what is on the cluster; exit code 0 when cluster and manager run, else 1."""
+    configure_logging(json=False, level="error")
+    raise typer.Exit(run_until_signal(lambda: _status(StateDirectory.of_user())))
+
+
+def _halves(state: StateDirectory) -> tuple[BackgroundProcess, BackgroundProcess]:
+    return BackgroundProcess("cluster", state), BackgroundProcess("manager", state)
+
+
+async def _up(state: StateDirectory, command: list[str], metrics_port: int) -> int:
+    cluster, manager = _halves(state)
+    for half in (cluster, manager):
+        crash = await run_sync(half.crash)
+        if crash is not None:
+            quote(half.log.path, await run_sync(half.log.tail))
+            say(f"the {half.name} {crash}; starting it again")
+    if await run_sync(cluster.running) is None:
+        await manager.stop()  # it knows the address and credentials of the cluster that is gone
+        await cluster.start(command, ready=CLUSTER_READY)
+    elif settled := [option for option in _SETTLED_AT_THE_START if option in command]:
+        takes = f"{', '.join(settled)} {'takes' if len(settled) == 1 else 'take'}"
+        say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
+    async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
+        await install_definitions(client)
+        if await run_sync(manager.running) is None:
+            await _start_manager(client, manager, state, metrics_port)
+            if metrics_port:
+                say(f"metrics: http://127.0.0.1:{metrics_port}/metrics")
+        elif metrics_port:
+            say("the manager runs already: --metrics-port takes effect after trainer down and trainer up")
+        await install_runtimes(client)
+    code = await _status(state)
+    say(f"\nexport KUBECONFIG={shlex.quote(str(state.kubeconfig))}    # lets kubectl talk to it")
+    return code
+
+
+async def _start_manager(client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int) -> None:
+    admission = await run_sync(LocalAdmission.on_free_port)
+    await run_sync(partial(admission.write_configuration, state.manager_configuration, metrics_port=metrics_port))
+    await admission.switch_on(client)
+    await give_identity(client, state.kubeconfig, state.manager_kubeconfig)
+    await manager.start(manager_command(state.manager_kubeconfig, state.manager_configuration), ready=READY)
+    await wait_for_admission(client)
+
+
+async def _down(state: StateDirectory, *, delete: bool) -> int:
+    cluster, manager = _halves(state)
+    for half in (manager, cluster):
+        stopped = await half.stop()
+        say(f"{half.name} {'stopped' if stopped else 'was not running'}")
+    if delete:
+        await run_sync(state.delete_data)
+        say("objects, volumes and logs deleted")
+    return ExitCode.OK
+
+
+async def _status(state: StateDirectory) -> int:
+    cluster, manager = _halves(state)
+    is_cluster_up = await run_sync(cluster.running) is not None
+    lines: list[tuple[str, str]] = []
+    server, answers = "", True
+    if is_cluster_up:
+        try:
+            async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
+                server = client.server
+                lines = await _contents(client)
+        except KubeError as error:
+            answers = False
+            server = f"but {error}"
+    is_manager_up = await run_sync(manager.running) is not None
+    _tell("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
+    _tell("manager", await run_sync(_condition, manager))
+    for label, text in lines:
+        _tell(label, text)
+    return ExitCode.OK if is_cluster_up and answers and is_manager_up else ExitCode.FAILED
+
+
+async def _contents(client: Client) -> list[tuple[str, str]]:
+    nodes = await client.list(NODES)
+    modes = [annotations_of(node).get(_POD_NETWORK, "") for node in nodes.items if name_of(node) == _NODE]
+    runtimes = await client.list(CLUSTER_TRAINING_RUNTIMES)
+    jobs = await client.list(TRAIN_JOBS)
+    states = Counter(JobState.of(job).word for job in jobs.items)
+    summary = ", ".join(f"{count} {word}" for word, count in sorted(states.items()))
+    return [
+        ("pod network", "".join(modes) or "none: no kubelet runs"),
+        ("runtimes", ", ".join(sorted(map(name_of, runtimes.items))) or "none"),
+        ("TrainJobs", f"{len(jobs.items)} ({summary})" if summary else "0"),
+    ]
+
+
+def _condition(half: BackgroundProcess) -> str:
+    run = half.running()
+    if run is not None:
+        return f"running, pid {run.process.pid}, for {duration(uptime_seconds(run))}"
+    crash = half.crash()
+    if crash is not None:
+        return f"{crash}; its log is {half.log.path}; trainer up starts it again"
+    return "not running; trainer up starts it"
+
+
+def _tell(label: str, text: str) -> None:
+    say(f"{label:<12} {text}")

@@ -1,0 +1,205 @@
+"""Following the logs of one TrainJob's containers to its end, from watches and log streams to whoever shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.cli.jobs.receiver import Receiver, tell_errors, watch_for
+from trainer.cli.jobs.state import JobState
+from trainer.cli.logs.containers import started_containers
+from trainer.kube.clock import move_on_after
+from trainer.kube.container_status import has_ended
+from trainer.kube.errors import ApiError, KubeError
+from trainer.kube.objects import key_of, uid_of
+from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
+from trainer.kube.resource import PODS
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from typing import TypeAlias
+
+    from anyio.abc import TaskGroup
+
+    from trainer.cli.logs.containers import StartedContainer
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+
+    Choose: TypeAlias = Callable[[Sequence[Object]], Awaitable[Iterable[StartedContainer]]]
+    """Picks from the pods of the job the containers to follow; asked anew whenever a pod has changed."""
+
+_LAST_LOGS_SECONDS = 10.0
+"""How long after the end of a job to wait for the next line of its logs."""
+_IDLE_SECONDS = 300.0
+"""Silence after which a log is asked for anew: what stands between may have forgotten the connection."""
+
+FOLLOWED = ContainerLogOptions(idle_timeout=_IDLE_SECONDS)
+"""How logs are read that people look at."""
+
+
+class Listener(Protocol):
+    """Who shows the logs."""
+
+    def take(self, container: StartedContainer, block: bytes) -> None:
+        """Some lines of a container's log, see `ContainerLog.follow`."""
+
+    def see_job(self, job: Object) -> None:
+        """The TrainJob, when it is first seen and when it has changed."""
+
+    def see_pod(self, pod: Object) -> None:
+        """A pod of it, likewise."""
+
+    def warn(self, text: str) -> None:
+        """Something that keeps logs from being complete."""
+
+
+async def all_containers(pods: Sequence[Object]) -> Iterable[StartedContainer]:
+    """All containers of all pods that have started, init containers included."""
+    return [container for pod in pods for container in started_containers(pod)]
+
+
+def pods_of(job: Object) -> Selection:
+    """Which pods are those of a TrainJob."""
+    namespace, name = key_of(job)
+    return Selection(namespace, label_selector=f"{JOBSET_NAME}={name}")
+
+
+class JobLogs:
+    """Follows one TrainJob and the logs of its containers, across pods that are made again, to the end of the job.
+
+    Args:
+        client: the cluster.
+        job: the TrainJob as the server returned it.
+        clock: for pauses.
+        listener: is told what there is.
+        choose: which containers. Default: all.
+        options: how their logs are read. Default: from their beginning.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        job: Object,
+        clock: Clock,
+        listener: Listener,
+        *,
+        choose: Choose = all_containers,
+        options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: FOLLOWED,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._listener = listener
+        self._choose = choose
+        self._options = options
+        self._uid = uid_of(job)
+        self._key = key_of(job)
+        self._selection = pods_of(job)
+        self._ended = anyio.Event()
+        self._was_deleted = False
+        self._changed = anyio.Event()
+        self._pods: dict[str, Object] = {}
+        self._streams: dict[StartedContainer, anyio.Event] = {}
+        self._blocks = 0
+
+    async def run(self) -> bool:
+        """Follow to the end; False when somebody deleted the job."""
+        async with anyio.create_task_group() as tasks:
+            by_name = Selection(self._key.namespace, field_selector=f"metadata.name={self._key.name}")
+            job_receiver = Receiver(tasks, self._see_job, self._lose_job)
+            pod_receiver = Receiver(tasks, self._see_pod, self._lose_pod)
+            jobs = watch_for(job_receiver, self._client, TRAIN_JOBS, by_name, self._clock)
+            pods = watch_for(pod_receiver, self._client, PODS, self._selection, self._clock)
+            tasks.start_soon(self._lose_unseen, jobs)
+            for informer, watched in ((jobs, "the TrainJob"), (pods, "its pods")):
+                tasks.start_soon(tell_errors, informer, watched, self._listener.warn, self._clock)
+            tasks.start_soon(self._keep_choosing, tasks)
+            await self._ended.wait()
+            await self._read_last_logs(tasks)
+            tasks.cancel_scope.cancel()
+        return not self._was_deleted
+
+    def _see_job(self, job: Object) -> None:
+        if uid_of(job) != self._uid:
+            self._lose_job(job)
+            return
+        self._listener.see_job(job)
+        if JobState.of(job).is_terminal:
+            self._ended.set()
+
+    async def _lose_unseen(self, informer: Informer) -> None:
+        """Take note that the job was deleted before its watch began."""
+        await informer.wait_for_sync()
+        if informer.lister.peek(self._key) is None:
+            self._lose_job()
+
+    def _lose_job(self, _job: Object | None = None) -> None:
+        if not self._ended.is_set():
+            self._was_deleted = True
+            self._ended.set()
+
+    def _see_pod(self, pod: Object) -> None:
+        self._pods[uid_of(pod)] = pod
+        self._listener.see_pod(pod)
+        self._changed.set()
+
+    def _lose_pod(self, pod: Object) -> None:
+        self._pods.pop(uid_of(pod), None)
+        self._changed.set()
+
+    async def _keep_choosing(self, tasks: TaskGroup) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            await self._start_streams(tasks)
+
+    async def _start_streams(self, tasks: TaskGroup) -> None:
+        for container in await self._choose(list(self._pods.values())):
+            if container not in self._streams:
+                self._streams[container] = anyio.Event()
+                tasks.start_soon(self._stream, container)
+
+    async def _stream(self, container: StartedContainer) -> None:
+        def receive(block: bytes) -> None:
+            self._blocks += 1
+            self._listener.take(container, block)
+
+        def is_finished() -> bool:
+            pod = self._pods.get(container.pod_uid)
+            return pod is None or has_ended(pod, container.container)
+
+        place = container.namespace, container.pod, container.container
+        container_log = ContainerLog(self._client, *place, clock=self._clock, options=self._options(container))
+        try:
+            await container_log.follow(receive, is_finished=is_finished)
+        except ApiError as error:
+            self._listener.warn(f"cannot read the log of {container.source}: {error}")
+        finally:
+            self._streams[container].set()
+
+    async def _read_last_logs(self, tasks: TaskGroup) -> None:
+        async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
+            try:
+                pods = await self._client.list(PODS, self._selection)
+            except KubeError as error:
+                self._listener.warn(f"cannot list the pods: {error}")
+            else:
+                for pod in pods.items:  # the job's end may be known before the watch has shown its last pods
+                    self._see_pod(pod)
+                await self._start_streams(tasks)
+        blocks_before = -1
+        while blocks_before != self._blocks and self._unfinished():
+            blocks_before = self._blocks
+            async with move_on_after(self._clock, _LAST_LOGS_SECONDS):
+                for finished in list(self._streams.values()):
+                    await finished.wait()
+        for container in self._unfinished():
+            self._listener.warn(f"the end of the log of {container.source} could not be read in time")
+
+    def _unfinished(self) -> list[StartedContainer]:
+        return [container for container, finished in self._streams.items() if not finished.is_set()]

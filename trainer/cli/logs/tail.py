@@ -1,0 +1,112 @@
+"""Where the last lines of a log begin, so that it can be followed from there on."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from trainer.kube.client import LogOptions
+from trainer.kube.podlogs.line_blocks import LineBlocks
+from trainer.kube.podlogs.position import instant_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from trainer.cli.logs.containers import StartedContainer
+    from trainer.kube.client import Client
+    from trainer.kube.podlogs.instant import Instant
+
+_FACTOR = 8
+"""So many times more lines are asked for where too few of the last ones are shown."""
+
+
+class LogTail:
+    """Leaves out the lines before the last ones of a log; made by `before_last`."""
+
+    def __init__(self, first: bytes = b"", *, keeps_first: bool = True) -> None:
+        self._first = first
+        self._keeps_first = keeps_first
+        self._instant = instant_of(first) if first else None
+
+    @property
+    def since(self) -> Instant | None:
+        """From when on the log has to be read; None: from its beginning."""
+        return self._instant
+
+    def of(self, block: bytes) -> bytes:
+        """What is left of some lines; called with all lines since `since`, one block after the other."""
+        if self._instant is None:
+            return block
+        start = 0
+        while start < len(block):
+            end = block.index(b"\n", start) + 1
+            line = block[start : end - 1]
+            instant = instant_of(line)
+            if line == self._first:
+                start = start if self._keeps_first else end
+                self._instant = None
+                break
+            if instant is not None and instant > self._instant:  # it is gone, such as with a log that was rotated
+                self._instant = None
+                break
+            start = end
+        return block[start:]
+
+
+async def before_last(
+    client: Client,
+    container: StartedContainer,
+    lines: int,
+    options: LogOptions,
+    *,
+    is_shown: Callable[[bytes], bool] = lambda _: True,
+) -> LogTail:
+    """What leaves the last lines of a container's log; those that come later are left as well.
+
+    Args:
+        client: asks for the log.
+        container: whose log.
+        lines: how many.
+        options: which part of the log.
+        is_shown: which lines count. Default: all.
+    """
+    asked = max(lines, 1)
+    while True:
+        last: deque[bytes] = deque(maxlen=max(lines, 1))
+        count = 0
+        async for line in _last_lines(client, container, asked, options):
+            count += 1
+            if not lines or is_shown(line):
+                last.append(line)
+        if len(last) == last.maxlen or count < asked:
+            return LogTail(last[0] if last else b"", keeps_first=lines > 0)
+        asked *= _FACTOR
+
+
+async def _last_lines(
+    client: Client, container: StartedContainer, count: int, options: LogOptions
+) -> AsyncIterator[bytes]:
+    asked = LogOptions(
+        container.container,
+        previous=options.previous,
+        since_time=options.since_time,
+        timestamps=True,
+        tail_lines=count,
+    )
+    received: list[bytes] = []
+    blocks = LineBlocks(received.append, received.append)
+    async with client.logs(container.pod, container.namespace, asked) as chunks:
+        async for chunk in chunks:
+            blocks.take(chunk)
+            for line in _lines_of(received):
+                yield line
+    blocks.finish()
+    for line in _lines_of(received):
+        yield line
+
+
+def _lines_of(blocks: list[bytes]) -> list[bytes]:
+    """Their lines without their ends; the blocks are taken from the list."""
+    lines = [line for block in blocks for line in block.split(b"\n")[:-1]]
+    blocks.clear()
+    return lines

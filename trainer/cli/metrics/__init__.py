@@ -1,0 +1,1 @@
+"""The metrics that a training has logged, as charts and data."""

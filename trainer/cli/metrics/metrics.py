@@ -1,0 +1,294 @@
+"""`trainer metrics`: the metrics that a training has reported in its log, drawn or as data."""
+
+from __future__ import annotations
+
+import csv
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from trainer.cli.console import note, output, printable
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
+from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.jobs.find import JobName, find_train_job
+from trainer.cli.jobs.state import JobState
+from trainer.cli.logs.containers import StartedContainer, started_containers
+from trainer.cli.logs.follower import FOLLOWED, JobLogs, pods_of
+from trainer.cli.logs.primary import PrimaryContainer
+from trainer.cli.metrics.charts import charts
+from trainer.cli.metrics.samples import MetricSamples
+from trainer.kube.clock import SystemClock
+from trainer.kube.errors import NotFoundError
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.objects import name_of, namespace_of
+from trainer.kube.podlogs.container_log import ContainerLog
+from trainer.kube.resource import PODS
+from trainer.kube.rest.connection import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from rich.console import Console
+
+    from trainer.cli.metrics.samples import Sample
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object
+    from trainer.progress.primary_pod import ContainerState
+
+_REFRESH_SECONDS = 0.5
+
+
+class Form(StrEnum):
+    """What `--output` may be."""
+
+    CHART = "chart"
+    JSON = "json"
+    CSV = "csv"
+
+
+def metrics(
+    name: JobName,
+    *,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Keep running and show new values until the TrainJob ends.")
+    ] = False,
+    form: Annotated[Form, typer.Option("--output", "-o", help="Output format of the samples.")] = Form.CHART,
+    namespace: Namespace = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Draw the metrics that a TrainJob has reported since its start: least, greatest and last value over the steps.
+
+    They are read from the log of its primary pod, so there is something to see as long as that pod exists.
+    With --watch and --output json each sample is one line of JSON.
+
+    Exit code: 0; 1 when there is no such TrainJob, no log of it, or no metric in it.
+    """
+    options = current_cluster(kubeconfig, context)
+    configure_logging(json=False, level="error")
+
+    async def show() -> int:
+        async with connect(options) as client:
+            job = await find_train_job(client, name, namespace or client.namespace)
+            reader = MetricReader(client, job, form, output(), SystemClock())
+            await (reader.watch() if watch else reader.show())
+            return ExitCode.OK
+
+    raise typer.Exit(run_until_signal(show))
+
+
+class MetricReader:
+    """Reads the metrics of one TrainJob and prints them."""
+
+    def __init__(self, client: Client, job: Object, form: Form, console: Console, clock: Clock) -> None:
+        self._client = client
+        self._job = job
+        self._form = form
+        self._console = console
+        self._clock = clock
+        self._primary = PrimaryContainer(client, job)
+        self._samples = MetricSamples()
+        self._source: StartedContainer | None = None
+        self._live: Live | None = None
+        self._has_news = False
+        self._print = self._sample_printer()
+
+    async def show(self) -> None:
+        """Print what has been reported by now.
+
+        Raises:
+            CommandError: there is nothing.
+        """
+        await self._read(self._collect)
+        self._check_samples()
+        if self._form is Form.JSON:
+            self._console.file.write(json.dumps(self._as_object(), indent=2, ensure_ascii=False) + "\n")
+        elif self._form is Form.CSV:
+            for samples in self._samples.series.values():
+                self._print(samples)
+        else:
+            for line in self._charts():
+                self._console.print(line)
+
+    async def watch(self) -> None:
+        """Show what is reported until the TrainJob ends."""
+        if JobState.of(self._job).is_terminal:
+            await self._watch_the_past()
+            return
+        job_logs = JobLogs(self._client, self._job, self._clock, self, choose=self._choose)
+        if self._form is Form.CHART and self._console.is_interactive:
+            async with anyio.create_task_group() as tasks:
+                with Live(console=self._console, get_renderable=self._screen, auto_refresh=False) as self._live:
+                    tasks.start_soon(self._keep_fresh, self._live)
+                    still_exists = await job_logs.run()
+                    self._live.refresh()
+                    tasks.cancel_scope.cancel()
+        else:
+            still_exists = await job_logs.run()
+        if not still_exists:
+            note(f"TrainJob {name_of(self._job)} was deleted")
+        self._check_samples()
+
+    async def _watch_the_past(self) -> None:
+        """Print of a TrainJob that has ended what a watch would have printed."""
+        if self._form is Form.CHART and self._console.is_interactive:
+            await self.show()
+            return
+        await self._read(self._print_new)
+        self._check_samples()
+
+    async def _read(self, receive: Callable[[bytes], None]) -> None:
+        self._source = container = await self._container()
+        place = container.namespace, container.pod, container.container
+        try:
+            await ContainerLog(self._client, *place, clock=self._clock, options=FOLLOWED).read(receive)
+        except NotFoundError:
+            raise self._gone() from None
+
+    def _collect(self, block: bytes) -> None:
+        self._samples.take(block)
+
+    def _print_new(self, block: bytes) -> None:
+        if new := self._samples.take(block):
+            self._print(new)
+
+    def take(self, container: StartedContainer, block: bytes) -> None:
+        """See `Listener`."""
+        if container != self._source:  # a new run of the training
+            self._source = container
+            self._samples = MetricSamples()
+        new = self._samples.take(block)
+        self._has_news = self._has_news or bool(new)
+        if self._live is None and new:
+            self._print(new)
+
+    def see_job(self, job: Object) -> None:
+        """See `Listener`."""
+        self._job = job
+        self._has_news = True
+
+    def see_pod(self, pod: Object) -> None:
+        """See `Listener`."""
+
+    def warn(self, text: str) -> None:
+        """See `Listener`."""
+        note(text, kind="warning")
+
+    async def _choose(self, pods: Sequence[Object]) -> Iterable[StartedContainer]:
+        state = await self._primary.find(pods)
+        return [] if state is None else _started(pods, state)
+
+    async def _container(self) -> StartedContainer:
+        pods = (await self._client.list(PODS, pods_of(self._job))).items
+        state = await self._primary.find(pods)
+        started = _started(pods, state) if state is not None else []
+        if started:
+            return started[0]
+        if JobState.of(self._job).is_terminal:
+            raise self._gone()
+        raise CommandError(
+            f"the training of TrainJob {name_of(self._job)} has not started yet: it is {JobState.of(self._job).word}"
+        )
+
+    def _gone(self) -> CommandError:
+        name = name_of(self._job)
+        return CommandError(
+            f"the pod of TrainJob {name} is gone, and its log with it: the last values are left (trainer get {name})"
+        )
+
+    def _check_samples(self) -> None:
+        name, samples = name_of(self._job), self._samples
+        if samples.rejected:
+            note(f"{samples.rejected} messages were not understood, the last one: {samples.rejection}", kind="warning")
+        if samples.dropped:
+            note(f"{samples.dropped} values were dropped, the last one: {samples.last_dropped}", kind="warning")
+        if samples.series:
+            return
+        if samples.messages:
+            raise CommandError(f"TrainJob {name} has reported progress, but no metrics")
+        raise CommandError(
+            f"TrainJob {name} has reported no metrics: its training has to call report() of trainer.progress.report"
+        )
+
+    def _charts(self) -> list[Text]:
+        console = self._console
+        return charts(self._samples.series, console.width, ascii_only=console.options.ascii_only)
+
+    def _screen(self) -> Group:
+        state = JobState.of(self._job)
+        head = Text().append(f"{name_of(self._job)}  ", style="bold").append(str(state))
+        return Group(head, *(self._charts() or [Text("no metrics yet", style="dim")]))
+
+    async def _keep_fresh(self, live: Live) -> None:
+        live.refresh()
+        while True:
+            await self._clock.sleep(_REFRESH_SECONDS)
+            if self._has_news:
+                self._has_news = False
+                live.refresh()
+
+    def _sample_printer(self) -> Callable[[Sequence[Sample]], None]:
+        """What prints samples one by one: as rows, lines of JSON, or text."""
+        file = self._console.file
+        rows = csv.writer(file, lineterminator="\n")
+        has_header = False
+
+        def as_row(samples: Sequence[Sample]) -> None:
+            nonlocal has_header
+            if not has_header:
+                rows.writerow(("time", "kind", "name", "value", "step", "epoch"))
+                has_header = True
+            rows.writerows((str(s.time), _kind(s), s.name, s.value, s.step, s.epoch) for s in samples)
+            file.flush()
+
+        def as_json(samples: Sequence[Sample]) -> None:
+            for sample in samples:
+                identity = {"kind": _kind(sample), "name": sample.name}
+                file.write(json.dumps(identity | _values(sample), ensure_ascii=False) + "\n")
+            file.flush()
+
+        def as_text(samples: Sequence[Sample]) -> None:
+            for sample in samples:
+                step = f"step {sample.step}  " if sample.step is not None else ""
+                line = f"{sample.time.second}  {step}{_kind(sample)} {printable(sample.name)} {sample.value}"
+                self._console.print(Text(line))
+
+        return {Form.CSV: as_row, Form.JSON: as_json, Form.CHART: as_text}[self._form]
+
+    def _as_object(self) -> Object:
+        source = self._source
+        return {
+            "name": name_of(self._job),
+            "namespace": namespace_of(self._job),
+            "pod": source.pod if source else None,
+            "container": source.container if source else None,
+            "metrics": [
+                {"kind": _kind(samples[0]), "name": series.name, "samples": [_values(sample) for sample in samples]}
+                for series, samples in self._samples.series.items()
+            ],
+        }
+
+
+def _started(pods: Sequence[Object], state: ContainerState) -> list[StartedContainer]:
+    return [
+        container
+        for pod in pods
+        for container in started_containers(pod)
+        if (container.pod_uid, container.container) == state.place
+    ]
+
+
+def _kind(sample: Sample) -> str:
+    return "eval" if sample.is_eval else "train"
+
+
+def _values(sample: Sample) -> dict[str, object]:
+    return {"time": str(sample.time), "step": sample.step, "epoch": sample.epoch, "value": float(sample.value)}

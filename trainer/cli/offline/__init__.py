@@ -1,0 +1,1 @@
+"""Checking and rendering files without a cluster."""

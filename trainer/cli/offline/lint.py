@@ -1,0 +1,144 @@
+"""`trainer lint`: what admission would say about TrainJobs and runtimes, without a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+import typer
+
+from trainer.cli.console import printable, say
+from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.offline.workspace import (
+    DEFAULT_NAMESPACE,
+    Files,
+    OfflineNamespace,
+    PluginsConfig,
+    Workspace,
+)
+from trainer.cli.output_format import Format, OutputFormat, say_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from trainer.cli.documents import Document
+
+
+class Severity(StrEnum):
+    """What a finding means."""
+
+    ERROR = "error"
+    """Admission would refuse the object."""
+    WARNING = "warning"
+    """It would be accepted."""
+    OK = "ok"
+    """It would be accepted, and there is nothing else to say; not part of the JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a document, or that its author should know."""
+
+    place: str
+    """Where the document is, such as `job.yaml, document 2`."""
+    subject: str
+    """The object in words, such as `TrainJob demo`; "" when it cannot be told."""
+    severity: Severity
+    field: str
+    """Path of the field; "" is the whole document."""
+    message: str
+    """What is wrong, without the path."""
+
+    def __str__(self) -> str:
+        where = f"{self.place} ({self.subject})" if self.subject else self.place
+        severity = "" if self.severity is Severity.ERROR else self.severity.value
+        parts = [where, severity, self.field, " ".join(self.message.split())]
+        return ": ".join(part for part in parts if part)
+
+
+def lint_files(files: list[str], *, namespace: str | None = None, config: Path | None = None) -> list[Finding]:
+    """Everything that is to be said about the documents of some files, file by file; of each document at least one.
+
+    Args:
+        files: names of YAML files; `-` is standard input.
+        namespace: of objects that name none. Defaults to `default`.
+        config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
+
+    Raises:
+        BadInputError: a file cannot be read, or has no document.
+        ConfigurationError: the configuration is wrong, or a plugin cannot be used.
+    """
+    items = [item for file in files for item in _items(file)]
+    documents = [item for item in items if not isinstance(item, DocumentError)]
+    workspace = Workspace(place(documents, namespace=namespace, default=DEFAULT_NAMESPACE), config)
+    return anyio.run(_findings, items, workspace)
+
+
+async def _findings(items: list[Document | DocumentError], workspace: Workspace) -> list[Finding]:
+    repeated = {error.place: error for error in repetitions(workspace.documents)}
+    admitted = iter(workspace.documents)
+    findings: list[Finding] = []
+    for item in items:
+        if isinstance(item, DocumentError):
+            findings += _of_error(item)
+            continue
+        document = next(admitted)
+        found = [*(_of_error(repeated[document.place]) if document.place in repeated else ())]
+        found += await _of_review(document, workspace)
+        findings += found or [Finding(document.place, document.subject, Severity.OK, "", "")]
+    return findings
+
+
+def _items(file: str) -> list[Document | DocumentError]:
+    items = list(documents_in(file))
+    if not items:
+        raise BadInputError(f"{file}: there is no document in it")
+    return items
+
+
+def _of_error(error: DocumentError) -> Iterator[Finding]:
+    if isinstance(error, UnknownKindError):
+        yield Finding(
+            error.place, error.subject, Severity.WARNING, "", "is not checked: trainer does not know this kind"
+        )
+        return
+    for problem in error.errors:
+        yield Finding(error.place, error.subject, Severity.ERROR, problem.field, problem.message)
+
+
+async def _of_review(document: Document, workspace: Workspace) -> Iterator[Finding]:
+    review = await workspace.review(document)
+    finding = partial(Finding, document.place, document.subject)
+    errors = [finding(Severity.ERROR, error.field, error.message) for error in review.errors]
+    warnings = [finding(Severity.WARNING, warning.field, warning.message) for warning in review.warnings]
+    return iter([*errors, *warnings])
+
+
+def lint(
+    *,
+    file: Files,
+    namespace: OfflineNamespace = None,
+    config: PluginsConfig = None,
+    output: Format = OutputFormat.TEXT,
+) -> None:
+    """Check TrainJobs and runtimes as admission does, without a cluster: one line for each error and warning, or `ok`.
+
+    Runtimes are taken from the files, else from those that come with this package. One that is in neither may be in the
+    cluster, so that is a warning; it is an error if the name looks like a typing error, or is that of a runtime of the
+    other kind.
+
+    Exit code: 0 when there are no errors, 1 when there are, 2 when a file cannot be read.
+    """
+    findings = lint_files(file, namespace=namespace, config=config)
+    if output is OutputFormat.JSON:
+        say_json([asdict(finding) for finding in findings if finding.severity is not Severity.OK])
+    else:
+        for finding in findings:
+            say(printable(str(finding)))
+    if any(finding.severity is Severity.ERROR for finding in findings):
+        raise typer.Exit(ExitCode.FAILED)

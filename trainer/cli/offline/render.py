@@ -1,0 +1,157 @@
+"""`trainer render`: what TrainJobs become, without a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+
+import trainer
+from trainer.api.trainjob import TrainJob
+from trainer.cli.console import note, output
+from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
+from trainer.cli.errors import BadInputError
+from trainer.cli.offline.origins import Origins
+from trainer.cli.offline.workspace import (
+    DEFAULT_NAMESPACE,
+    Files,
+    OfflineNamespace,
+    PluginsConfig,
+    Workspace,
+)
+from trainer.framework.errors import BuildError
+from trainer.kube.objects import key_of, name_of
+from trainer.kubernetes_yaml import dump, join
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.cli.documents import Document
+    from trainer.framework.component import Component
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What one TrainJob becomes."""
+
+    subject: str
+    """The TrainJob in words."""
+    runtime: str
+    """Its runtime in words; "" unless it is one that we ship."""
+    warnings: tuple[str, ...]
+    """What admission would warn of."""
+    components: tuple[Component, ...]
+    """The objects, ordered by kind and name."""
+    origins: Origins
+    """Where their fields come from."""
+
+    def to_yaml(self, *, explain: bool = False) -> str:
+        """The objects as YAML documents.
+
+        Args:
+            explain: whether comments say where the fields of Job and pod templates come from.
+        """
+        texts = self.origins.annotated if explain else _plain
+        return join(texts(component) for component in self.components)
+
+
+def render_documents(documents: list[Document], *, config: Path | None = None) -> list[Rendered]:
+    """What the TrainJobs among the documents become, in the order of the documents.
+
+    The same documents give the same objects, whatever the order of plugins.
+
+    Args:
+        documents: TrainJobs, runtimes and what else they need, placed in namespaces.
+        config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
+
+    Raises:
+        BadInputError: admission would refuse a TrainJob or runtime, or a runtime is missing.
+        ConfigurationError: the configuration is wrong, or a plugin cannot be used.
+    """
+    return anyio.run(_all_rendered, Workspace(documents, config))
+
+
+async def _all_rendered(workspace: Workspace) -> list[Rendered]:
+    for document in workspace.documents:
+        if document.is_runtime:
+            await _warnings(document, workspace)
+    return [await _rendered(document, workspace) for document in workspace.documents if document.is_train_job]
+
+
+async def _rendered(document: Document, workspace: Workspace) -> Rendered:
+    warnings = await _warnings(document, workspace)
+    train_job = TrainJob.from_object(document.obj)
+    try:
+        runtime = await workspace.of(train_job)
+        origins = Origins()
+        components = workspace.pipeline.build(train_job, runtime, observe=origins.observe)
+    except BuildError as error:
+        raise DocumentError(document.place, *error.errors, subject=document.subject) from None
+    return Rendered(
+        document.subject,
+        f"{runtime.kind} {runtime.metadata.name}" if workspace.builds_on_shipped(train_job) else "",
+        warnings,
+        tuple(sorted(components, key=_order)),
+        origins,
+    )
+
+
+async def _warnings(document: Document, workspace: Workspace) -> tuple[str, ...]:
+    review = await workspace.review(document)
+    if review.errors:
+        raise DocumentError(document.place, *review.errors, subject=document.subject)
+    return tuple(f"{document.place} ({document.subject}): {warning}" for warning in review.warnings)
+
+
+def _order(component: Component) -> tuple[str, str, str]:
+    key = key_of(component.object)
+    return component.resource.qualified_name, key.namespace, key.name
+
+
+def _plain(component: Component) -> str:
+    return dump(component.object)
+
+
+def render(
+    *,
+    file: Files,
+    namespace: OfflineNamespace = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say at each field of the pod templates where it comes from.")
+    ] = False,
+    config: PluginsConfig = None,
+) -> None:
+    """Print the objects that TrainJobs become, without a cluster; what admission refuses is refused.
+
+    Runtimes are taken from the files, else from those that come with this package.
+    """
+    results = render_documents(_read(file, namespace), config=config)
+    for result in results:
+        if result.runtime:
+            note(f"{result.subject} builds on {result.runtime} as it comes with trainer {trainer.__version__}")
+        for warning in result.warnings:
+            note(warning, kind="warning")
+        for component in result.components:
+            if component.generated is not None:
+                kind, name = component.resource.kind, name_of(component.object)
+                note(f"the manager generates the content of {kind} {name} when it creates it, and the end of its name")
+    output().file.write(join(result.to_yaml(explain=explain) for result in results))
+
+
+def _read(files: list[str], namespace: str | None) -> list[Document]:
+    documents: list[Document] = []
+    for item in (item for file in files for item in documents_in(file)):
+        if isinstance(item, UnknownKindError):
+            note(f"{item.place}: {item.subject} is ignored: it has no effect on what is rendered", kind="warning")
+        elif isinstance(item, DocumentError):
+            raise item
+        else:
+            documents.append(item)
+    if not any(document.is_train_job for document in documents):
+        raise BadInputError(f"{', '.join(files)}: there is no TrainJob in it")
+    placed = place(documents, namespace=namespace, default=DEFAULT_NAMESPACE)
+    for repeated in repetitions(placed):
+        raise repeated
+    return placed

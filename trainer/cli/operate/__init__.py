@@ -1,0 +1,1 @@
+"""What platform engineers run: the manager, its plugins, CRDs and shipped runtimes."""

@@ -1,0 +1,71 @@
+"""`trainer manager`: the controller manager in the foreground."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads annotations
+from typing import Annotated
+
+import typer
+
+from trainer.cli.console import say
+from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.errors import BadInputError, ExitCode
+from trainer.cli.operate.served_version import require_own_version
+from trainer.configuration.feature_gates import described, parse_feature_gates
+from trainer.configuration.file import load_configuration, render_configuration
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.metrics import Metrics
+from trainer.kube.rest.connection import ConnectionOptions, connect
+from trainer.manager import run_manager
+
+READY = "started manager"
+"""What the manager logs once its controllers run."""
+
+
+def manager_command(kubeconfig: Path, configuration: Path) -> list[str]:
+    """The command line of a controller manager for the cluster of this kubeconfig."""
+    files = ["--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+    return [sys.executable, "-m", "trainer.cli", "manager", *files]
+
+
+_GATES = f"Switches for features, such as A=true,B=false; they override those of the file: {', '.join(described())}."
+
+
+def manager(
+    *,
+    kubeconfig: Kubeconfig = None,
+    config: Annotated[Path | None, typer.Option(help="Configuration file (YAML).")] = None,
+    feature_gates: Annotated[str, typer.Option(help=_GATES, metavar="GATES")] = "",
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the configuration with all defaults, and exit.")
+    ] = False,
+    context: Context = None,
+) -> None:
+    """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it in order, a second one at once.
+
+    Without --kubeconfig and $KUBECONFIG it uses the service account of the pod that it runs in.
+    """
+    if config is not None and not config.is_file():
+        raise BadInputError(f"--config: there is no file {config}")
+    configuration = load_configuration(config, parse_feature_gates(feature_gates))
+    if print_config:
+        say(render_configuration(configuration).rstrip("\n"))
+        return
+    if kubeconfig is not None and not kubeconfig.is_file():
+        raise BadInputError(f"--kubeconfig: there is no file {kubeconfig}")
+    configure_logging(json=configuration.logging.as_json, level=configuration.logging.level)
+    qps, burst = configuration.client_connection.limit or (None, None)
+    connection = ConnectionOptions(kubeconfig=kubeconfig, context=context, qps=qps, burst=burst)
+
+    async def run() -> int:
+        metrics = Metrics()
+        async with connect(connection, metrics=metrics) as client:
+            await require_own_version(client)
+            await run_manager(client, configuration, namespace=client.namespace, metrics=metrics)
+        return ExitCode.OK
+
+    code = run_until_signal(run, second_kills=True)
+    # Being told to stop is how a manager ends.
+    raise typer.Exit(ExitCode.OK if code > 128 else code)

@@ -1,0 +1,96 @@
+"""`trainer plugins`: which plugins there are, where they come from, and what they take part in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trainer.cli.console import say
+from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
+from trainer.cli.output_format import Format, OutputFormat, say_json
+from trainer.configuration.file import load_configuration
+from trainer.framework.discovery import available_plugins, load_plugin, make_registry
+from trainer.framework.hooks import hooks_of
+from trainer.framework.reader import CacheReader
+from trainer.kube.errors import ConfigurationError
+from trainer.manager import enabled_plugins
+from trainer.plugins import BUILT_IN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.framework.discovery import AvailablePlugin, Origin
+    from trainer.framework.plugins_configuration import PluginsConfiguration
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlugin:
+    """A plugin as the command shows it."""
+
+    name: str
+    """That of its entry point."""
+    origin: Origin
+    """Where it comes from."""
+    hooks: tuple[str, ...]
+    """The extension points that it takes part in; empty when it is disabled, as its code is not imported then."""
+    enabled: bool
+    """Whether the manager would use it."""
+
+
+def list_plugins(configuration: PluginsConfiguration) -> list[ListedPlugin]:
+    """All plugins that are installed, by name; one that cannot be made is shown without hooks.
+
+    Raises:
+        ConfigurationError: two packages have a plugin of the same name.
+    """
+    return [_listed(plugin, configuration) for plugin in available_plugins(BUILT_IN)]
+
+
+def _listed(plugin: AvailablePlugin, configuration: PluginsConfiguration) -> ListedPlugin:
+    enabled = configuration.is_enabled(plugin.name)
+    hooks: tuple[str, ...] = ()
+    if enabled:
+        try:
+            made = load_plugin(plugin, configuration).make(CacheReader())
+            hooks = tuple(dict.fromkeys(hook.extension_point for hook in hooks_of(made)))
+        except ConfigurationError:
+            pass
+    return ListedPlugin(plugin.name, plugin.origin, hooks, enabled)
+
+
+def plugins(*, config: PluginsConfig = None, output: Format = OutputFormat.TEXT) -> None:
+    """List the plugins of the manager: name, origin, extension points, and whether they are enabled.
+
+    Exit code: 0 when the manager would start with them, 2 when it would not; standard error then says why.
+    """
+    configuration = load_configuration(config)
+    listed = list_plugins(configuration.plugins)
+    if output is OutputFormat.JSON:
+        say_json([_to_object(plugin) for plugin in listed])
+    else:
+        for row in _rows(listed):
+            say(row)
+    make_registry(enabled_plugins(configuration.plugins), CacheReader())
+
+
+def _rows(listed: list[ListedPlugin]) -> Iterator[str]:
+    """A table, as wide as it has to be: only the last column is long."""
+    table = [("NAME", "ORIGIN", "ENABLED", "HOOKS")]
+    for plugin in listed:
+        enabled = "yes" if plugin.enabled else "no"
+        table.append((plugin.name, str(plugin.origin), enabled, ", ".join(plugin.hooks) or "-"))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for *cells, last in table:
+        yield "   ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)), last])
+
+
+def _to_object(plugin: ListedPlugin) -> dict[str, object]:
+    package, version = plugin.origin.package or None, plugin.origin.version or None
+    return {
+        "name": plugin.name,
+        "origin": str(plugin.origin),
+        "package": package,
+        "version": version,
+        "hooks": list(plugin.hooks),
+        "enabled": plugin.enabled,
+    }

@@ -1,0 +1,1 @@
+"""Processes that commands start, in the background or as children."""

@@ -1,0 +1,65 @@
+"""A process that lives as long as a part of a command, and no longer than the command itself, however that ends."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio.to_thread import run_sync
+
+from trainer.cli.processes.log_file import LogFile
+from trainer.cli.processes.parent_death import tethered
+from trainer.cli.processes.process import describe_exit
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from anyio.abc import Process
+
+_GRACE_SECONDS = 15.0
+
+
+@asynccontextmanager
+async def child_process(name: str, command: list[str], log: Path, *, ready: str) -> AsyncIterator[None]:
+    """Run the body while the command runs, from the moment that its log has the text `ready`.
+
+    It gets a session of its own: Ctrl-C reaches only this process, which then stops its children in order.
+
+    Raises:
+        CommandError: the process did not get ready, or ended before the body did.
+    """
+    file = await run_sync(log.open, "wb")
+    with file:
+        process = await anyio.open_process(
+            tethered(command), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    log_file = LogFile(log)
+
+    async def wait_for_end() -> str:
+        return describe_exit(await process.wait())
+
+    async def guard() -> None:
+        await log_file.fail(name, await wait_for_end())
+
+    try:
+        await log_file.wait_until_ready(name, ready, wait_for_end)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(guard)
+            yield
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _stop(process)
+
+
+async def _stop(process: Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+        with anyio.move_on_after(_GRACE_SECONDS):
+            await process.wait()
+            return
+        process.kill()
+    await process.wait()

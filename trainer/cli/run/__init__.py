@@ -1,0 +1,1 @@
+"""Submitting TrainJobs and following them on the screen."""

@@ -1,0 +1,157 @@
+"""The screen of a followed TrainJob: node logs scrolling by, and below them, on a terminal, a live state line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from rich.cells import cell_len
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from trainer.cli.console import duration, printable
+from trainer.cli.jobs.metric_order import by_interest, in_room, label, short_value
+from trainer.cli.jobs.progress_bar import progress_bar
+from trainer.cli.jobs.state import JobState
+from trainer.cli.logs.printer import LogPrinter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from rich.console import Console
+
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import ObjectKey
+
+_REFRESH_SECONDS = 0.2
+_LONGEST_BAR, _BAR_STEP = 24, 8
+"""Cells; a bar has a multiple of eight, so that it does not change with each digit of what stands beside it."""
+_STEP = 10
+"""Per cent of progress after which there is another line where there is no live one: logs of CI stay short."""
+STATE_STYLES = {
+    "Running": "green",
+    "Complete": "bold green",
+    "Failed": "bold red",
+    "Suspended": "yellow",
+    "Blocked": "bold yellow",
+    "Pending": "yellow",
+    "Restarting": "yellow",
+    "Stalled": "bold yellow",
+}
+
+
+class JobDisplay:
+    """Prints what happens to some TrainJobs; a context manager that owns the bottom of a terminal while it is open."""
+
+    def __init__(self, console: Console, jobs: Sequence[ObjectKey], clock: Clock) -> None:
+        self._console = console
+        self._clock = clock
+        self._started = clock.monotonic()
+        self._states = {job: JobState() for job in jobs}
+        self._printed: dict[ObjectKey, JobState] = {}
+        self._one_namespace = len({job.namespace for job in jobs}) == 1
+        self._lines = LogPrinter(console)
+        self._live = Live(
+            console=console, get_renderable=self._state_lines, auto_refresh=False, transient=True
+        ) if console.is_interactive else None  # fmt: skip
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    async def keep_fresh(self) -> None:
+        """Let the elapsed time of the live state line tick, until cancelled."""
+        while self._live is not None:
+            self._live.refresh()
+            await self._clock.sleep(_REFRESH_SECONDS)
+
+    def log(self, job: ObjectKey, node: str, text: str) -> None:
+        """Print one line of a node's log."""
+        self._lines.print(node if len(self._states) == 1 else f"{self._label(job)}/{node}", text)
+
+    def warning(self, job: ObjectKey, text: str) -> None:
+        """Print what went wrong with a job, or what to look at."""
+        line = Text("warning: ", style="bold yellow").append(
+            f"{self._prefix(job)}{printable(text)}", style="not bold default"
+        )
+        self._console.print(line)
+
+    def state(self, job: ObjectKey, state: JobState) -> None:
+        """Take note of a job's state; without a live line every change is printed, and progress every 10 per cent."""
+        before, self._states[job] = self._states[job], state
+        if before == state:
+            return
+        if self._live is not None and before.word != state.word:
+            self._live.refresh()
+        if state.is_terminal:
+            took = duration(self._clock.monotonic() - self._started)
+            self._console.print(self._state_text(job, state, f"after {took}", state.explanation))
+        elif self._live is None:
+            if _is_worth_a_line(self._printed.get(job, JobState()), state):
+                self._printed[job] = state
+                self._console.print(self._state_text(job, state, state.explanation))
+        elif state.explanation and state.explanation != before.explanation:
+            self._console.print(self._state_text(job, state, state.explanation))
+
+    def _state_text(self, job: ObjectKey, state: JobState, *details: str) -> Text:
+        line = Text().append(f"{self._label(job)}  ", style="bold")
+        line.append(str(state), style=STATE_STYLES.get(state.word, "default"))
+        return line.append("".join(f"  {detail}" for detail in details if detail))
+
+    def _state_lines(self) -> Group:
+        lines = [self._live_line(job, state) for job, state in self._states.items() if not state.is_terminal]
+        # Rich leaves a blank line behind when the last thing it has shown had no line at all.
+        return Group(*(lines or [Text()]))
+
+    def _live_line(self, job: ObjectKey, state: JobState) -> Text:
+        """Name, state, bar, remaining and elapsed time, and metrics as far as there is room for them."""
+        elapsed = duration(self._clock.monotonic() - self._started)
+        progress = state.progress
+        room = self._console.width - 1
+        metrics = [f"{label(metric)} {short_value(metric.value)}" for metric in by_interest(progress.metrics)]
+        if progress.percentage is None:
+            line = self._state_text(job, state, elapsed)
+        else:
+            line = Text().append(f"{self._label(job)}  ", style="bold")
+            line.append(state.word, style=STATE_STYLES.get(state.word, "default"))
+            eta = f"  ETA {progress.remaining}" if progress.remaining and state.is_going_on else ""
+            end = f"{progress.percentage:4} %{eta}  {elapsed}"
+            width = _bar_width(room - line.cell_len - cell_len(end) - 2, cell_len(metrics[0]) + 2 if metrics else 0)
+            if width:
+                bar = progress_bar(progress.percentage, width, ascii_only=self._console.options.ascii_only)
+                line.append("  ").append_text(bar)
+            line.append(end)
+        shown = in_room(metrics, room - line.cell_len - 2)
+        line.append(f"  {shown}" if shown else "", style="dim")
+        line.truncate(room, overflow="ellipsis")
+        return line
+
+    def _label(self, job: ObjectKey) -> str:
+        return job.name if self._one_namespace else str(job)
+
+    def _prefix(self, job: ObjectKey) -> str:
+        return "" if len(self._states) == 1 else f"{self._label(job)}: "
+
+
+def _bar_width(room: int, metric: int) -> int:
+    """As wide as can be, beside the first metric if there is room for both."""
+    width = room - metric if room - metric >= _BAR_STEP else room
+    return max(min(width // _BAR_STEP * _BAR_STEP, _LONGEST_BAR), 0)
+
+
+def _is_worth_a_line(printed: JobState, state: JobState) -> bool:
+    """Whether somebody who reads a file wants to know what is new since the last line."""
+    if (printed.word, printed.explanation) != (state.word, state.explanation):
+        return True
+    before, now = printed.progress.percentage, state.progress.percentage
+    if before is None or now is None:
+        return before != now
+    return now < before or now // _STEP > before // _STEP

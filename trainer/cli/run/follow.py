@@ -1,0 +1,158 @@
+"""Following TrainJobs to their end: states, node logs and warnings, from watches to a display."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+
+from trainer.api.jobset_labels import JOBSET_NAME
+from trainer.cli.jobs.receiver import Receiver, watch_for
+from trainer.cli.jobs.state import JobState
+from trainer.cli.logs.containers import Speaker, speaker_of
+from trainer.cli.logs.follower import JobLogs, all_containers
+from trainer.cli.logs.lines import log_lines
+from trainer.cli.run.logged_progress import LoggedProgress
+from trainer.cli.run.warning_events import JobWarnings
+from trainer.kube.objects import key_of, uid_of
+from trainer.kube.resource import EVENTS, JOBS
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from trainer.cli.logs.containers import StartedContainer
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.objects import Object, ObjectKey
+
+_SILENCE_SECONDS = 10.0
+"""After this time without a word from a controller, the user is told where to look."""
+_RESULT = re.compile(r"test \w+: ")
+
+
+class Display(Protocol):
+    """Where the followed jobs are shown."""
+
+    def log(self, job: ObjectKey, node: str, text: str) -> None:
+        """One line of a node's log."""
+
+    def warning(self, job: ObjectKey, text: str) -> None:
+        """Something that the user should know."""
+
+    def state(self, job: ObjectKey, state: JobState) -> None:
+        """The state of the job, possibly the same as before."""
+
+    async def keep_fresh(self) -> None:
+        """What the display does by itself while jobs are followed; cancelled at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended."""
+
+    state: JobState | None
+    """None: somebody deleted the job."""
+    result: str = ""
+    """The line that node 0 or the launcher printed with the result (`test accuracy: ...`), else its last line."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the job ended well."""
+        return self.state is not None and self.state.is_complete
+
+
+async def follow_jobs(
+    client: Client, jobs: Sequence[Object], display: Display, clock: Clock
+) -> Mapping[ObjectKey, Outcome]:
+    """Show what happens to the jobs, as the server returned them at their submission, until all have ended."""
+    outcomes: dict[ObjectKey, Outcome] = {}
+
+    async def follow(job: Object) -> None:
+        follower = _JobFollower(client, job, display, clock)
+        outcomes[follower.key] = await follower.run()
+
+    async with anyio.create_task_group() as background:
+        background.start_soon(display.keep_fresh)
+        async with anyio.create_task_group() as followers:
+            for job in jobs:
+                followers.start_soon(follow, job)
+        background.cancel_scope.cancel()
+    return outcomes
+
+
+class _JobFollower:
+    """Follows one job: what it is told by `JobLogs` and by warning events goes to the display."""
+
+    def __init__(self, client: Client, job: Object, display: Display, clock: Clock) -> None:
+        self._client = client
+        self._display = display
+        self._clock = clock
+        self.key = key_of(job)
+        self._state = JobState()
+        self._warnings = JobWarnings(job, self.warn)
+        self._logs = JobLogs(client, job, clock, self, choose=self._choose)
+        self._progress = LoggedProgress(client, job)
+        self._speakers: dict[str, Speaker] = {}
+        self._result = ""
+        self._authority = (False, Speaker.NOBODY)
+
+    async def run(self) -> Outcome:
+        """Follow the job to its end."""
+        namespace, name = self.key
+        async with anyio.create_task_group() as tasks:
+            of_jobset = Selection(namespace, label_selector=f"{JOBSET_NAME}={name}")
+            warnings = Selection(namespace, field_selector="type=Warning")
+            watch_for(Receiver(tasks, self._warnings.see_object), self._client, JOBS, of_jobset, self._clock)
+            watch_for(Receiver(tasks, self._warnings.see_event), self._client, EVENTS, warnings, self._clock)
+            tasks.start_soon(self._break_silence)
+            still_exists = await self._logs.run()
+            tasks.cancel_scope.cancel()
+        if not still_exists:
+            self.warn("the TrainJob was deleted")
+            return Outcome(None, self._result)
+        self._display.state(self.key, self._state)
+        return Outcome(self._state, self._result)
+
+    def take(self, container: StartedContainer, block: bytes) -> None:
+        """See `Listener`."""
+        for line in log_lines(block):
+            self._display.log(self.key, container.source, line.text)
+            self._note_result(line.text, self._speakers.get(container.pod_uid, Speaker.NOBODY))
+        if self._progress.take(container, block) and not self._state.is_terminal:
+            self._state = self._state.with_progress(self._progress.latest)
+            self._display.state(self.key, self._state)
+
+    def see_job(self, job: Object) -> None:
+        """See `Listener`."""
+        self._progress.see_job(job)
+        self._state = JobState.of(job).with_progress(self._progress.latest)
+        if not self._state.is_terminal:  # else it is shown when the logs are complete
+            self._display.state(self.key, self._state)
+
+    def see_pod(self, pod: Object) -> None:
+        """See `Listener`."""
+        self._warnings.see_object(pod)
+
+    def warn(self, text: str) -> None:
+        """See `Listener`."""
+        self._display.warning(self.key, text)
+
+    async def _choose(self, pods: Sequence[Object]) -> Iterable[StartedContainer]:
+        await self._progress.see_pods(pods)
+        training_job = await self._progress.primary.training_job(pods)
+        self._speakers |= {uid_of(pod): speaker_of(pod, training_job) for pod in pods}
+        return await all_containers(pods)
+
+    def _note_result(self, text: str, speaker: Speaker) -> None:
+        authority = (_RESULT.match(text) is not None, speaker)
+        if speaker is not Speaker.NOBODY and text.strip() and authority >= self._authority:
+            self._result, self._authority = text, authority
+
+    async def _break_silence(self) -> None:
+        await self._clock.sleep(_SILENCE_SECONDS)
+        if self._state.is_untouched:
+            hint = "no controller manager has handled the TrainJob yet: check whether one is running (trainer status)"
+            self.warn(hint)
