@@ -18,7 +18,7 @@ async def settle() -> None:
     """Let all other tasks run until they wait for something that only time or the test brings.
 
     It gives them a fixed number of turns of the event loop, and again after worker threads of the default limiter have
-    ended, so that a manual clock never moves while one of them still computes. It does not wait for sockets or processes.
+    ended, so that a manual clock never moves while one still computes. It does not wait for sockets or processes.
     """
     threads = anyio.to_thread.current_default_thread_limiter()
     await _take_turns()
