@@ -24,7 +24,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.configuration.bind_address import host_and_port
 from trainer.configuration.file import load_configuration
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBSETS, LEASES

@@ -16,13 +16,13 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.component import Component
-from trainer.framework.discovery import bundled_plugins, load_plugins
-from trainer.framework.extension_points import Outcome, Watch
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugins_configuration import PluginsConfiguration
-from trainer.framework.registry import Registry
-from trainer.framework.review import AdmissionWarning
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.extension_points import Outcome, Watch
+from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.startup.discovery import bundled_plugins, load_plugins
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import key_of
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.plugins import BUILT_IN
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainingruntime import Runtime
-    from trainer.framework.extension_points import Plugin
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.extension_points import Plugin
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 GOLDEN = Path(__file__).parent / "plugins" / "golden"

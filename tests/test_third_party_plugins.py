@@ -13,7 +13,7 @@ from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.plugin_package import FAULTY, GREETING, installed
 from tests.framework.samples import env_of, runtime_object, train_job_object
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import JOBSETS
@@ -23,7 +23,7 @@ from trainer.manager import enabled_plugins, run_manager
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from trainer.framework.discovery import EnabledPlugin
+    from trainer.framework.startup.discovery import EnabledPlugin
     from trainer.kube.objects import Object
 
 CALLING_FOR_HELP = """\

@@ -10,11 +10,11 @@ from anyio.to_thread import run_sync
 
 from trainer.configuration.bind_address import host_and_port
 from trainer.controllers.trainjob import TrainJobController
-from trainer.framework.discovery import available_plugins, bundled_plugins, load_plugins, make_registry
+from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugins_configuration import PluginsConfiguration
-from trainer.framework.reader import CacheReader
-from trainer.framework.transforms import NAMESPACE_LIMITS, TRANSFORMS
+from trainer.framework.plugin_api.reader import CacheReader
+from trainer.framework.startup.discovery import available_plugins, bundled_plugins, load_plugins, make_registry
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.metrics.build_info import BuildInfoSeries
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from trainer.configuration.configuration import Configuration
-    from trainer.framework.discovery import EnabledPlugin
-    from trainer.framework.reader import Reader
-    from trainer.framework.registry import Registry
+    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.startup.discovery import EnabledPlugin
+    from trainer.framework.startup.registry import Registry
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.metrics import Metrics

@@ -21,7 +21,7 @@ from trainer.manager import build_manager
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
-    from trainer.framework.discovery import EnabledPlugin
+    from trainer.framework.startup.discovery import EnabledPlugin
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 

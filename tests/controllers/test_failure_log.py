@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from tests.framework.test_failure import end, job, pod
+from tests.framework.plugin_api.test_failure import end, job, pod
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import LINES, SIZE_LIMIT, TIME_LIMIT, FailureLog, last_lines
-from trainer.framework.extension_points import Outcome
-from trainer.framework.failure import FailedContainer
+from trainer.framework.plugin_api.extension_points import Outcome
+from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.kube.errors import ForbiddenError, InternalError, KubeError, NotFoundError, TransportError
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selection import Selection

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.framework.samples import pod_metadata, replicated_job, runtime_object, train_job, train_job_object
-from trainer.framework.component import unique_name
+from trainer.framework.plugin_api.component import unique_name
 from trainer.kube.resource import JOBSETS, SECRETS
 from trainer.kube.testing import settle
 

@@ -21,7 +21,7 @@ from tests.configurations import bare
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.status import has_ended
+from trainer.framework.status.status import has_ended
 from trainer.kube.errors import ApiError, ShutdownError
 from trainer.kube.objects import (
     ObjectKey,

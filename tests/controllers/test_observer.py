@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from tests.controllers.test_failure_log import CULPRIT
 from tests.framework.samples import train_job, train_job_object
-from tests.framework.test_status import COMPLETE, CREATED, condition, jobs, pending, restarting
+from tests.framework.status.test_status import COMPLETE, CREATED, condition, jobs, pending, restarting
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.observer import Observer
 from trainer.controllers.patience import SECONDS
-from trainer.framework.extension_points import Impediment, Outcome, StatusCondition
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition
+from trainer.framework.startup.registry import Registry
 from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, ManualClock
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus
-    from trainer.framework.extension_points import Plugin
-    from trainer.framework.status import Observation
+    from trainer.framework.plugin_api.extension_points import Plugin
+    from trainer.framework.status.status import Observation
 
 FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", CULPRIT)
 DEADLINE = Outcome(ConditionType.FAILED, "DeadlineExceeded", "too late")

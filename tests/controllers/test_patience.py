@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.framework.samples import train_job
-from tests.framework.test_status import condition, pending, restarting
+from tests.framework.status.test_status import condition, pending, restarting
 from trainer.controllers.patience import SECONDS, Patience
 from trainer.kube.testing import ManualClock
 

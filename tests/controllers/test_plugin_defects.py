@@ -9,12 +9,12 @@ import pytest
 
 from tests.framework.samples import train_job_object
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.component import Component
-from trainer.framework.discovery import bundled_plugins, load_plugins
-from trainer.framework.errors import BuildError
-from trainer.framework.extension_points import Impediment, Outcome, StatusCondition, Watch
-from trainer.framework.extraction import extract
-from trainer.framework.plugins_configuration import PluginsConfiguration
+from trainer.framework.building.extraction import extract
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition, Watch
+from trainer.framework.startup.discovery import bundled_plugins, load_plugins
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
 from trainer.kube.selection import Selection
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from tests.controllers.conftest import Cluster
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.discovery import EnabledPlugin
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework.startup.discovery import EnabledPlugin
     from trainer.kube.objects import Object
 
 FAILED = {"type": "Failed", "status": "True", "reason": "FailedJobs", "message": "a job failed"}

@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 
 from tests.configurations import bare
 from tests.framework.samples import train_job_object
-from trainer.framework.component import Component
-from trainer.framework.discovery import bundled_plugins, load_plugins
-from trainer.framework.errors import BuildError
-from trainer.framework.extension_points import Watch
-from trainer.framework.plugins_configuration import PluginsConfiguration
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.startup.discovery import bundled_plugins, load_plugins
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.errors import CacheSyncError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey, name_of
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from tests.controllers.conftest import Cluster
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.discovery import EnabledPlugin
-    from trainer.framework.plugin_context import PluginContext
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.plugin_context import PluginContext
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework.startup.discovery import EnabledPlugin
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 

@@ -13,11 +13,11 @@ import yaml
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.configuration.configuration import Configuration
-from trainer.framework.discovery import available_plugins, bundled_plugins, load_plugins
-from trainer.framework.extension_points import EXTENSION_POINTS
-from trainer.framework.hooks import HOOKS
-from trainer.framework.plugins_configuration import PluginsConfiguration
-from trainer.framework.runtime_info import RuntimeInfo
+from trainer.framework.plugin_api.extension_points import EXTENSION_POINTS
+from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+from trainer.framework.startup.discovery import available_plugins, bundled_plugins, load_plugins
+from trainer.framework.startup.hooks import HOOKS
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.objects import name_of
 from trainer.kube.resource import JOBSETS, SECRETS
 from trainer.kube.testing import settle

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from trainer.framework.testing import StaticReader
+from trainer.framework.plugin_api.testing import StaticReader
 
 __all__ = ["StaticReader"]

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from trainer.framework.errors import BuildError, PluginError
 from trainer.framework.metrics import PluginSeries
-from trainer.framework.registry import Registry
+from trainer.framework.plugin_api.errors import BuildError, PluginError
+from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import required
 
 

@@ -10,11 +10,11 @@ import pytest
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainjob_status import ConditionType, JobStatus
-from trainer.framework.component import Component
-from trainer.framework.errors import BuildError
-from trainer.framework.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
+from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 

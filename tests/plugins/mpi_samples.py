@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.startup.registry import Registry
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI
 
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import ClusterTrainingRuntime
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 

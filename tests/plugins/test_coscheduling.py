@@ -9,9 +9,9 @@ import pytest
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.framework.errors import BuildError
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.startup.registry import Registry
 from trainer.plugins.coscheduling import POD_GROUPS, Coscheduling
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI

@@ -14,10 +14,10 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.errors import BuildError
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.startup.registry import Registry
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.objects import Object, ObjectKey, controller_reference
 from trainer.plugins.jax.plugin import Jax

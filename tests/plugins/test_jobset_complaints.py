@@ -15,7 +15,7 @@ from trainer.kube.resource import EVENTS, JOBS, PODS
 from trainer.plugins.jobset import JobSetPlugin
 
 if TYPE_CHECKING:
-    from trainer.framework.extension_points import Impediment, Watch
+    from trainer.framework.plugin_api.extension_points import Impediment, Watch
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 

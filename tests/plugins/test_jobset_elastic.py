@@ -11,11 +11,11 @@ import pytest
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainjob_status import NodeScale
-from trainer.framework.errors import BuildError
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
-from trainer.framework.runtime_info import NodeRange
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.runtime_info import NodeRange
+from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import controller_reference
 from trainer.plugins.jobset import JobSetPlugin
@@ -24,9 +24,9 @@ from trainer.plugins.jobset.revision import SUSPEND
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.component import Component, Revision
-    from trainer.framework.extension_points import Plugin
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.component import Component, Revision
+    from trainer.framework.plugin_api.extension_points import Plugin
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.plugins.jobset.jobs import check_jobs
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import built, enforced, mpi_runtime
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.plugins.mpi.plugin import MPI
 
 SSH = (

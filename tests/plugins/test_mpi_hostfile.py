@@ -9,9 +9,9 @@ import pytest
 from tests.framework.samples import replicated_job, train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.mpi_samples import built, enforced, mpi_runtime
-from trainer.framework.errors import BuildError
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.startup.registry import Registry
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.hostfile import hostfile_config_map
@@ -19,7 +19,7 @@ from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
 from trainer.plugins.mpi.plugin import MPI
 
 if TYPE_CHECKING:
-    from trainer.framework.component import Component
+    from trainer.framework.plugin_api.component import Component
     from trainer.kube.objects import Object
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import replicated_job, train_job
 from tests.plugins.mpi_samples import findings, mpi_runtime
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.plugins.mpi.processes import slots_per_node
 
 GPUS = {"requests": {"nvidia.com/gpu": 4}, "limits": {"nvidia.com/gpu": 4}}

@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.framework.component import unique_name
+from trainer.framework.plugin_api.component import unique_name
 from trainer.plugins.mpi.ssh_keys import VOLUME, key_mount, key_secret, key_volume, ssh_options, watches
 
 if TYPE_CHECKING:
-    from trainer.framework.component import Loss
+    from trainer.framework.plugin_api.component import Loss
     from trainer.kube.objects import Object
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import replicated_job
 from tests.plugins.mpi_samples import findings, mpi_runtime
-from trainer.framework.errors import BuildError
+from trainer.framework.plugin_api.errors import BuildError
 
 JOBS = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs"
 PATH = "ClusterTrainingRuntime/blueprint spec.mlPolicy.mpi.SSHAuthMountPath"

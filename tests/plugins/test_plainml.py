@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.framework.samples import runtime, train_job
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.plugins.plainml import PlainML
 
 if TYPE_CHECKING:

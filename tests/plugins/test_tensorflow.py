@@ -11,13 +11,13 @@ from tests.devcluster.kubelet.fakes import FakeConfigReader
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.devcluster.kubelet.downward import PodFacts
 from trainer.devcluster.kubelet.environment import EnvironmentBuilder
-from trainer.framework.errors import BuildError
-from trainer.framework.extraction import extract
-from trainer.framework.trainer_step import apply_trainer_env
+from trainer.framework.building.extraction import extract
+from trainer.framework.building.trainer_step import apply_trainer_env
+from trainer.framework.plugin_api.errors import BuildError
 from trainer.plugins.tensorflow import LONGEST_VARIABLE, TensorFlow
 
 if TYPE_CHECKING:
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
-from trainer.framework.errors import BuildError
-from trainer.framework.extraction import extract
-from trainer.framework.review import AdmissionWarning
-from trainer.framework.trainer_step import apply_trainer_env
+from trainer.framework.building.extraction import extract
+from trainer.framework.building.trainer_step import apply_trainer_env
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.review import AdmissionWarning
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.processes import processes_per_node
 
 if TYPE_CHECKING:
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}

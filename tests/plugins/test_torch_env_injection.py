@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
 from trainer.plugins.torch.plugin import Torch
 
 if TYPE_CHECKING:

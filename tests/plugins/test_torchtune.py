@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
-from trainer.framework.errors import BuildError
-from trainer.framework.extraction import extract
+from trainer.framework.building.extraction import extract
+from trainer.framework.plugin_api.errors import BuildError
 from trainer.plugins.torch import torchtune
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.torchtune_command import TuneRun, is_tune_run, parse
@@ -16,7 +16,7 @@ from trainer.plugins.torch.torchtune_recipes import MODELS, Devices, Method, fin
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtime_info import Container, RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
 
 HEAD = "--rdzv_endpoint=demo-node-0-0.demo:29400"
 PATHS = ["output_dir=/out", "tokenizer.path=/model/tokenizer.model", "checkpointer.checkpoint_dir=/model"]

@@ -10,7 +10,7 @@ from tests.framework.samples import replicated_job, runtime, runtime_object, tra
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.startup.registry import Registry
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.plainml import PlainML
 from trainer.plugins.torch.plugin import Torch

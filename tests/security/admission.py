@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.errors import RuntimeNotFoundError
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
-from trainer.framework.runtimes import runtime_place
-from trainer.framework.testing import StaticReader
+from trainer.framework.plugin_api.errors import RuntimeNotFoundError
+from trainer.framework.plugin_api.testing import StaticReader
+from trainer.framework.runtimes.runtimes import runtime_place
+from trainer.framework.startup.registry import Registry
 from trainer.kube.testing import FakeClient
 from trainer.plugins.jobset.plugin import JobSetPlugin
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.webhooks.train_job import review_train_job
 
 if TYPE_CHECKING:
-    from trainer.framework.runtimes import FoundRuntime
+    from trainer.framework.runtimes.runtimes import FoundRuntime
     from trainer.kube.objects import Object
 
 

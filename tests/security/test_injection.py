@@ -11,10 +11,10 @@ from tests.framework.samples import train_job, train_job_object
 from tests.security.admission import review
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.cli.manifests import runtimes
-from trainer.framework.discovery import bundled_plugins, load_plugins, make_registry
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugins_configuration import PluginsConfiguration
-from trainer.framework.testing import StaticReader
+from trainer.framework.plugin_api.testing import StaticReader
+from trainer.framework.startup.discovery import bundled_plugins, load_plugins, make_registry
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.objects import name_of
 from trainer.plugins import BUILT_IN
 

@@ -15,7 +15,7 @@ import pytest
 
 from trainer import kubernetes_yaml
 from trainer.controllers import failure_log
-from trainer.framework import comparison
+from trainer.framework.deploying import comparison
 from trainer.kube import errors
 from trainer.kube.errors import ApiError
 from trainer.kube.logs import redaction

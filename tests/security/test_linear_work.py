@@ -20,11 +20,11 @@ from trainer.api.crds import crds
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
-from trainer.framework.errors import BuildError
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
-from trainer.framework.runtimes import read_runtime
-from trainer.framework.testing import StaticReader
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.testing import StaticReader
+from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.framework.startup.registry import Registry
 from trainer.kube.events.correlator import cut_message
 from trainer.kube.logs.redaction import redact
 from trainer.kube.webhook.admission import AdmissionResponse

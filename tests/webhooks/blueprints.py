@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.framework.errors import RuntimeNotFoundError
-from trainer.framework.runtimes import read_runtime, runtime_place
-from trainer.framework.snapshot import snapshot_key
+from trainer.framework.plugin_api.errors import RuntimeNotFoundError
+from trainer.framework.runtimes.runtimes import read_runtime, runtime_place
+from trainer.framework.runtimes.snapshot import snapshot_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

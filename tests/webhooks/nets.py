@@ -13,9 +13,9 @@ from trainer.api.crds import crds
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.devcluster.apiserver.structural import StructuralSchema
-from trainer.framework.errors import BuildError
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.runtimes import read_runtime
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.manager import built_in_plugins
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from trainer.webhooks.handlers import Admission
 
 if TYPE_CHECKING:
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.runtimes import RuntimeSource
+    from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.objects import Object
 
 

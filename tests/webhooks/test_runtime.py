@@ -12,7 +12,7 @@ from tests.webhooks.blueprints import STEP, blueprint, container, job, replicate
 from tests.webhooks.requests import admit
 from trainer.cli.manifests import runtimes
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
+from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
 from trainer.manager import built_in_plugins
 from trainer.plugins.jobset import JobSetPlugin
@@ -20,7 +20,7 @@ from trainer.plugins.volcano import POD_GROUPS
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 

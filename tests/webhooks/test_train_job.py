@@ -12,8 +12,8 @@ from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, 
 from tests.webhooks.requests import admit
 from trainer.api.rules import CREATED_IMMUTABLE, TRAINER_IMMUTABLE
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.registry import Registry
-from trainer.framework.review import AdmissionWarning
+from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ServiceUnavailableError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.objects import Object
 
 ACTIVE = [{"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}]

@@ -20,7 +20,7 @@ from trainer.configuration.progress import ProgressConfiguration
 from trainer.configuration.status_server import StatusServerConfiguration
 from trainer.configuration.tls import TlsConfiguration
 from trainer.configuration.webhook import WebhookConfiguration
-from trainer.framework.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:

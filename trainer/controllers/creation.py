@@ -11,11 +11,11 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.declined import ASK_AGAIN
-from trainer.framework.deployer import workload_of
-from trainer.framework.errors import BuildError, ForeignObjectError, PluginError, UnexpectedError
-from trainer.framework.snapshot import make_snapshot
-from trainer.framework.status import JOBS_CREATED, Creation, is_finished
+from trainer.framework.deploying.deployer import workload_of
+from trainer.framework.deploying.rejected_changes import ASK_AGAIN
+from trainer.framework.plugin_api.errors import BuildError, ForeignObjectError, PluginError, UnexpectedError
+from trainer.framework.runtimes.snapshot import make_snapshot
+from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
     AlreadyExistsError,
@@ -30,10 +30,10 @@ from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, na
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
-    from trainer.framework.component import Component
-    from trainer.framework.deployer import Deployer, Shortfall
+    from trainer.framework.deploying.deployer import Deployer, Shortfall
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.runtimes import FoundRuntime, Runtimes
+    from trainer.framework.plugin_api.component import Component
+    from trainer.framework.runtimes.runtimes import FoundRuntime, Runtimes
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
 

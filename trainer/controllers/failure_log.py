@@ -16,7 +16,7 @@ import structlog
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.jobset_pods import is_made_by
 from trainer.api.progress_tags import TAG_END, without_message
-from trainer.framework.failure import failed_jobs, first_failure
+from trainer.framework.plugin_api.failure import failed_jobs, first_failure
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import KubeError
@@ -26,8 +26,8 @@ from trainer.kube.resource import JOBS, PODS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.extension_points import Outcome
-    from trainer.framework.failure import FailedContainer
+    from trainer.framework.plugin_api.extension_points import Outcome
+    from trainer.framework.plugin_api.failure import FailedContainer
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.extension_points import Outcome
+from trainer.framework.plugin_api.extension_points import Outcome
 from trainer.kube.clock import parse_timestamp
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.failure_log import FailureLog
 from trainer.controllers.patience import Patience
-from trainer.framework.conditions import Conditions
-from trainer.framework.impediments import told_by
-from trainer.framework.status import Observation, is_finished
+from trainer.framework.status.conditions import Conditions
+from trainer.framework.status.pod_problems import told_by
+from trainer.framework.status.status import Observation, is_finished
 from trainer.kube.objects import namespace_of
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.extension_points import Outcome
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.status import Creation
+    from trainer.framework.plugin_api.extension_points import Outcome
+    from trainer.framework.status.status import Creation
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.conditions import Conditions
-from trainer.framework.impediments import told_by
+from trainer.framework.status.conditions import Conditions
+from trainer.framework.status.pod_problems import told_by
 from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.extension_points import Impediment
+    from trainer.framework.plugin_api.extension_points import Impediment
     from trainer.kube.clock import Clock
 
 SECONDS = 1.0

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.announcements import announcements, changed_conditions
-from trainer.framework.deployer import FIELD_MANAGER
-from trainer.framework.status import owned_fields
+from trainer.framework.deploying.deployer import FIELD_MANAGER
+from trainer.framework.status.status import owned_fields
+from trainer.framework.status.status_events import announcements, changed_conditions
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import TrainJobStatus
     from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
-    from trainer.framework.announcements import Announcement
-    from trainer.framework.status import Observation
+    from trainer.framework.status.status import Observation
+    from trainer.framework.status.status_events import Announcement
     from trainer.kube.client import Client
     from trainer.kube.events.recorder import EventRecorder
     from trainer.kube.objects import Object

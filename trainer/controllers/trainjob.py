@@ -16,9 +16,9 @@ from trainer.controllers.metrics.trainjobs import TrainJobMetrics
 from trainer.controllers.observer import Observer
 from trainer.controllers.status_writer import StatusWriter
 from trainer.controllers.watching import watch_for_plugins
-from trainer.framework.deployer import FIELD_MANAGER, Deployer
-from trainer.framework.runtimes import Runtimes
-from trainer.framework.status import is_finished, next_status
+from trainer.framework.deploying.deployer import FIELD_MANAGER, Deployer
+from trainer.framework.runtimes.runtimes import Runtimes
+from trainer.framework.status.status import is_finished, next_status
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
@@ -33,7 +33,7 @@ from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.reader import CacheReader
+    from trainer.framework.plugin_api.reader import CacheReader
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.status import has_ended
+from trainer.framework.status.status import has_ended
 from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.sources import Availability, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from trainer.framework.extension_points import Watch
-    from trainer.framework.reader import CacheReader
+    from trainer.framework.plugin_api.extension_points import Watch
+    from trainer.framework.plugin_api.reader import CacheReader
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
     from trainer.kube.cache.store import Lister

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter
 
-from trainer.framework.containment import contained
-from trainer.framework.errors import PluginError
-from trainer.framework.hooks import hooks_of
+from trainer.framework.plugin_api.containment import contained
+from trainer.framework.plugin_api.errors import PluginError
+from trainer.framework.startup.hooks import hooks_of
 from trainer.kube.metrics.quick_histogram import QuickHistogram
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prometheus_client import CollectorRegistry
 
-    from trainer.framework.registry import Registry
+    from trainer.framework.startup.registry import Registry
     from trainer.kube.metrics.quick_histogram import BoundHistogram
 
 _BUCKETS = (1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10)

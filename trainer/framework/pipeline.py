@@ -8,7 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.containment import (
+from trainer.framework.building.extraction import extract
+from trainer.framework.building.trainer_step import apply_trainer_env
+from trainer.framework.metrics import PluginSeries
+from trainer.framework.plugin_api.containment import (
     build_contained,
     checked_components,
     checked_conditions,
@@ -20,8 +23,8 @@ from trainer.framework.containment import (
     checked_watches,
     contained,
 )
-from trainer.framework.errors import CLUSTER_LACKS, BuildError, PluginError
-from trainer.framework.extension_points import (
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildError, PluginError
+from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
     EnforceMLPolicy,
@@ -35,10 +38,7 @@ from trainer.framework.extension_points import (
     TerminalCondition,
     WatchExtension,
 )
-from trainer.framework.extraction import extract
-from trainer.framework.metrics import PluginSeries
-from trainer.framework.review import Review
-from trainer.framework.trainer_step import apply_trainer_env
+from trainer.framework.plugin_api.review import Review
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.metrics import Metrics
@@ -50,12 +50,12 @@ if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus, NodeScale
-    from trainer.framework.component import Component
-    from trainer.framework.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
-    from trainer.framework.extraction import Step
-    from trainer.framework.registry import Registry
-    from trainer.framework.review import AdmissionWarning
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.building.extraction import Step
+    from trainer.framework.plugin_api.component import Component
+    from trainer.framework.plugin_api.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
+    from trainer.framework.plugin_api.review import AdmissionWarning
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework.startup.registry import Registry
 
     Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
     """Told after each step of the build where its changes come from, such as `plugin torch`, with a function that

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.devices import devices_of
-from trainer.framework.reserved_env import check_reserved_env
-from trainer.framework.review import AdmissionWarning
-from trainer.framework.runtime_info import NODE_RANK, RENDEZVOUS_PORT
-from trainer.framework.trainer_step import stated_processes
+from trainer.framework.building.devices import devices_of
+from trainer.framework.building.reserved_env import check_reserved_env
+from trainer.framework.building.trainer_step import stated_processes
+from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.plugin_api.runtime_info import NODE_RANK, RENDEZVOUS_PORT
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 
 TRACKER_HOST = "DMLC_TRACKER_URI"
 """Where the tracker listens: DNS name of the first node."""

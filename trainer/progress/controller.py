@@ -19,7 +19,7 @@ from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, stall_seconds
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType, TrainerStatus
-from trainer.framework.status import end_of, has_ended
+from trainer.framework.status.status import end_of, has_ended
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import annotation_changed
 from trainer.kube.controller.reconcile import Result

@@ -15,8 +15,8 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import Condition
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.conditions import Conditions
-from trainer.framework.status import has_ended
+from trainer.framework.status.conditions import Conditions
+from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
 from trainer.kube.errors import InvalidError, NotFoundError, TerminalError

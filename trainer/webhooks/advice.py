@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trainer.framework.review import AdmissionWarning
-from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
-from trainer.framework.trainer_step import stated_ancestor
-from trainer.framework.words import shell_operator
+from trainer.framework.building.trainer_step import stated_ancestor
+from trainer.framework.building.words import shell_operator
+from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.kube.quantity import quantity_advice
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.framework.errors import INTERNAL
+from trainer.framework.plugin_api.errors import INTERNAL
 from trainer.kube.metrics import Metrics
 from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.webhooks.advice import advise_on_amounts
@@ -25,8 +25,8 @@ from trainer.webhooks.train_job import review_train_job
 
 if TYPE_CHECKING:
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.review import Review
-    from trainer.framework.runtimes import RuntimeSource
+    from trainer.framework.plugin_api.review import Review
+    from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest
     from trainer.kube.webhook.server import WebhookServer

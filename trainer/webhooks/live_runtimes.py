@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.conditions import Conditions
-from trainer.framework.errors import RuntimeNotFoundError
-from trainer.framework.runtimes import read_runtime, runtime_place
-from trainer.framework.snapshot import open_snapshot, snapshot_key
+from trainer.framework.plugin_api.errors import RuntimeNotFoundError
+from trainer.framework.runtimes.runtimes import read_runtime, runtime_place
+from trainer.framework.runtimes.snapshot import open_snapshot, snapshot_key
+from trainer.framework.status.conditions import Conditions
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import controller_of
 from trainer.kube.resource import CONFIG_MAPS
@@ -16,15 +16,15 @@ from trainer.kube.resource import CONFIG_MAPS
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.alternatives import Alternatives
-    from trainer.framework.runtimes import FoundRuntime
+    from trainer.framework.runtimes.alternatives import Alternatives
+    from trainer.framework.runtimes.runtimes import FoundRuntime
     from trainer.kube.client import Client
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
 
 class CachedRuntimes(Protocol):
-    """Runtimes that are known without a request, such as `trainer.framework.runtimes.Runtimes`."""
+    """Runtimes that are known without a request, such as `trainer.framework.runtimes.runtimes.Runtimes`."""
 
     async def find(self, train_job: TrainJob, *, built_on: str, is_built: bool) -> FoundRuntime:
         """What the TrainJob was built on, or the runtime that it names.

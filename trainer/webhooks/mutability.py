@@ -29,7 +29,7 @@ from trainer.api.rules import (
     TRAINER_IMMUTABLE,
 )
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.comparison import differences
+from trainer.framework.deploying.comparison import differences
 from trainer.kube.field_errors import MOST_ERRORS, FieldError, forbidden, invalid
 from trainer.kube.objects import is_condition_true
 from trainer.webhooks.defaults import default_train_job

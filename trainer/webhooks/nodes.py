@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.errors import BuildError
+from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.objects import is_condition_true
 
 if TYPE_CHECKING:
-    from trainer.framework.runtimes import RuntimeSource
+    from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.objects import Object
 
 

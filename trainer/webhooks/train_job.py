@@ -11,9 +11,9 @@ from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import TrainJobStatus
-from trainer.framework.errors import BuildError, RuntimeNotFoundError
-from trainer.framework.review import AdmissionWarning, Review
-from trainer.framework.status import is_finished
+from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
+from trainer.framework.plugin_api.review import AdmissionWarning, Review
+from trainer.framework.status.status import is_finished
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import is_being_deleted, name_of
 from trainer.webhooks.advice import advise_on_train_job
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.runtimes import RuntimeSource
+    from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 

@@ -17,7 +17,7 @@ from trainer.cli.app import app
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.logs.choice import LogChoice
 from trainer.cli.logs.logs import LogReader, LogRequest, parse_duration
-from trainer.framework.runtime_info import ANCESTOR_LABEL
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError, TransportError
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import JOBSETS, PODS

@@ -10,7 +10,7 @@ from tests.cli.conftest import node_pod, train_job
 from trainer.api.jobset_labels import JOBSET_UID, REPLICATED_JOB
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.cli.logs.primary import PrimaryContainer
-from trainer.framework.runtime_info import ANCESTOR_LABEL
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import JOBSETS
 

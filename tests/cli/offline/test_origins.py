@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from trainer.cli.offline.origins import Origins
-from trainer.framework.component import Component
-from trainer.framework.errors import BuildError
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import JOBSETS
 

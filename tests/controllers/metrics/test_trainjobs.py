@@ -12,7 +12,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason
 from trainer.controllers.metrics.trainjobs import TrainJobMetrics
-from trainer.framework.status import Creation, Observation, next_status
+from trainer.framework.status.status import Creation, Observation, next_status
 from trainer.kube.errors import ConflictError
 from trainer.kube.manager.manager import Manager
 from trainer.kube.testing import settle

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
-from trainer.framework.runtime_info import LAUNCHER
+from trainer.framework.plugin_api.runtime_info import LAUNCHER
 from trainer.kube.container_status import container_status, container_statuses, containers_of
 from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
 

@@ -22,8 +22,8 @@ from trainer.cli.logs.lines import log_lines
 from trainer.cli.logs.primary import PrimaryContainer
 from trainer.cli.logs.printer import LogPrinter
 from trainer.cli.logs.tail import LogTail, before_last
-from trainer.framework.failure import named_in
-from trainer.framework.status import LOG_HEADING
+from trainer.framework.plugin_api.failure import named_in
+from trainer.framework.status.status import LOG_HEADING
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_UID, REPLICATED_JOB
-from trainer.framework.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBSETS

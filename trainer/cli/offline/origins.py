@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import yaml
 
-from trainer.framework.errors import BuildError
-from trainer.framework.upsert import by_mount_path, by_name, by_port, by_source, by_taint
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_port, by_source, by_taint
 from trainer.kube.objects import ObjectKey, key_of
 from trainer.kubernetes_yaml import dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from trainer.framework.component import Component
+    from trainer.framework.plugin_api.component import Component
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 

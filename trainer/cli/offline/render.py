@@ -21,7 +21,7 @@ from trainer.cli.offline.workspace import (
     PluginsConfig,
     Workspace,
 )
-from trainer.framework.errors import BuildError
+from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.objects import key_of, name_of
 from trainer.kubernetes_yaml import dump, join
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.cli.documents import Document
-    from trainer.framework.component import Component
+    from trainer.framework.plugin_api.component import Component
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.documents import Document
 from trainer.cli.manifests import runtimes
 from trainer.configuration.file import load_configuration
-from trainer.framework.alternatives import alternatives
-from trainer.framework.discovery import make_registry
-from trainer.framework.errors import BuildError, RuntimeNotFoundError
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.review import Review
-from trainer.framework.runtimes import other_place, read_runtime, runtime_place
+from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
+from trainer.framework.plugin_api.review import Review
+from trainer.framework.runtimes.alternatives import alternatives
+from trainer.framework.runtimes.runtimes import other_place, read_runtime, runtime_place
+from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, metadata_of, name_of
 from trainer.manager import enabled_plugins
 from trainer.webhooks.defaults import default_runtime, default_train_job

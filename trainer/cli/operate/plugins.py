@@ -9,9 +9,9 @@ from trainer.cli.console import say
 from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.output_format import Format, OutputFormat, say_json
 from trainer.configuration.file import load_configuration
-from trainer.framework.discovery import available_plugins, load_plugin, make_registry
-from trainer.framework.hooks import hooks_of
-from trainer.framework.reader import CacheReader
+from trainer.framework.plugin_api.reader import CacheReader
+from trainer.framework.startup.discovery import available_plugins, load_plugin, make_registry
+from trainer.framework.startup.hooks import hooks_of
 from trainer.kube.errors import ConfigurationError
 from trainer.manager import enabled_plugins
 from trainer.plugins import BUILT_IN
@@ -19,8 +19,8 @@ from trainer.plugins import BUILT_IN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.discovery import AvailablePlugin, Origin
-    from trainer.framework.plugins_configuration import PluginsConfiguration
+    from trainer.framework.startup.discovery import AvailablePlugin, Origin
+    from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.deployer import FIELD_MANAGER
+from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.kube.objects import controller_of, metadata_of, name_of, uid_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from trainer.controllers.metrics.census import Census
 from trainer.controllers.metrics.frameworks import Frameworks
 from trainer.controllers.metrics.milestones import Milestones
 from trainer.controllers.metrics.series import Group, TrainJobSeries
-from trainer.framework.conditions import Conditions
-from trainer.framework.runtimes import runtime_place
+from trainer.framework.runtimes.runtimes import runtime_place
+from trainer.framework.status.conditions import Conditions
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:

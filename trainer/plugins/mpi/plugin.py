@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.extension_points import Watch
-from trainer.framework.reserved_env import check_reserved_env
-from trainer.framework.upsert import by_name, upsert
+from trainer.framework.building.reserved_env import check_reserved_env
+from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.upsert import by_name, upsert
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.plugins.mpi import ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.component import Component
-    from trainer.framework.reader import Reader
-    from trainer.framework.review import AdmissionWarning
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.component import Component
+    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.plugin_api.review import AdmissionWarning
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.field_errors import FieldError
 
 SSH_PORT = "ssh"

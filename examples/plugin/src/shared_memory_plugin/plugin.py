@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.model import ApiModel, Quantity
-from trainer.framework.review import AdmissionWarning
-from trainer.framework.upsert import by_name, upsert
+from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.plugin_api.upsert import by_name, upsert
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.quantity import parse_quantity
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_context import PluginContext
-    from trainer.framework.runtime_info import RuntimeInfo
+    from trainer.framework.plugin_api.plugin_context import PluginContext
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 
 ANNOTATION = "shared-memory.example.com/size"
 PATH = f"metadata.annotations[{ANNOTATION}]"

@@ -1,0 +1,303 @@
+"""RuntimeInfo from runtimes and TrainJobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import env_of, replicated_job, runtime, train_job
+from trainer.framework.building.extraction import extract
+from trainer.framework.building.trainer_step import apply_trainer_env
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
+
+if TYPE_CHECKING:
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+TRAINER_LABEL = {"labels": {ANCESTOR_LABEL: "trainer"}}
+
+
+def labelled(name: str, *containers: Object) -> Object:
+    """A replicated Job whose Job template has the trainer's label."""
+    job = replicated_job(name, *containers)
+    job["template"]["metadata"] = TRAINER_LABEL
+    return job
+
+
+def labelled_pods(name: str) -> Object:
+    """A replicated Job whose pod template has the trainer's label."""
+    job = replicated_job(name)
+    job["template"]["spec"]["template"]["metadata"] = TRAINER_LABEL
+    return job
+
+
+@pytest.mark.parametrize(
+    ("jobs", "trainer"),
+    [
+        pytest.param([replicated_job("Node")], "node", id="the-KEP-writes-Node"),
+        pytest.param([replicated_job("launcher"), replicated_job("trainer-node")], "trainer-node", id="trainer-node"),
+        pytest.param([replicated_job("node"), labelled("launcher")], "launcher", id="label-wins-over-name"),
+        pytest.param([replicated_job("work"), labelled_pods("train")], "train", id="label-on-pod-template"),
+    ],
+)
+def test_trainer_job(jobs: list[Object], trainer: str) -> None:
+    """The trainer is the replicated Job with the label, else the one called node or trainer-node."""
+    info = extract(train_job(), runtime(*jobs))
+    assert info.trainer.name == trainer
+    assert [pod_set.name for pod_set in info.pod_sets if pod_set.main is not None] == [trainer]
+
+
+@pytest.mark.parametrize(
+    ("containers", "main"),
+    [
+        pytest.param(["sidecar", "trainer", "node"], "trainer", id="trainer-first"),
+        pytest.param(["sidecar", "node"], "node", id="node"),
+        pytest.param(["pytorch"], "pytorch", id="only-container"),
+    ],
+)
+def test_main_container(containers: list[str], main: str) -> None:
+    """The container that trains is called trainer or node, or is the only one."""
+    job = replicated_job("node", *({"name": name} for name in containers))
+    assert extract(train_job(), runtime(job)).main_container.name == main
+
+
+@pytest.mark.parametrize(
+    ("jobs", "spec", "message"),
+    [
+        pytest.param(
+            [replicated_job("work")],
+            {"trainer": {"image": "i"}},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: "
+            'Invalid value: ["work"]: none of them is the trainer; name one '
+            "node or trainer-node, or label its template trainer.kubeflow.org/trainjob-ancestor-step: trainer",
+            id="no-trainer",
+        ),
+        pytest.param(
+            [replicated_job("node"), replicated_job("trainer-node")],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs: "
+            'Invalid value: ["node","trainer-node"]: '
+            "each of them could be the trainer; "
+            "label the template of one trainer.kubeflow.org/trainjob-ancestor-step: trainer",
+            id="two-trainers",
+        ),
+        pytest.param(
+            [replicated_job("node", {"name": "a"}, {"name": "b"})],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
+            'containers: Invalid value: ["a","b"]: '
+            "one must be called trainer, because nothing else tells which of them trains",
+            id="which-container",
+        ),
+        pytest.param(
+            [replicated_job("node", replicas=2)],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].replicas: "
+            "Invalid value: 2: must be 1 for the trainer; set spec.mlPolicy.numNodes instead",
+            id="replicas",
+        ),
+        pytest.param(
+            [replicated_job("node", job={"completionMode": "NonIndexed"})],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.completionMode: "
+            'Invalid value: "NonIndexed": must be Indexed: a node'
+            "'s rank is its index",
+            id="not-indexed",
+        ),
+        pytest.param(
+            [replicated_job("node", {"name": "trainer", "resources": {"limits": {"cpu": "many"}}})],
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
+            'containers[0].resources.limits[cpu]: Invalid value: "many": must be a quantity such as 2, 500m or 4Gi',
+            id="quantity",
+        ),
+        pytest.param(
+            [replicated_job()],
+            {"trainer": {"command": ["bash -c 'oops"]}},
+            'spec.trainer.command: Invalid value: "bash -c '
+            "'oops\": cannot be split into words (No closing quotation); write a list of words instead",
+            id="open-quote",
+        ),
+        pytest.param(
+            [replicated_job()],
+            {"datasetConfig": {"storageUri": "s3://b"}},
+            "spec.datasetConfig: Forbidden: ClusterTrainingRuntime/blueprint has no container dataset-initializer; "
+            "choose a runtime that has one, or remove this",
+            id="no-initializer",
+        ),
+    ],
+)
+def test_refused(jobs: list[Object], spec: Any, message: str) -> None:
+    """A TrainJob that does not fit its runtime is refused with the field and the remedy."""
+    with pytest.raises(BuildError) as caught:
+        extract(train_job(**spec), runtime(*jobs))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("job", "policy", "trainer", "count"),
+    [
+        pytest.param({}, None, None, 1, id="nothing-said"),
+        pytest.param({"parallelism": 3, "completions": 3}, None, None, 3, id="template"),
+        pytest.param({"parallelism": 3}, {"numNodes": 2}, None, 2, id="runtime-over-template"),
+        pytest.param({"parallelism": 3}, {"numNodes": 2}, {"numNodes": 5}, 5, id="TrainJob-over-runtime"),
+        pytest.param({}, {"numNodes": 2, "torch": {}}, {}, 2, id="empty-trainer"),
+    ],
+)
+def test_number_of_nodes(job: Object, policy: Object | None, trainer: Object | None, count: int) -> None:
+    """The number of nodes comes from the TrainJob, else the runtime's policy, else its template, else it is 1."""
+    spec: dict[str, Any] = {} if trainer is None else {"trainer": trainer}
+    info = extract(train_job(**spec), runtime(replicated_job("node", job=job), policy=policy))
+    assert info.trainer.count == count
+
+
+def test_trainer_settings() -> None:
+    """Image, command, args and resources of the TrainJob replace or join those of the runtime's trainer."""
+    container = {
+        "name": "trainer",
+        "image": "old",
+        "command": ["torchrun train.py"],
+        "args": ["--old"],
+        "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"nvidia.com/gpu": 1}},
+    }
+    trainer = {
+        "image": "new",
+        "command": ["python train.py"],
+        "args": [],
+        "resourcesPerNode": {"requests": {"cpu": 4}, "claims": [{"name": "gpu"}]},
+    }
+
+    main = extract(train_job(trainer=trainer), runtime(replicated_job("node", container))).main_container
+
+    assert (main.image, main.command, main.args) == ("new", ["python", "train.py"], [])
+    assert main.resources == {
+        "requests": {"cpu": 4, "memory": "1Gi"},
+        "limits": {"nvidia.com/gpu": 1},
+        "claims": [{"name": "gpu"}],
+    }
+
+
+def test_settings_that_are_absent_leave_the_runtime_alone() -> None:
+    """Without `spec.trainer` the container is the runtime's."""
+    main = extract(
+        train_job(), runtime(replicated_job("node", {"name": "t", "image": "i", "args": ["a"]}))
+    ).main_container
+    assert (main.image, main.command, main.args, main.resources) == ("i", [], ["a"], {})
+
+
+def test_storage_settings() -> None:
+    """Dataset and model settings reach their containers as STORAGE_URI, variables and credentials."""
+    initializers = replicated_job(
+        "Initializer",
+        {"name": "dataset-initializer", "env": [{"name": "STORAGE_URI", "value": "hf://old"}, {"name": "A"}]},
+        {"name": "model-initializer"},
+    )
+    info = extract(
+        train_job(
+            datasetConfig={
+                "storageUri": "s3://data",
+                "env": [{"name": "SPLIT", "value": "train"}],
+                "secretRef": {"name": "s3-credentials"},
+            },
+            modelConfig={
+                "input": {"storageUri": "hf://model", "env": [{"name": "STORAGE_URI", "value": "hf://explicit"}]},
+                "output": {"storageUri": "s3://trained"},
+            },
+        ),
+        runtime(initializers, replicated_job(), replicated_job("Finalizer", {"name": "model-exporter"})),
+    )
+
+    dataset, model = info.pod_sets[0].containers
+    exporter = info.pod_sets[2].containers[0]
+    assert dataset.env == [
+        {"name": "STORAGE_URI", "value": "s3://data"},
+        {"name": "A"},
+        {"name": "SPLIT", "value": "train"},
+    ]
+    assert dataset.env_from == [{"secretRef": {"name": "s3-credentials"}}]
+    assert env_of({"env": model.env}) == {"STORAGE_URI": "hf://explicit"}
+    assert env_of({"env": exporter.env}) == {"STORAGE_URI": "s3://trained"}
+
+
+def test_labels_and_annotations() -> None:
+    """Labels and annotations of the JobSet come from runtime and TrainJob; the TrainJob wins."""
+    blueprint = runtime(
+        template={
+            "metadata": {"labels": {"a": "runtime", "b": "runtime"}, "annotations": {"c": "runtime"}},
+            "spec": {"replicatedJobs": [replicated_job()]},
+        }
+    )
+    info = extract(train_job(labels={"b": "job"}, annotations={"d": "job"}), blueprint)
+    assert info.labels | info.train_job_labels == {"a": "runtime", "b": "job"}
+    assert info.annotations | info.train_job_annotations == {"c": "runtime", "d": "job"}
+
+
+def test_the_train_job_is_not_changed() -> None:
+    """Building reads the TrainJob and never writes it."""
+    job = train_job(
+        trainer={"command": ["python train.py"], "env": [{"name": "A", "value": "1"}]},
+        podSpecOverrides=[
+            {"targetJobs": [{"name": "node"}], "volumes": [{"name": "v"}], "tolerations": [{"key": "k"}]}
+        ],
+    )
+    before = job.to_object()
+    info = extract(job, runtime())
+    info.trainer.volumes.append({"name": "more"})
+    info.main_container.set_env([{"name": "B", "value": "2"}])
+    assert job.to_object() == before
+
+
+def mpi_info(*jobs: Object, mpi: Object | None = None, **spec: Any) -> RuntimeInfo:
+    """RuntimeInfo of an MPI runtime with a launcher and nodes."""
+    present = jobs or (
+        replicated_job("launcher", {"name": "mpi-launcher", "image": "a", "command": ["mpirun"]}),
+        replicated_job("trainer-node", {"name": "trainer", "image": "b", "command": ["sshd"]}),
+    )
+    return extract(train_job(**spec), runtime(*present, policy={"numNodes": 2, "mpi": mpi or {}}))
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        pytest.param([], id="as-in-the-KEP"),
+        pytest.param([replicated_job("node"), labelled("launcher")], id="as-Kubeflow-Trainer-ships-them"),
+        pytest.param([labelled("workers"), labelled("launcher")], id="labelled"),
+    ],
+)
+def test_a_launcher_is_no_node(jobs: list[Object]) -> None:
+    """The nodes of an MPI training are those that the launcher starts it on; the command is the launcher's."""
+    info = mpi_info(*jobs, trainer={"numNodes": 3, "command": ["mpirun", "a.out"]})
+    assert info.launcher is not None
+    assert [(pod_set.name, pod_set.count) for pod_set in (info.launcher, info.trainer)] == [
+        ("launcher", 1),
+        (next(pod_set.name for pod_set in info.pod_sets if pod_set.name != "launcher"), 3),
+    ]
+    assert info.main_container is info.launcher.main
+    assert info.main_container.command == ["mpirun", "a.out"]
+    assert info.trainer.main_container.command in ([], ["sshd"])
+    assert info.gang is info.trainer
+
+
+@pytest.mark.parametrize("is_node", [True, False])
+def test_what_launcher_and_nodes_share(is_node: bool) -> None:
+    """The image and the variables are those of both, resources those of what trains."""
+    resources = {"limits": {"cpu": "4"}}
+    spec = {"image": "new", "env": [{"name": "A", "value": "1"}], "resourcesPerNode": resources, "args": ["x"]}
+    info = mpi_info(mpi={"runLauncherAsNode": is_node}, trainer=spec)
+    apply_trainer_env(info, train_job(trainer=spec))
+    assert info.launcher is not None
+    launcher, node = info.launcher.main_container, info.trainer.main_container
+    assert (launcher.image, node.image) == ("new", "new")
+    assert launcher.env == node.env == [{"name": "A", "value": "1"}]
+    assert node.resources == resources
+    assert launcher.resources == (resources if is_node else {})
+    assert (launcher.args, node.args) == (["x"], [])
+
+
+def test_a_launcher_of_no_mpi_training() -> None:
+    """Without the policy it is a replicated Job like others."""
+    info = extract(train_job(), runtime(replicated_job("launcher"), replicated_job("node")))
+    assert info.launcher is None
+    assert info.main_container is info.trainer.main

@@ -1,0 +1,122 @@
+"""Which container broke a training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trainer.framework.plugin_api.failure import FailedContainer, failed_jobs, first_failure, named_in
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+def pod(name: str, *containers: Object, phase: str = "Failed", deleted: bool = False, **status: Any) -> Object:
+    """A pod with containers that have ended."""
+    states = [{"name": each.pop("name", "trainer"), "state": {"terminated": each}} for each in map(dict, containers)]
+    metadata = {"name": name} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {})
+    return {"metadata": metadata, "status": {"phase": phase, "containerStatuses": states} | status}
+
+
+def end(code: int, second: int, **fields: Any) -> Object:
+    """How a container ended."""
+    return {"exitCode": code, "finishedAt": f"2026-01-01T00:00:{second:02}Z"} | fields
+
+
+@pytest.mark.parametrize(
+    ("pods", "text"),
+    [
+        pytest.param([], None, id="no-pod"),
+        pytest.param([pod("a", end(0, 1), phase="Succeeded")], None, id="succeeded"),
+        pytest.param([pod("a", end(3, 1), phase="Running")], None, id="its-pod-goes-on"),
+        pytest.param(
+            [pod("a", end(3, 2)), pod("b", end(4, 1))], "pod b: container trainer exited with code 4", id="first"
+        ),
+        pytest.param(
+            [pod("a", end(143, 1), deleted=True), pod("b", end(1, 1))],
+            "pod b: container trainer exited with code 1",
+            id="those-that-were-ended-have-not-failed-first",
+        ),
+        pytest.param(
+            [pod("a", end(1, 1)), pod("a", end(1, 1))], "pod a: container trainer exited with code 1", id="same"
+        ),
+        pytest.param(
+            [pod("a", end(0, 1, name="sidecar"), end(137, 2, reason="OOMKilled"))],
+            "pod a: container trainer exited with code 137 (OOMKilled)",
+            id="reason",
+        ),
+        pytest.param(
+            [pod("a", end(128, 1, reason="StartError", message='exec: "x":\n not found'))],
+            'pod a: container trainer exited with code 128 (StartError: exec: "x": not found)',
+            id="a-program-that-could-not-be-started-has-no-log",
+        ),
+        pytest.param(
+            [pod("a", reason="Evicted", message="node is full")], "pod a failed: Evicted: node is full", id="evicted"
+        ),
+        pytest.param([pod("a")], "pod a failed", id="says-nothing"),
+        pytest.param(
+            [pod("a", initContainerStatuses=[{"name": "init", "state": {"terminated": end(2, 1)}}])],
+            "pod a: container init exited with code 2",
+            id="init-container",
+        ),
+    ],
+)
+def test_first_failure(pods: list[Object], text: str | None) -> None:
+    """The container that failed before all others, and was not ended because of them."""
+    found = first_failure(pods)
+    assert (found and found.text) == text
+
+
+def test_where_its_log_is() -> None:
+    """Pod and container are named; a pod that failed as a whole has no container to ask."""
+    assert first_failure([pod("a", end(3, 1))]) == FailedContainer(
+        "pod a: container trainer exited with code 3", "a", "trainer"
+    )
+    assert first_failure([pod("a")]) == FailedContainer("pod a failed", "a")
+
+
+def job(name: str, second: int, **status: Any) -> Object:
+    """A Job that has failed."""
+    failed = {
+        "type": "Failed",
+        "status": "True",
+        "reason": "BackoffLimitExceeded",
+        "message": "too often",
+        "lastTransitionTime": f"2026-01-01T00:00:{second:02}Z",
+    }
+    return {"metadata": {"name": name}, "status": {"conditions": [failed]} | status}
+
+
+def test_failed_jobs() -> None:
+    """Jobs tell why they failed, and which indexes, the first one first."""
+    assert failed_jobs([job("b", 2), job("a", 1, failedIndexes="0,3-5"), {"metadata": {"name": "c"}}]) == [
+        "job a failed: BackoffLimitExceeded: too often (indexes 0,3-5)",
+        "job b failed: BackoffLimitExceeded: too often",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        pytest.param("a job failed; pod a-0: container trainer exited with code 3", ("a-0", "trainer"), id="container"),
+        pytest.param("a job failed; pod a-0 failed: Evicted: disk", ("a-0", ""), id="pod"),
+        pytest.param("a job failed; no failed pod is left that would say more", None, id="nobody knows"),
+        pytest.param("x\npod a: container b exited with code 3", None, id="in a log"),
+        pytest.param("", None, id="empty"),
+    ],
+)
+def test_named_in(message: str, found: tuple[str, str] | None) -> None:
+    """A message that was made of a failure says which container it was."""
+    named = named_in(message)
+    assert (named and (named.pod, named.container)) == found
+
+
+def test_named_in_what_failed_first() -> None:
+    """The words of each failure are understood."""
+    for failed in (pod("a", end(3, 1)), pod("b", end(137, 1, reason="OOMKilled")), pod("c")):
+        first = first_failure([failed])
+        assert first is not None
+        named = named_in(f"jobset failed; {first.text}")
+        assert named is not None
+        assert (named.pod, named.container) == (first.pod, first.container)

@@ -1,0 +1,88 @@
+"""What to name instead of a runtime that does not exist."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer.framework.runtimes import alternatives as module
+from trainer.framework.runtimes.alternatives import Alternatives, alternatives
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHIPPED = ["torch-distributed", "plain", "jax-distributed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        pytest.param("torch-distribted", "torch-distributed", id="letter-missing"),
+        pytest.param("torchdistributed", "torch-distributed", id="hyphen-missing"),
+        pytest.param("torch_distributed", "torch-distributed", id="underscore"),
+        pytest.param("Torch-Distributed", "torch-distributed", id="capitals"),
+        pytest.param("pytorch-distributed", "torch-distributed", id="prefix"),
+        pytest.param("plian", "plain", id="letters-exchanged"),
+        pytest.param("torch-distributed-a100", "", id="a-variant"),
+        pytest.param("mine", "", id="another"),
+        pytest.param("plain" * 40, "", id="long"),
+    ],
+)
+def test_similar(name: str, similar: str) -> None:
+    """Only a name that was most likely meant is suggested."""
+    found = alternatives(name, SHIPPED)
+
+    assert (found.similar, found.is_mistake) == (similar, bool(similar))
+    assert found.names == ("jax-distributed", "plain", "torch-distributed")
+
+
+@pytest.mark.parametrize(
+    ("present", "hint"),
+    [
+        pytest.param(Alternatives(), "", id="nothing"),
+        pytest.param(Alternatives(names=("a",)), ". There is a", id="one"),
+        pytest.param(Alternatives(names=("a", "b")), ". There are a, b", id="several"),
+        pytest.param(Alternatives(names=("a", "b"), unlisted=3), ". There are a, b and 3 more", id="many"),
+        pytest.param(Alternatives(similar="a", names=("a", "b")), ". Did you mean a? There are a, b", id="similar"),
+        pytest.param(
+            Alternatives("TrainingRuntime", "a", ("a", "b")),
+            ". There is a TrainingRuntime x: set spec.runtimeRef.kind to TrainingRuntime",
+            id="other-kind",
+        ),
+        pytest.param(Alternatives("", "a", ("a",), 2).without_names(), "", id="without-names"),
+    ],
+)
+def test_hint(present: Alternatives, hint: str) -> None:
+    """The hint reads as sentences behind a message."""
+    assert present.hint("x") == hint
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param([f"runtime-{number:05}" for number in range(10_000)], id="many"),
+        pytest.param([f"{'r' * 240}-{number}" for number in range(1_000)], id="long"),
+    ],
+)
+def test_bounds(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many runtimes there are, the text is short, and few names are compared letter by letter."""
+    compared: list[str] = []
+
+    class Counting(SequenceMatcher[str]):
+        def quick_ratio(self) -> float:
+            compared.append("quick")
+            return super().quick_ratio()
+
+        def get_matching_blocks(self) -> Sequence[object]:  # type: ignore[override]
+            compared.append("letter by letter")
+            return super().get_matching_blocks()
+
+    monkeypatch.setattr(module, "SequenceMatcher", Counting)
+    found = alternatives(f"{names[0][:-1]}x", names)
+
+    assert len(found.hint("x")) < 500
+    assert len(found.names) + found.unlisted == len(names)
+    assert compared.count("quick") <= 500
+    assert compared.count("letter by letter") <= 3

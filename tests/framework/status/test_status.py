@@ -1,0 +1,479 @@
+"""The state machine of a TrainJob (KEP-2170, "State Transition")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import train_job
+from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, TrainJobStatus
+from trainer.framework.plugin_api.errors import PluginError
+from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition
+from trainer.framework.plugin_api.failure import FailedContainer
+from trainer.framework.status.status import Creation, Observation, is_finished, next_status, owned_fields
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+BEFORE, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+CREATED = Creation(True, ConditionReason.JOBS_CREATION_SUCCEEDED, "Succeeded to create Jobs")
+UNBUILT = Creation(False, ConditionReason.JOBS_BUILD_FAILED, "Failed to build Jobs: x")
+COMPLETE = Outcome(ConditionType.COMPLETE, "AllJobsCompleted", "jobset completed successfully")
+FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed")
+
+
+def condition(kind: str, status: str, reason: str, message: str = "", since: str = BEFORE) -> Object:
+    """A condition as JSON."""
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
+
+
+def pending(reason: str = "ImagePullBackOff", headline: str = "1 pod cannot start", details: str = "x") -> Impediment:
+    """Pods that cannot start."""
+    return Impediment(ConditionType.PENDING, reason, headline, lambda: details)
+
+
+def restarting(headline: str = "restart 1", details: str = "pod a failed") -> Impediment:
+    """A restart."""
+    return Impediment(ConditionType.RESTARTING, "RestartingJobSet", headline, lambda: details)
+
+
+def jobs(**counts: int) -> list[JobStatus]:
+    """The status of one replicated Job."""
+    zeros = {"ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
+    return [JobStatus.from_object({"name": "node"} | zeros | counts)]
+
+
+def outline(status: TrainJobStatus) -> tuple[list[tuple[str, str, str]], str | None]:
+    """Type, status and reason of the conditions, and the state."""
+    return [(c.type, c.status, c.reason) for c in status.conditions or []], status.state
+
+
+IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
+
+
+@pytest.mark.parametrize(
+    ("before", "suspend", "seen", "conditions", "state"),
+    [
+        pytest.param(None, False, Observation(CREATED), [IS_CREATED], "Created", id="created"),
+        pytest.param(
+            None, False, Observation(UNBUILT), [("Created", "False", "JobsBuildFailed")], "Blocked", id="build-failed"
+        ),
+        pytest.param(
+            None,
+            True,
+            Observation(UNBUILT),
+            [("Created", "False", "JobsBuildFailed"), ("Suspended", "True", "Suspended")],
+            "Blocked",
+            id="resuming-would-not-help",
+        ),
+        pytest.param(
+            {"conditions": [condition("Created", "False", "JobsBuildFailed")], "state": "Blocked"},
+            False,
+            Observation(CREATED),
+            [IS_CREATED],
+            "Created",
+            id="healed",
+        ),
+        pytest.param(
+            None,
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(pending(),)),
+            [IS_CREATED, ("Pending", "True", "ImagePullBackOff")],
+            "Pending",
+            id="pods-cannot-start",
+        ),
+        pytest.param(
+            {"conditions": [condition("Pending", "True", "Unschedulable", "m")], "state": "Pending"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1, ready=1)),
+            [("Pending", "False", "NoPodWaits"), IS_CREATED],
+            "Running",
+            id="pods-have-started-after-all",
+        ),
+        pytest.param(
+            {"conditions": [condition("Pending", "True", "Unschedulable", "m")], "state": "Pending"},
+            True,
+            Observation(CREATED, jobs=jobs()),
+            [("Pending", "False", "NoPodWaits"), IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-while-pending",
+        ),
+        pytest.param(
+            {"state": "Running"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(restarting(),)),
+            [IS_CREATED, ("Restarting", "True", "RestartingJobSet")],
+            "Restarting",
+            id="restarting",
+        ),
+        pytest.param(
+            {"state": "Running"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(pending(), restarting())),
+            [IS_CREATED, ("Pending", "True", "ImagePullBackOff"), ("Restarting", "True", "RestartingJobSet")],
+            "Pending",
+            id="a-restart-that-cannot-go-on",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            False,
+            Observation(CREATED, jobs=jobs(ready=1)),
+            [("Restarting", "False", "RestartEnded"), IS_CREATED],
+            "Running",
+            id="restarted",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [("Restarting", "True", "RestartingJobSet"), IS_CREATED],
+            "Restarting",
+            id="new-pods-are-not-ready-yet",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            True,
+            Observation(CREATED, jobs=jobs(suspended=1)),
+            [("Restarting", "False", "RestartEnded"), IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-while-restarting",
+        ),
+        pytest.param(
+            {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
+            False,
+            Observation(CREATED, FAILED, jobs(failed=1), impediments=(restarting(),)),
+            [("Restarting", "False", "RestartEnded"), IS_CREATED, ("Failed", "True", "FailedJobs")],
+            "Failed",
+            id="failed-while-restarting",
+        ),
+        pytest.param(
+            None,
+            True,
+            Observation(CREATED, jobs=jobs(suspended=1)),
+            [IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="created-suspended",
+        ),
+        pytest.param(
+            {"conditions": [condition("Suspended", "True", "Suspended")], "state": "Suspended"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [("Suspended", "False", "Resumed"), IS_CREATED],
+            "Created",
+            id="resumed",
+        ),
+        pytest.param(
+            None, False, Observation(CREATED, jobs=jobs(active=1)), [IS_CREATED], "Created", id="pods-are-pending"
+        ),
+        pytest.param(
+            None, False, Observation(CREATED, jobs=jobs(active=1, ready=1)), [IS_CREATED], "Running", id="running"
+        ),
+        pytest.param(
+            {"state": "Running"},
+            False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [IS_CREATED],
+            "Running",
+            id="a-pod-that-restarts-does-not-end-running",
+        ),
+        pytest.param(
+            {"state": "Running", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1, ready=1)),
+            [IS_CREATED],
+            "Stalled",
+            id="no-progress",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "False", "StallEnded", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [IS_CREATED],
+            "Running",
+            id="progress-again",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1), impediments=(restarting(),)),
+            [IS_CREATED, ("Restarting", "True", "RestartingJobSet")],
+            "Restarting",
+            id="restarting-explains-more",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            True,
+            Observation(CREATED, jobs=jobs()),
+            [IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-while-stalled",
+        ),
+        pytest.param(
+            {"state": "Created", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, jobs=jobs(active=1)),
+            [IS_CREATED],
+            "Created",
+            id="what-does-not-run-does-not-stall",
+        ),
+        pytest.param(
+            {"state": "Stalled", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
+            False,
+            Observation(CREATED, COMPLETE, jobs(succeeded=1)),
+            [IS_CREATED, ("Complete", "True", "AllJobsCompleted")],
+            "Complete",
+            id="ended-while-stalled",
+        ),
+        pytest.param(
+            {"state": "Running"},
+            True,
+            Observation(CREATED, jobs=jobs()),
+            [IS_CREATED, ("Suspended", "True", "Suspended")],
+            "Suspended",
+            id="suspended-while-running",
+        ),
+        pytest.param(
+            {"state": "Running"},
+            False,
+            Observation(CREATED, COMPLETE, jobs(succeeded=1)),
+            [IS_CREATED, ("Complete", "True", "AllJobsCompleted")],
+            "Complete",
+            id="complete",
+        ),
+        pytest.param(
+            None,
+            False,
+            Observation(CREATED, FAILED, jobs(failed=1)),
+            [IS_CREATED, ("Failed", "True", "FailedJobs")],
+            "Failed",
+            id="failed",
+        ),
+        pytest.param(
+            {"conditions": [condition("Complete", "True", "AllJobsCompleted")], "state": "Complete"},
+            True,
+            Observation(),
+            [("Complete", "True", "AllJobsCompleted")],
+            "Complete",
+            id="suspending-a-finished-TrainJob-changes-nothing",
+        ),
+        pytest.param(
+            {"conditions": [condition("Failed", "True", "FailedJobs")], "state": "Failed"},
+            False,
+            Observation(None, COMPLETE),
+            [("Failed", "True", "FailedJobs")],
+            "Failed",
+            id="an-end-is-final",
+        ),
+    ],
+)
+def test_transitions(
+    before: Object | None, suspend: bool, seen: Observation, conditions: list[Any], state: str | None
+) -> None:
+    """Conditions and state follow from what was seen and what they were."""
+    job = train_job(suspend=suspend, status=before)
+    status = next_status(job, seen, NOW)
+    assert outline(status) == (conditions, state)
+    others = [each for each in (before or {}).get("conditions", []) if each["type"] == "Stalled"]
+    ours = owned_fields(status)
+    again = train_job(suspend=suspend, status=ours | {"conditions": [*ours.get("conditions", []), *others]})
+    later = next_status(again, seen, "2027-01-01T00:00:00Z")
+    assert owned_fields(later) == owned_fields(status), "doing it twice equals doing it once"
+
+
+def test_transition_time_changes_only_with_the_status() -> None:
+    """A new message keeps the time, a new status does not."""
+    previous = {
+        "conditions": [
+            condition("Created", "True", "JobsCreationSucceeded", "old message"),
+            condition("Suspended", "True", "Suspended"),
+        ]
+    }
+    status = next_status(train_job(status=previous), Observation(CREATED), NOW)
+    assert [(c.type, c.last_transition_time) for c in status.conditions or []] == [
+        ("Created", BEFORE),
+        ("Suspended", NOW),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suspend", "previous", "creation", "started"),
+    [
+        pytest.param(False, {}, CREATED, NOW, id="created"),
+        pytest.param(True, {}, CREATED, None, id="suspended-since-creation"),
+        pytest.param(False, {"conditions": [condition("Suspended", "True", "Suspended")]}, CREATED, NOW, id="resumed"),
+        pytest.param(True, {"startTime": BEFORE}, CREATED, BEFORE, id="suspended-again"),
+        pytest.param(False, {"startTime": BEFORE}, CREATED, BEFORE, id="goes-on"),
+        pytest.param(True, {}, replace(CREATED, is_resumed=True), NOW, id="resumed-by-others"),
+        pytest.param(False, {}, Creation(False, ConditionReason.JOBS_BUILD_FAILED, "no"), None, id="blocked"),
+    ],
+)
+def test_start(suspend: bool, previous: Object, creation: Creation, started: str | None) -> None:
+    """The time when the Jobs were first allowed to run stays."""
+    status = next_status(train_job(suspend=suspend, status=previous), Observation(creation), NOW)
+    assert owned_fields(status).get("startTime") == started
+
+
+def test_what_others_own_is_left_out() -> None:
+    """Progress and foreign conditions are not in what we apply, so they stay with their owners."""
+    previous = {
+        "conditions": [
+            condition("QuotaReserved", "True", "Kueue"),
+            condition("Created", "True", "JobsCreationSucceeded"),
+        ],
+        "trainerStatus": {"progressPercentage": 3, "lastUpdatedTime": BEFORE},
+    }
+    status = next_status(train_job(status=previous), Observation(CREATED), NOW)
+    assert owned_fields(status).keys() == {"conditions", "state", "startTime"}, (
+        "without a generation there is none to tell"
+    )
+    assert [c["type"] for c in owned_fields(status)["conditions"]] == ["Created"]
+    assert [c["type"] for c in owned_fields(TrainJobStatus.from_object(previous))["conditions"]] == ["Created"]
+
+
+@pytest.mark.parametrize(
+    ("before", "seen", "after"),
+    [
+        pytest.param(jobs(succeeded=1), Observation(), jobs(succeeded=1), id="what-has-ended"),
+        pytest.param(jobs(active=1, ready=1, failed=2), Observation(), jobs(failed=2), id="what-was-deleted-running"),
+        pytest.param(jobs(suspended=1), Observation(), jobs(), id="what-was-deleted-suspended"),
+        pytest.param(
+            jobs(active=1), Observation(problems=(RuntimeError("no"),)), jobs(active=1), id="nobody-has-counted"
+        ),
+        pytest.param(jobs(active=1), Observation(jobs=jobs(failed=1)), jobs(failed=1), id="still-there"),
+    ],
+)
+def test_counts_outlive_the_jobs(before: list[JobStatus], seen: Observation, after: list[JobStatus]) -> None:
+    """When the child Jobs of a finished TrainJob are gone, the last counts stay, but nothing runs any more."""
+    previous = {
+        "conditions": [condition("Failed", "True", "DeadlineExceeded")],
+        "jobsStatus": [job.to_object() for job in before],
+        "state": "Failed",
+    }
+    assert next_status(train_job(status=previous), seen, NOW).jobs_status == after
+
+
+@pytest.mark.parametrize(
+    ("conditions", "finished"),
+    [
+        pytest.param([], False, id="no-conditions"),
+        pytest.param([condition("Complete", "True", "r")], True, id="complete"),
+        pytest.param([condition("Failed", "True", "r")], True, id="failed"),
+        pytest.param([condition("Failed", "False", "r")], False, id="not-failed"),
+    ],
+)
+def test_is_finished(conditions: list[Object], finished: bool) -> None:
+    """A TrainJob has finished when it is complete or failed."""
+    assert is_finished(train_job(status={"conditions": conditions})) is finished
+
+
+def test_observed_generation() -> None:
+    """Every condition that is derived anew, and the status, tell of which generation they are."""
+    job = train_job(suspend=True, status={"conditions": [condition("Suspended", "True", "Suspended")]})
+    job.metadata.generation = 4
+    status = next_status(job, Observation(CREATED), NOW)
+    assert status.observed_generation == 4
+    assert {c.type: (c.observed_generation, c.last_transition_time) for c in status.conditions or []} == {
+        "Created": (4, NOW),
+        "Suspended": (4, BEFORE),
+    }
+
+
+def test_an_end_keeps_its_generation() -> None:
+    """A change of a finished TrainJob has been seen, but says nothing about how it ended."""
+    complete = condition("Complete", "True", "AllJobsCompleted") | {"observedGeneration": 1}
+    job = train_job(suspend=True, status={"conditions": [complete], "state": "Complete", "observedGeneration": 1})
+    job.metadata.generation = 2
+    fields = owned_fields(next_status(job, Observation(), NOW))
+    assert fields == {"conditions": [complete], "state": "Complete", "observedGeneration": 2}
+
+
+@pytest.mark.parametrize(
+    ("told", "seen", "message"),
+    [
+        pytest.param("", (pending(),), "1 pod cannot start: x", id="new"),
+        pytest.param(
+            "ImagePullBackOff: 1 pod cannot start: pod a",
+            (pending(details="pod b"),),
+            "1 pod cannot start: pod a",
+            id="another-example-is-no-news",
+        ),
+        pytest.param(
+            "ImagePullBackOff: 1 pod cannot start: pod a",
+            (pending(headline="at least 2 pods cannot start", details="pod b"),),
+            "at least 2 pods cannot start: pod b",
+            id="more-pods",
+        ),
+        pytest.param(
+            "Unschedulable: 1 pod cannot start: pod a\nImagePullBackOff: 1 pod cannot start: pod b",
+            (pending("ErrX", details=" many\n words "), pending("Unschedulable", details="pod c")),
+            "1 pod cannot start: many words\nUnschedulable: 1 pod cannot start: pod a",
+            id="one-of-several-has-changed",
+        ),
+        pytest.param("", (pending(details="y" * 9000),), f"1 pod cannot start: {'y' * 500}", id="long"),
+    ],
+)
+def test_the_message_remembers_what_was_told(told: str, seen: tuple[Impediment, ...], message: str) -> None:
+    """Only a new headline changes the line of an impediment; the first one's reason is that of the condition."""
+    reason, _, message_before = told.partition(": ")
+    before = {"conditions": [condition("Pending", "True", reason, message_before)]} if told else None
+    status = next_status(train_job(status=before), Observation(CREATED, impediments=seen), NOW)
+    (found,) = [c for c in status.conditions or [] if c.type == "Pending"]
+    assert found.message == message
+    assert found.reason == seen[0].reason
+
+
+def test_the_cause_of_a_restart_stays() -> None:
+    """When pods of a later failure are gone, the last restart still tells what happened then."""
+    told = "RestartingJobSet: restart 1: pod a failed"
+    before = {"conditions": [condition("Restarting", "True", "RestartingJobSet", told)], "state": "Restarting"}
+    status = next_status(train_job(status=before), Observation(CREATED, jobs=jobs(ready=1)), NOW)
+    (found,) = [c for c in status.conditions or [] if c.type == "Restarting"]
+    assert (found.status, found.message) == ("False", told)
+
+
+def test_a_failure_tells_the_culprit_and_its_log() -> None:
+    """The first line is what the JobSet and the pod say, then come the last lines of the log."""
+    culprit = FailedContainer("pod a: container trainer exited with code 3", "a", "trainer")
+    outcome = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", culprit)
+    status = next_status(train_job(), Observation(CREATED, outcome, log=("Traceback", "ValueError: lr")), NOW)
+    assert (status.conditions or [])[-1].message.splitlines() == [
+        "a job failed; pod a: container trainer exited with code 3",
+        "last lines of its log:",
+        "Traceback",
+        "ValueError: lr",
+    ]
+
+
+def test_conditions_of_plugins() -> None:
+    """They are ours, keep their times, and stay when they are not reported or the TrainJob has ended."""
+    types = frozenset({"acme.com/Verified", "acme.com/Other"})
+    previous = {
+        "conditions": [
+            condition("acme.com/Verified", "True", "Fine", "m"),
+            condition("acme.com/Other", "Unknown", "NoIdea"),
+            condition("QuotaReserved", "True", "Kueue"),
+        ]
+    }
+    verified = StatusCondition("acme.com/Verified", None, "Lost", "n")
+    seen = Observation(CREATED, COMPLETE, conditions=(verified,), plugin_types=types)
+    status = next_status(train_job(status=previous), seen, NOW)
+    assert [(c.type, c.status, c.reason, c.last_transition_time) for c in status.conditions or []] == [
+        ("acme.com/Verified", "Unknown", "Lost", NOW),
+        ("acme.com/Other", "Unknown", "NoIdea", BEFORE),
+        ("Created", "True", "JobsCreationSucceeded", NOW),
+        ("Complete", "True", "AllJobsCompleted", NOW),
+    ]
+    ended = train_job(status=owned_fields(status, types))
+    assert next_status(ended, Observation(plugin_types=types), NOW) == status
+
+
+def test_a_plugin_that_raised_is_named() -> None:
+    """What a plugin could not say is told with the condition Created, which holds all the same."""
+    error = PluginError("nosy", "status_conditions", ValueError("oh"))
+    (created,) = next_status(train_job(), Observation(CREATED, problems=(error,)), NOW).conditions or []
+    assert created.status == "True"
+    assert created.message == (
+        "Succeeded to create Jobs; Internal error: plugin nosy failed in status_conditions: ValueError: oh"
+    )

@@ -1,0 +1,142 @@
+"""Which changes of the status become events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.framework.samples import train_job
+from tests.framework.status.test_status import (
+    BEFORE,
+    CREATED,
+    FAILED,
+    NOW,
+    UNBUILT,
+    condition,
+    jobs,
+    pending,
+    restarting,
+)
+from trainer.framework.plugin_api.extension_points import StatusCondition
+from trainer.framework.plugin_api.failure import FailedContainer
+from trainer.framework.status.status import Observation, next_status
+from trainer.framework.status.status_events import announcements
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+SUCCEEDED = ("Normal", "JobsCreationSucceeded", "Succeeded to create Jobs")
+IS_CREATED = condition("Created", "True", "JobsCreationSucceeded", "Succeeded to create Jobs")
+WAITS = condition("Pending", "True", "ImagePullBackOff", "ImagePullBackOff: 1 pod cannot start: x")
+CULPRIT = FailedContainer("pod a: it failed", "a", "trainer")
+RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet: restart 1: x")
+
+
+@pytest.mark.parametrize(
+    ("before", "suspend", "seen", "events"),
+    [
+        pytest.param([], False, Observation(CREATED), [SUCCEEDED], id="created"),
+        pytest.param(
+            [], False, Observation(UNBUILT), [("Warning", "JobsBuildFailed", "Failed to build Jobs: x")], id="not-built"
+        ),
+        pytest.param([IS_CREATED], False, Observation(CREATED), [], id="nothing-new"),
+        pytest.param(
+            [IS_CREATED],
+            False,
+            Observation(CREATED, impediments=(pending(), pending("Unschedulable", details="no node"))),
+            [
+                ("Warning", "ImagePullBackOff", "1 pod cannot start: x"),
+                ("Warning", "Unschedulable", "1 pod cannot start: no node"),
+            ],
+            id="each-reason",
+        ),
+        pytest.param(
+            [IS_CREATED, WAITS],
+            False,
+            Observation(CREATED, impediments=(pending(headline="at least 512 pods cannot start"),)),
+            [],
+            id="more-pods-for-the-same-reason",
+        ),
+        pytest.param(
+            [IS_CREATED, WAITS],
+            False,
+            Observation(CREATED, impediments=(pending("ErrX"), pending())),
+            [("Warning", "ErrX", "1 pod cannot start: x")],
+            id="one-more-reason",
+        ),
+        pytest.param(
+            [IS_CREATED, WAITS],
+            False,
+            Observation(CREATED, jobs=jobs(ready=1)),
+            [("Normal", "NoPodWaits", "No pod is waiting any longer")],
+            id="pods-have-started",
+        ),
+        pytest.param(
+            [IS_CREATED, WAITS],
+            True,
+            Observation(CREATED),
+            [("Normal", "Suspended", "TrainJob is suspended")],
+            id="a-suspended-job-has-no-pods",
+        ),
+        pytest.param(
+            [IS_CREATED, RESTARTS],
+            False,
+            Observation(CREATED, impediments=(restarting(details="y"),)),
+            [],
+            id="same-restart",
+        ),
+        pytest.param(
+            [IS_CREATED, RESTARTS],
+            False,
+            Observation(CREATED, impediments=(restarting("restart 2"),)),
+            [("Warning", "RestartingJobSet", "restart 2: pod a failed")],
+            id="next-restart",
+        ),
+        pytest.param(
+            [IS_CREATED, RESTARTS],
+            False,
+            Observation(CREATED, replace(FAILED, culprit=CULPRIT), log=("one", "two")),
+            [
+                ("Warning", "FailedJobs", "a job failed; pod a: it failed"),
+                ("Warning", "LastLogLines", "pod a, container trainer:\none\ntwo"),
+            ],
+            id="failed",
+        ),
+        pytest.param(
+            [IS_CREATED],
+            False,
+            Observation(CREATED, FAILED, log=("a" * 600, "b" * 400, "c" * 299)),
+            [("Warning", "FailedJobs", "a job failed"), ("Warning", "LastLogLines", f"{'b' * 400}\n{'c' * 299}")],
+            id="the-end-of-the-log-is-what-counts",
+        ),
+        pytest.param(
+            [IS_CREATED, condition("acme.com/Fine", "True", "Yes", "m")],
+            False,
+            Observation(
+                CREATED,
+                conditions=(
+                    StatusCondition("acme.com/Fine", True, "Yes", "new words"),
+                    StatusCondition("acme.com/New", False, "No"),
+                ),
+                plugin_types=frozenset({"acme.com/Fine", "acme.com/New"}),
+            ),
+            [("Normal", "No", "acme.com/New is False")],
+            id="plugins",
+        ),
+    ],
+)
+def test_events(before: list[Object], suspend: bool, seen: Observation, events: list[tuple[str, str, str]]) -> None:
+    """News are told once; details that change all the time are not news."""
+    job = train_job(suspend=suspend, status={"conditions": before} if before else None)
+    assert list(announcements(job.status, next_status(job, seen, NOW), seen)) == events
+
+
+def test_a_new_generation_is_no_event() -> None:
+    """That a change was seen is in the status, and nothing happened."""
+    job = train_job(status={"conditions": [IS_CREATED | {"observedGeneration": 1}], "observedGeneration": 1})
+    job.metadata.generation = 2
+    after = next_status(job, Observation(CREATED), BEFORE)
+    assert after != job.status
+    assert list(announcements(job.status, after, Observation(CREATED))) == []

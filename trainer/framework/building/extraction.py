@@ -1,0 +1,110 @@
+"""From a runtime and a TrainJob to RuntimeInfo, before any plugin.
+
+From weak to strong: the runtime, `podSpecOverrides` in their order, the settings of `trainer`, `datasetConfig` and
+`modelConfig`. `trainer.env` comes last of all, after the plugins (KEP-2170; docs/trainjob.md has the whole table).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.building.growth import check_growth
+from trainer.framework.building.order import put_in_order
+from trainer.framework.building.overrides import apply_override
+from trainer.framework.building.storage import apply_storage, storages
+from trainer.framework.building.template import normalised, pod_spec_of
+from trainer.framework.building.trainer_step import apply_trainer, mark_trainer, stated_ancestor
+from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from trainer.api.jobset import ReplicatedJob
+    from trainer.api.trainingruntime import Runtime
+    from trainer.api.trainjob import TrainJob
+    from trainer.kube.objects import Object
+
+    Step: TypeAlias = Callable[[str, RuntimeInfo], None]
+    """Told after each step where the changes come from."""
+
+
+def extract(train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> RuntimeInfo:
+    """What the runtime says, with the settings of the TrainJob that every kind of training has.
+
+    Args:
+        train_job: what the data scientist wants.
+        runtime: the blueprint.
+        step: see there; default: nobody watches.
+
+    Raises:
+        BuildError: the TrainJob asks for something that the runtime does not have, or the runtime is wrong.
+    """
+    done = step or (lambda _origin, _info: None)
+    check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
+    info = _info(train_job, runtime)
+    mark_trainer(info)
+    put_in_order(info)
+    done(info.runtime, info)
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        path = f"spec.podSpecOverrides[{index}]"
+        apply_override(info, override, path)
+        done(f"TrainJob {path}", info)
+    apply_trainer(info, train_job)
+    done("TrainJob spec.trainer", info)
+    for storage in storages(train_job):
+        apply_storage(info, storage)
+        done(f"TrainJob {storage.field}", info)
+    info.train_job_labels = dict(train_job.spec.labels or {})
+    done("TrainJob spec.labels", info)
+    info.train_job_annotations = dict(train_job.spec.annotations or {})
+    done("TrainJob spec.annotations", info)
+    return info
+
+
+def _info(train_job: TrainJob, runtime: Runtime) -> RuntimeInfo:
+    subject = f"{runtime.kind}/{runtime.metadata.name}"
+    template = normalised(runtime.spec.template.spec, subject)
+    metadata = runtime.spec.template.metadata
+    return RuntimeInfo(
+        job_name=train_job.metadata.name,
+        runtime=subject,
+        template=template,
+        labels=dict((metadata and metadata.labels) or {}),
+        annotations=dict((metadata and metadata.annotations) or {}),
+        ml_policy=runtime.spec.ml_policy or MLPolicy(),
+        pod_group_policy=runtime.spec.pod_group_policy or PodGroupPolicy(),
+        pod_sets=[_pod_set(job) for job in template.replicated_jobs or []],
+    )
+
+
+def _pod_set(job: ReplicatedJob) -> PodSet:
+    spec = pod_spec_of(job)
+    return PodSet(
+        name=job.name,
+        ancestor=stated_ancestor(job),
+        count=_first(job.template.spec.parallelism, job.template.spec.completions, 1),
+        replicas=_first(job.replicas, 1),
+        containers=[_container(container) for container in spec.get("containers") or []],
+        init_containers=[_container(container) for container in spec.get("initContainers") or []],
+        volumes=list(spec.get("volumes") or []),
+    )
+
+
+def _first(*values: int | None) -> int:
+    return next(value for value in values if value is not None)
+
+
+def _container(container: Object) -> Container:
+    return Container(
+        name=container["name"],
+        image=container.get("image") or "",
+        command=list(container.get("command") or []),
+        args=list(container.get("args") or []),
+        env=list(container.get("env") or []),
+        env_from=list(container.get("envFrom") or []),
+        ports=list(container.get("ports") or []),
+        volume_mounts=list(container.get("volumeMounts") or []),
+        resources=dict(container.get("resources") or {}),
+    )

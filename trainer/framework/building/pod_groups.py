@@ -1,0 +1,183 @@
+"""PodGroups: how a scheduler learns which pods are a gang, to be started together or not at all.
+
+Each gang scheduler has a kind of this name of its own, with the same core: how many pods must find a place before any
+of them is started, and what they need for that. This is the core; plugins add what is peculiar to their scheduler.
+
+The gang are the training nodes. Initializers, exporters and an MPI launcher run before or after the nodes have started:
+as members they would be waited for by nodes that they wait for themselves. An elastic training can do with its least
+number of nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trainer.framework.building.suspended_revision import revised_at_rest
+from trainer.framework.building.template import pod_spec_of
+from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS
+from trainer.framework.plugin_api.extension_points import Watch
+from trainer.kube.controller.predicates import generation_changed
+from trainer.kube.field_errors import FieldError, forbidden
+from trainer.kube.objects import ObjectKey, annotations_of
+from trainer.kube.pod_requests import pod_requests
+from trainer.kube.resource import JOBSETS, LIMIT_RANGES, RUNTIME_CLASSES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.objects import Object
+    from trainer.kube.pod_requests import Amounts
+    from trainer.kube.resource import Resource
+
+RUNTIME_CLASS = "trainer.kubeflow.org/runtime-class"
+"""Annotation of a PodGroup: the RuntimeClass whose overhead its `minResources` count."""
+
+
+def gang_spec(info: RuntimeInfo) -> Object:
+    """The pod spec of the gang, with the resources that runtime, TrainJob and plugins give its containers.
+
+    Raises:
+        BuildError: the runtime has no trainer.
+    """
+    gang = info.gang
+    spec = pod_spec_of(info.job_of(gang))
+    return spec | {
+        "containers": _with_resources(spec.get("containers"), gang.containers),
+        "initContainers": _with_resources(spec.get("initContainers"), gang.init_containers),
+    }
+
+
+def gang_field(info: RuntimeInfo, name: str) -> str:
+    """Path of a field of the gang's pod spec, such as `schedulerName`, in its runtime."""
+    return f"{info.runtime} spec.template.spec.replicatedJobs[{info.gang.name}].template.spec.template.spec.{name}"
+
+
+class PodGroups:
+    """The PodGroups of one gang scheduler: what its plugin watches, needs and builds.
+
+    Args:
+        resource: kind of the PodGroups.
+        policy: member of `spec.podGroupPolicy` that asks for them, and name of the plugin.
+        provider: whose CRD it is, such as `Volcano`.
+        reader: for RuntimeClasses, LimitRanges, JobSets and the PodGroups themselves.
+    """
+
+    def __init__(self, resource: Resource, policy: str, provider: str, reader: Reader) -> None:
+        self._resource = resource
+        self._policy = policy
+        self._provider = provider
+        self._reader = reader
+        self._by_namespace = f"{policy}-namespace"
+        self._by_runtime_class = f"{policy}-runtime-class"
+        self._running = f"{policy}-running"
+
+    def watches(self) -> Iterator[Watch]:
+        """PodGroups once the cluster has them, and what their resources depend on, for TrainJobs that are suspended."""
+        yield Watch(
+            self._resource,
+            predicate=generation_changed,
+            optional=True,
+            indexes={self._by_namespace: _namespaces, self._by_runtime_class: _runtime_classes},
+        )
+        yield Watch(JOBSETS, triggers=False, indexes={self._running: _running})
+        yield Watch(LIMIT_RANGES, train_jobs=lambda obj: self._suspended(self._by_namespace, obj.key.namespace))
+        yield Watch(RUNTIME_CLASSES, train_jobs=lambda obj: self._suspended(self._by_runtime_class, obj.key.name))
+
+    def check(self, info: RuntimeInfo) -> Iterator[FieldError]:
+        """Refuse what cannot be scheduled as a gang, since nobody has told the cluster what a PodGroup is."""
+        if not self._reader.serves(self._resource):
+            name = self._resource.qualified_name
+            rule = f"the cluster does not have {name}; install {self._provider} with its CRD"
+            yield forbidden(f"{info.runtime} spec.podGroupPolicy.{self._policy}", rule, code=CLUSTER_LACKS)
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob, spec: Object) -> Iterator[Component]:
+        """The PodGroup of a TrainJob, which has its name; it follows changes until the JobSet runs.
+
+        It is deleted when the TrainJob has ended: a scheduler may go on reserving resources for it. There is none if
+        nobody would join it, as where an MPI launcher is the only node.
+
+        Args:
+            info: the finished runtime.
+            train_job: whose gang it is.
+            spec: the part of the PodGroup's spec that is peculiar to the scheduler.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        gang, pod = info.gang, gang_spec(info)
+        members = (gang.elastic.least if gang.elastic else gang.count) * gang.replicas
+        if not members:
+            return
+        requests = self._requests(pod, train_job.metadata.namespace or "")
+        resources = {name: str(amount * members) for name, amount in sorted(requests.items())}
+        metadata: Object = {"name": info.job_name, "namespace": train_job.metadata.namespace}
+        if pod.get("runtimeClassName"):
+            metadata["annotations"] = {RUNTIME_CLASS: pod["runtimeClassName"]}
+        obj = {
+            "apiVersion": self._resource.api_version,
+            "kind": self._resource.kind,
+            "metadata": metadata,
+            "spec": {"minMember": members} | ({"minResources": resources} if resources else {}) | spec,
+        }
+        yield Component(self._resource, obj, revise=revised_at_rest(self._reader, train_job, obj), lives_on=False)
+
+    def _requests(self, pod: Object, namespace: str) -> Amounts:
+        name = pod.get("runtimeClassName")
+        return pod_requests(
+            pod,
+            limit_ranges=self._reader.list(LIMIT_RANGES, namespace, {}),
+            runtime_class=self._reader.get(RUNTIME_CLASSES, ObjectKey("", name)) if name else None,
+        )
+
+    def _suspended(self, index: str, value: str) -> Iterable[ObjectKey]:
+        """TrainJobs whose PodGroup depends on an object and may still change; both have the same name, as their JobSet.
+
+        There may be thousands, so none of their JobSets is decoded.
+        """
+        if not self._reader.serves(self._resource):
+            return ()
+        dependent = self._reader.keys(self._resource, index, value)
+        namespaces = {key.namespace for key in dependent}
+        running = [self._reader.keys(JOBSETS, self._running, namespace) for namespace in namespaces]
+        return dependent - frozenset().union(*running)
+
+
+class _JobSetSpec(msgspec.Struct):
+    suspend: bool | None = None
+
+
+class _JobSet(msgspec.Struct):
+    spec: _JobSetSpec
+
+
+_read_jobset = msgspec.json.Decoder(_JobSet).decode
+
+
+def _with_resources(templates: list[Object] | None, containers: Iterable[Container]) -> list[Object]:
+    by_name = {template["name"]: template for template in templates or []}
+    return [by_name.get(container.name, {}) | {"resources": container.resources} for container in containers]
+
+
+def _namespaces(pod_group: CachedObject) -> Iterable[str]:
+    return (pod_group.key.namespace,) if _is_ours(pod_group) else ()
+
+
+def _runtime_classes(pod_group: CachedObject) -> Iterable[str]:
+    name = annotations_of(pod_group).get(RUNTIME_CLASS) if _is_ours(pod_group) else None
+    return () if name is None else (name,)
+
+
+def _running(jobset: CachedObject) -> Iterable[str]:
+    return () if _read_jobset(jobset.raw).spec.suspend else (jobset.key.namespace,)
+
+
+def _is_ours(pod_group: CachedObject) -> bool:
+    """Other workloads have PodGroups, too."""
+    return pod_group.controller is not None and pod_group.controller.kind == "TrainJob"

@@ -1,0 +1,58 @@
+"""Compute resources of containers: how those of a TrainJob join those of its runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.api.container import HUGE_PAGES
+from trainer.kube.quantity import whole_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.corev1 import ResourceRequirements
+    from trainer.framework.plugin_api.runtime_info import Container
+    from trainer.kube.objects import Object
+
+
+def is_exclusive(name: str) -> bool:
+    """Whether a resource is never shared: devices such as `nvidia.com/gpu` (extended resources), and huge pages.
+
+    Kubernetes refuses a container whose request for one is not equal to its limit.
+    """
+    domain = name.rpartition("/")[0]
+    is_device = bool(domain) and not (domain == "kubernetes.io" or domain.endswith(".kubernetes.io"))
+    return is_device or name.startswith(HUGE_PAGES)
+
+
+def merged(resources: Object, changes: ResourceRequirements) -> Object:
+    """The resources with changes of single amounts; a device that is only requested, or only limited, gets both.
+
+    KEP-2170 writes `requests: {nvidia.com/gpu: 2}` in `resourcesPerNode`, which Kubernetes refuses without the limit.
+    """
+    changed = changes.to_object()
+    result = dict(resources)
+    for kind, amounts in changed.items():
+        result[kind] = (result.get(kind) or {}) | amounts if isinstance(amounts, dict) else amounts
+    requests, limits = changed.get("requests") or {}, changed.get("limits") or {}
+    devices = {name: amount for name, amount in requests.items() if is_exclusive(name) and name not in limits}
+    if devices:
+        result["limits"] = (result.get("limits") or {}) | devices
+    present = result.get("requests") or {}
+    followers = {name: amount for name, amount in limits.items() if is_exclusive(name) and name in present}
+    if followers:
+        result["requests"] = present | {name: requests.get(name, amount) for name, amount in followers.items()}
+    return result
+
+
+def cpus_of(container: Container) -> int:
+    """CPUs of a container in whole units, rounded up; 0 when that is not known. Requests count before limits."""
+    for amounts in _amounts(container):
+        if whole_units(amounts.get("cpu", 0)):
+            return whole_units(amounts["cpu"])
+    return 0
+
+
+def _amounts(container: Container) -> Iterator[Object]:
+    yield container.resources.get("requests") or {}
+    yield container.resources.get("limits") or {}

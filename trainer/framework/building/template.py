@@ -1,0 +1,111 @@
+"""A runtime's JobSet template, brought into the form that JobSet and Kubernetes accept.
+
+Runtimes are written as the KEP does: Jobs are called `Node`, a command is one line, ports in `env` are numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from trainer.api.bounds import MOST_WORDS
+from trainer.framework.building.pod_template import check_pod_template
+from trainer.framework.building.words import split_words
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.kube.field_errors import invalid, required, too_many
+
+if TYPE_CHECKING:
+    from trainer.api.jobset import JobSetSpec, ReplicatedJob
+    from trainer.kube.objects import Object
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+
+def normalised(template: JobSetSpec, runtime: str) -> JobSetSpec:
+    """A copy with lower-case names, split commands and string values in `env`.
+
+    Raises:
+        BuildError: names clash or cannot be part of a host name, a command has an open quote, or a pod template
+            cannot be read.
+    """
+    template = private_copy(template)
+    path = f"{runtime} spec.template.spec"
+    for job in template.replicated_jobs or []:
+        _normalise_job(job, f"{path}.replicatedJobs[{job.name}]")
+    names = [job.name for job in template.replicated_jobs or []]
+    if not names:
+        raise BuildError(required(f"{path}.replicatedJobs", "must not be empty"))
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise BuildError(invalid(f"{path}.replicatedJobs", twice, "is used twice; case is ignored"))
+    _lower_references(template)
+    return template
+
+
+def split_command(command: list[str], field: str) -> list[str]:
+    """A command of one item with spaces as the words that a shell would see; other commands as they are.
+
+    Raises:
+        BuildError: a quote is not closed, or there are more words than a command may have.
+    """
+    if len(command) != 1 or not re.search(r"\s", command[0]):
+        return list(command)
+    try:
+        words = split_words(command[0])
+    except ValueError as error:
+        rule = f"cannot be split into words ({error}); write a list of words instead"
+        raise BuildError(invalid(field, command[0], rule)) from error
+    if len(words) > MOST_WORDS:
+        raise BuildError(too_many(field, len(words), MOST_WORDS))
+    return words
+
+
+def private_copy(template: JobSetSpec) -> JobSetSpec:
+    """A copy that may be changed in place.
+
+    Pod templates are most of it. They are plain JSON, which `pickle` copies in a twentieth of the time of `deepcopy`.
+    """
+    templates = [job.template.spec.template for job in template.replicated_jobs or []]
+    copies = {id(each): pickle.loads(pickle.dumps(each)) for each in templates}  # noqa: S301 written right here
+    return copy.deepcopy(template, copies)
+
+
+def pod_spec_of(job: ReplicatedJob) -> Object:
+    """The pod spec of a replicated Job of a normalised template, which may be changed in place."""
+    spec: Object = job.template.spec.template["spec"]
+    return spec
+
+
+def _normalise_job(job: ReplicatedJob, path: str) -> None:
+    job.name = job.name.lower()
+    if not _DNS_LABEL.fullmatch(job.name):
+        rule = "must consist of letters, digits and -, because it is part of host names"
+        raise BuildError(invalid(f"{path}.name", job.name, rule))
+    check_pod_template(job.template.spec.template, f"{path}.template.spec.template")
+    for kind in ("containers", "initContainers"):
+        for container in pod_spec_of(job).get(kind) or []:
+            _normalise_container(container, f"{path}.template.spec.template.spec.{kind}[{container['name']}]")
+
+
+def _normalise_container(container: Object, path: str) -> None:
+    if container.get("command"):
+        container["command"] = split_command(container["command"], f"{path}.command")
+    for variable in container.get("env") or []:
+        if isinstance(variable.get("value"), int):
+            variable["value"] = str(variable["value"])
+
+
+def _lower_references(template: JobSetSpec) -> None:
+    """Other parts of the template speak of replicated Jobs by name."""
+    for job in template.replicated_jobs or []:
+        for dependency in job.depends_on or []:
+            dependency.name = dependency.name.lower()
+    policies = [template.success_policy, *((template.failure_policy and template.failure_policy.rules) or [])]
+    for policy in policies:
+        if policy and policy.target_replicated_jobs:
+            policy.target_replicated_jobs = [name.lower() for name in policy.target_replicated_jobs]
+    if template.coordinator:
+        template.coordinator.replicated_job = template.coordinator.replicated_job.lower()

@@ -1,0 +1,170 @@
+"""Which part of a runtime trains, and what `spec.trainer` changes there (KEP-2170, "The Trainer API")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.framework.building.resources import merged
+from trainer.framework.building.template import split_command
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor, NodeRange
+from trainer.kube.field_errors import FieldError, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.jobset import ReplicatedJob
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+    from trainer.kube.objects import Object
+
+TRAINER_JOBS = ("node", "trainer-node")
+"""Names of replicated Jobs that train unless a label names another: those of the KEP and of Kubeflow Trainer."""
+TRAINER_CONTAINERS = ("trainer", "node")
+"""Names of their containers that train: those of the KEP and of Kubeflow Trainer."""
+
+
+def stated_ancestor(job: ReplicatedJob) -> str | None:
+    """The label that says what a replicated Job does, on its Job template or its pod template."""
+    job_labels = (job.template.metadata and job.template.metadata.labels) or {}
+    pod_labels = (job.template.spec.template.get("metadata") or {}).get("labels") or {}
+    return job_labels.get(ANCESTOR_LABEL) or pod_labels.get(ANCESTOR_LABEL)
+
+
+def mark_trainer(info: RuntimeInfo) -> None:
+    """Find the pod set that trains, its main container and its number of nodes; a runtime may have none.
+
+    Raises:
+        BuildError: there are several candidates, or the runtime would run the trainer in a way that cannot train.
+    """
+    pod_set = _find_pod_set(info)
+    if pod_set is None:
+        return
+    launcher = info.launcher
+    if launcher is not None:
+        # Runtimes of Kubeflow Trainer label it as the trainer; the nodes are what numNodes counts.
+        launcher.ancestor = None
+        launcher.main = _find_main(launcher, f"{_path(info, launcher)}.template.spec.template.spec.containers")
+    path = _path(info, pod_set)
+    if pod_set.replicas != 1:
+        rule = "must be 1 for the trainer; set spec.mlPolicy.numNodes instead"
+        raise BuildError(invalid(f"{path}.replicas", pod_set.replicas, rule))
+    job = next(job for job in info.template.replicated_jobs or [] if job.name == pod_set.name)
+    if job.template.spec.completion_mode == "NonIndexed":
+        rule = "must be Indexed: a node's rank is its index"
+        raise BuildError(invalid(f"{path}.template.spec.completionMode", "NonIndexed", rule))
+    pod_set.ancestor = Ancestor.TRAINER
+    pod_set.main = _find_main(pod_set, f"{path}.template.spec.template.spec.containers")
+    if info.ml_policy.num_nodes is not None:
+        pod_set.count = info.ml_policy.num_nodes
+    bounds = info.ml_policy.node_bounds
+    if bounds is not None:
+        pod_set.elastic = NodeRange(*bounds)
+        pod_set.count = pod_set.elastic.least
+
+
+def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
+    """Put image, command, args, resources and number of nodes of `spec.trainer` into the trainer.
+
+    With an MPI launcher, which starts the training, command and args are the launcher's; the image is that of both,
+    for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them.
+
+    Raises:
+        BuildError: the runtime has no trainer.
+    """
+    trainer = train_job.spec.trainer
+    if trainer is None:
+        return
+    container = info.main_container
+    if trainer.image is not None:
+        for each in info.training_containers:
+            each.image = trainer.image
+    if trainer.command is not None:
+        container.command = split_command(trainer.command, "spec.trainer.command")
+    if trainer.args is not None:
+        container.args = list(trainer.args)
+    if trainer.num_nodes is not None:
+        info.trainer.count = trainer.num_nodes
+    if trainer.resources_per_node is not None:
+        for each in _containers_of_nodes(info):
+            each.resources = merged(each.resources, trainer.resources_per_node)
+
+
+def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:
+    """Merge `spec.trainer.env` into the training containers: it wins over the runtime and over plugins.
+
+    Variables that a plugin must have its way with are refused by its validation. Being appended last, the TrainJob's
+    variables can refer to those of the plugins as $(NAME).
+
+    Raises:
+        BuildError: the runtime has no trainer.
+    """
+    variables = trainer_env(train_job)
+    if not variables:
+        return
+    for container in info.training_containers:
+        container.set_env(variables)
+
+
+def trainer_env(train_job: TrainJob) -> list[Object]:
+    """The environment variables of `spec.trainer`, as JSON."""
+    trainer = train_job.spec.trainer
+    return [variable.to_object() for variable in (trainer and trainer.env) or []]
+
+
+def nodes_field(info: RuntimeInfo, train_job: TrainJob) -> str:
+    """The field that says how many nodes there are, for errors about their number."""
+    trainer = train_job.spec.trainer
+    is_own = trainer is not None and trainer.num_nodes is not None
+    return "spec.trainer.numNodes" if is_own else f"{info.runtime} spec.mlPolicy.numNodes"
+
+
+def stated_processes(train_job: TrainJob) -> int | str | None:
+    """What the TrainJob says about processes on a node: a number, which may be a string, or auto, cpu or gpu."""
+    trainer = train_job.spec.trainer
+    return trainer.num_proc_per_node if trainer else None
+
+
+def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse a number of processes that a framework with one process per node would ignore."""
+    processes = stated_processes(train_job)
+    if processes not in {None, "auto", 1, "1"}:
+        rule = "must be 1 or absent: only torch, MPI and JAX runtimes start several processes on a node"
+        yield invalid("spec.trainer.numProcPerNode", processes, rule)
+
+
+def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
+    labelled = [
+        pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER and pod_set is not info.launcher
+    ]
+    candidates = labelled or [
+        pod_set for pod_set in info.pod_sets if pod_set.ancestor is None and pod_set.name in TRAINER_JOBS
+    ]
+    if len(candidates) > 1:
+        names = [pod_set.name for pod_set in candidates]
+        rule = f"each of them could be the trainer; label the template of one {ANCESTOR_LABEL}: {Ancestor.TRAINER}"
+        raise BuildError(invalid(f"{info.runtime} spec.template.spec.replicatedJobs", names, rule))
+    return candidates[0] if candidates else None
+
+
+def _containers_of_nodes(info: RuntimeInfo) -> list[Container]:
+    mpi = info.ml_policy.mpi
+    if mpi is not None and mpi.run_launcher_as_node:
+        return info.training_containers
+    return [info.trainer.main_container]
+
+
+def _path(info: RuntimeInfo, pod_set: PodSet) -> str:
+    return f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
+
+
+def _find_main(pod_set: PodSet, path: str) -> Container:
+    by_name = {container.name: container for container in pod_set.containers}
+    for name in TRAINER_CONTAINERS:
+        if name in by_name:
+            return by_name[name]
+    if len(pod_set.containers) > 1:
+        raise BuildError(
+            invalid(path, list(by_name), "one must be called trainer, because nothing else tells which of them trains")
+        )
+    return pod_set.containers[0]

@@ -1,0 +1,366 @@
+"""ComponentDeployer (KEP-2170): brings components to the cluster by server-side apply, sending only what differs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.framework.deploying.comparison import differences
+from trainer.framework.deploying.rejected_changes import DeclinedChanges
+from trainer.framework.metrics import PluginSeries
+from trainer.framework.plugin_api.component import Revision
+from trainer.framework.plugin_api.containment import checked_generated, checked_revision
+from trainer.framework.plugin_api.errors import BuildError, ForeignObjectError
+from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.field_errors import forbidden
+from trainer.kube.metrics import Metrics
+from trainer.kube.objects import (
+    annotations_of,
+    controller_reference,
+    is_being_deleted,
+    is_controlled_by,
+    key_of,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from trainer.kube.recent import Recent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from trainer.framework.plugin_api.component import Component
+    from trainer.framework.plugin_api.reader import Reader
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+FIELD_MANAGER = "trainer"
+"""Owner of all fields that we set, except the progress of the training (`trainer-progress`)."""
+
+APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
+"""Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be taken away again."""
+
+LIVES_ON = "trainer.kubeflow.org/lives-on"
+"""Annotation, of value false, of what is deleted when the TrainJob has ended."""
+
+_REMEMBERED = 1024
+"""Generated objects of which a loss is remembered."""
+
+_OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST})
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What the cluster lacks of what a TrainJob asks for although everything exists."""
+
+    too_late: tuple[str, ...] = ()
+    """Fields that can no longer change, as `<kind> <field path>`."""
+    declined: tuple[str, ...] = ()
+    """Changes that this cluster does not accept and others do: its answers, each with the remedy."""
+    is_resumed: bool = False
+    """Whether pods run although the TrainJob is suspended, see `Revision.is_resumed`."""
+
+
+class Deployer:
+    """Applies components as children of their TrainJob; what plugins raise meanwhile is counted in `metrics`."""
+
+    def __init__(self, client: Client, reader: Reader, clock: Clock, *, metrics: Metrics | None = None) -> None:
+        self._client = client
+        self._reader = reader
+        self._declined = DeclinedChanges(clock)
+        self._series = (metrics or Metrics()).series(PluginSeries)
+        self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
+
+    def missing(self, components: Iterable[Component]) -> list[Component]:
+        """Those that are not in the cache: they were never created, have been deleted, or are too new.
+
+        Raises:
+            BuildError: the API server does not serve the kind of a component.
+            PluginError: a plugin builds what it does not watch.
+        """
+        missing: list[Component] = []
+        for component in components:
+            if component.generated is not None:
+                continue
+            existing = self._existing(component)  # tells that nobody watches the kind
+            if not self._reader.serves(component.resource):
+                raise BuildError(_unserved(component.resource))
+            if existing is None:
+                self._check_watch(component)
+                missing.append(component)
+        return missing
+
+    def built_on(self, owner: Object, workload: Iterable[Component]) -> str | None:
+        """The digest of the runtime that existing objects were built on, empty if it is not recorded; None without any.
+
+        Args:
+            owner: the TrainJob.
+            workload: what runs its pods. Nothing else proves that something was built: who may not run pods may write
+                PodGroups, autoscalers, Services and the like, and mark them at will.
+        """
+        for component in workload:
+            existing = self._existing(component)
+            if existing is not None and is_controlled_by(existing, owner):
+                return annotations_of(existing).get(RUNTIME_DIGEST, "")
+        return None
+
+    def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
+        """In its namespace only: people may name an owner of another one."""
+        for resource, child in self._reader.children(uid_of(owner)):
+            if APPLIED_HASH in annotations_of(child) and namespace_of(child) == namespace_of(owner):
+                yield resource, child
+
+    async def deploy(self, owner: Object, components: Iterable[Component]) -> Shortfall:
+        """Create what is missing and change what differs.
+
+        Args:
+            owner: The TrainJob, with apiVersion and kind.
+            components: What it becomes.
+
+        Returns:
+            Changes that came too late for an object that exists, or that the cluster does not allow.
+
+        Raises:
+            ForeignObjectError: an object of that name belongs to somebody else.
+            PluginError: a plugin builds what it does not watch, or cannot revise what it has built.
+            KubeError: the API server did not accept an object; those before it are in place.
+        """
+        components = list(components)
+        generated = [component for component in components if component.generated is not None]
+        applied = [component for component in components if component.generated is None]
+        # What is generated comes first, so that what runs pods proves that it has been made.
+        is_new = bool(generated) and self.built_on(owner, workload_of(applied)) is None
+        for component in generated:
+            if is_new:
+                await self._generate(owner, component)
+            else:
+                await self._make_lost_again(owner, component)
+        too_late: list[str] = []
+        declined: list[str] = []
+        is_resumed = False
+        for component in sorted(applied, key=lambda each: each.runs_pods):
+            shortfall = await self._deploy(owner, component, generated)
+            too_late += shortfall.too_late
+            declined += shortfall.declined
+            is_resumed = is_resumed or shortfall.is_resumed
+        return Shortfall(tuple(too_late), tuple(declined), is_resumed)
+
+    async def prune(self, owner: Object, components: Iterable[Component]) -> None:
+        """Delete what an earlier build has deployed and this one no longer contains.
+
+        Args:
+            owner: The TrainJob.
+            components: All that it becomes.
+
+        Raises:
+            KubeError: the API server did not delete an object.
+        """
+        kept = {(component.resource, key_of(component.object)) for component in components}
+        for resource, child in self._deployed(owner):
+            if (resource, key_of(child)) not in kept:
+                await self._delete(resource, child)
+
+    async def delete(self, owner: Object, components: Iterable[Component]) -> None:
+        """Delete what is there of these objects.
+
+        Raises:
+            KubeError: the API server did not delete an object.
+        """
+        for component in components:
+            existing = self._existing(component)
+            if existing is not None and is_controlled_by(existing, owner):
+                await self._delete(component.resource, existing)
+
+    async def _delete(self, resource: Resource, obj: Object) -> None:
+        if is_being_deleted(obj):
+            return
+        try:
+            await self._client.delete(resource, name_of(obj), namespace_of(obj), DeleteOptions(uid=uid_of(obj)))
+        except NotFoundError:
+            return
+        log.info("deleted object", kind=resource.kind, object=str(key_of(obj)))
+
+    async def _recreate(self, resource: Resource, obj: Object) -> None:
+        """Delete an object of which nothing has come; its deletion triggers the reconcile that creates it again.
+
+        What it owns goes first, because controllers find the children of an object by its name. One that has changed
+        since the cache has shown it may have begun to run, and stays.
+        """
+        version = obj["metadata"].get("resourceVersion")
+        options = DeleteOptions(propagation=Propagation.FOREGROUND, uid=uid_of(obj), resource_version=version)
+        with suppress(NotFoundError):
+            await self._client.delete(resource, name_of(obj), namespace_of(obj), options)
+            log.info("deleted object to create it again", kind=resource.kind, object=str(key_of(obj)))
+
+    async def end(self, owner: Object) -> None:
+        """Delete what is of no use once the TrainJob has ended.
+
+        Raises:
+            KubeError: the API server did not delete an object.
+        """
+        for resource, child in self._deployed(owner):
+            if LIVES_ON in annotations_of(child):
+                await self._delete(resource, child)
+
+    async def _make_lost_again(self, owner: Object, component: Component) -> None:
+        """Make a generated object that pods miss, once for each sign of it; only an attempt that has ended counts."""
+        if component.loss is None:
+            return
+        with self._series.counted(component.plugin, "build"):
+            seen = component.loss.seen()
+        name = name_of(component.object), namespace_of(component.object)
+        if not seen or self._losses.get(name) == seen:
+            return
+        with self._series.counted(component.plugin, "build"):
+            may_replace = component.loss.may_replace()
+        if may_replace:
+            await self._generate(owner, component)
+        self._losses.put(name, seen)
+
+    async def _generate(self, owner: Object, component: Component) -> None:
+        """Create an object that is never read: one of its name is from an earlier attempt."""
+        assert component.generated is not None
+        with self._series.counted(component.plugin, "build"):
+            obj = component.object | checked_generated(component.generated(), component.object)
+        try:
+            await self._client.create(component.resource, _owned(obj, component, owner))
+        except AlreadyExistsError:
+            return
+        log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
+
+    async def _check_owner(self, owner: Object, component: Component) -> None:
+        """Refuse to take over an object of somebody else that the cache does not show.
+
+        Raises:
+            ForeignObjectError: there is one of that name.
+        """
+        name, namespace = name_of(component.object), namespace_of(component.object)
+        try:
+            existing = await self._client.get(component.resource, name, namespace)
+        except NotFoundError:
+            return
+        if not is_controlled_by(existing, owner):
+            raise ForeignObjectError(component.resource, existing)
+
+    async def _deploy(self, owner: Object, component: Component, generated: Sequence[Component]) -> Shortfall:
+        wanted = component.object
+        existing = self._existing(component)
+        if existing is None:
+            if not self._reader.holds_all(component.resource):
+                await self._check_owner(owner, component)
+            # Without force: an object that the cache does not show yet may belong to somebody else.
+            await self._apply(component, _owned(wanted, component, owner), force=False)
+            return Shortfall()
+        if not is_controlled_by(existing, owner):
+            raise ForeignObjectError(component.resource, existing)
+        if is_being_deleted(existing):
+            return Shortfall()  # it is created again when it is gone
+        revision: Revision | None = Revision(wanted)
+        if component.revise is not None:
+            with self._series.counted(component.plugin, "revise"):
+                revision = checked_revision(component.revise(existing), existing)
+        if revision is None:
+            return Shortfall()
+        if revision.may_recreate and revision.refused and annotations_of(existing).get(APPLIED_HASH) != _hash(wanted):
+            await self._recreate(component.resource, existing)
+            return Shortfall()
+        if revision.starts_pods:
+            for each in generated:
+                await self._generate(owner, each)
+        return await self._revise(owner, component, existing, revision)
+
+    async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
+        applied = _owned(revision.object, component, owner)
+        kind = component.resource.kind
+        seen = {"metadata": applied["metadata"]} if component.metadata_only else applied
+        if next(differences(seen, existing), None) is not None:
+            answer = await self._try(component, existing, applied, revision)
+            if answer is not None and revision.fallback is not None:
+                rest = await self._revise(owner, component, existing, revision.fallback)
+                declined = (*rest.declined, f"{kind}: {answer} ({revision.remedy})")
+                return replace(rest, declined=declined)
+        return Shortfall(tuple(f"{kind} {path}" for path in revision.refused), is_resumed=revision.is_resumed)
+
+    async def _try(self, component: Component, existing: Object, applied: Object, revision: Revision) -> str | None:
+        """Apply the change; the answer of a cluster that has declined it just now or lately, if there is a fallback."""
+        if revision.fallback is not None and (answer := self._declined.answer(existing, applied)) is not None:
+            return answer
+        try:
+            await self._apply(component, applied, force=True)
+        except (InvalidError, ForbiddenError) as error:
+            if revision.fallback is None:
+                raise
+            self._declined.remember(existing, applied, str(error))
+            kind, name = component.resource.kind, str(key_of(existing))
+            log.info("fell back to a smaller change", kind=kind, object=name, error=str(error))
+            return str(error)
+        return None
+
+    def _check_watch(self, component: Component) -> None:
+        """What no watch will show would be made again at each look, and never be deleted.
+
+        Raises:
+            PluginError: it is such an object.
+        """
+        resource, obj = component.resource, component.object
+        with self._series.counted(component.plugin, "build"):
+            if not (self._reader.holds_all(resource) or self._reader.selects(resource, obj)):
+                kind, name = resource.kind, key_of(obj)
+                raise LookupError(f"{kind} {name} lacks the labels or fields that the watches of its kind select")
+
+    def _existing(self, component: Component) -> Object | None:
+        with self._series.counted(component.plugin, "build"):
+            return self._reader.get(component.resource, key_of(component.object))
+
+    async def _apply(self, component: Component, obj: Object, *, force: bool) -> None:
+        try:
+            await self._client.apply(component.resource, obj, field_manager=FIELD_MANAGER, force=force)
+        except NotFoundError as error:
+            if error.name:  # of what is missing, such as the namespace
+                raise
+            # The cache learns that a kind is served no more when its watch ends.
+            raise NotFoundError(error.code, str(_unserved(component.resource))) from error
+        log.debug("applied object", kind=component.resource.kind, object=str(key_of(obj)))
+
+
+def workload_of(components: Iterable[Component]) -> list[Component]:
+    """Those that run pods; all of them where none says so."""
+    components = list(components)
+    return [component for component in components if component.runs_pods] or components
+
+
+def _unserved(resource: Resource) -> FieldError:
+    kind = resource.qualified_name
+    return forbidden(kind, f"the API server does not serve them; install the CRD {kind}")
+
+
+def _hash(wanted: Object) -> str:
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _owned(obj: Object, component: Component, owner: Object) -> Object:
+    """The object as a child of the owner, with the hash of what the TrainJob asks for."""
+    # Users choose annotations, too: what they say about the life and the origin of an object does not count.
+    annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
+    annotations[APPLIED_HASH] = _hash(component.object)
+    if component.runtime_digest:
+        annotations[RUNTIME_DIGEST] = component.runtime_digest
+    if not component.lives_on:
+        annotations[LIVES_ON] = "false"
+    metadata = obj["metadata"] | {
+        "annotations": annotations,
+        "ownerReferences": [controller_reference(owner)],
+    }
+    return obj | {"metadata": metadata}

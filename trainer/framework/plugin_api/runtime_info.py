@@ -1,0 +1,230 @@
+"""RuntimeInfo: what a runtime and a TrainJob say, in the form that plugins read and change (KEP-2170)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from trainer.api.jobset import JobSetSpec
+from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.plugin_api.endpoints import Endpoints
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_port, upsert
+from trainer.kube.field_errors import invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from trainer.api.jobset import ReplicatedJob
+    from trainer.kube.objects import Object
+
+LAUNCHER = "launcher"
+"""Name of the replicated Job that starts an MPI training on its nodes (KEP-2170, "MPI Runtime")."""
+
+RENDEZVOUS_PORT = 29400
+"""Where the first node waits for the others, whatever the framework; torchrun's default (KEP-2170 examples)."""
+
+NODE_RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
+"""`valueFrom` of a node's rank: its index in an Indexed Job."""
+
+
+class Ancestor(StrEnum):
+    """What a replicated Job does for the TrainJob: values of `ANCESTOR_LABEL`."""
+
+    TRAINER = "trainer"
+    DATASET_INITIALIZER = "dataset-initializer"
+    MODEL_INITIALIZER = "model-initializer"
+
+
+ANCESTOR_LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
+"""Label of the Jobs of a replicated Job, in the template of a runtime: the step of a training that they are, one of
+`trainer`, `dataset-initializer` and `model-initializer`."""
+
+
+@dataclass(slots=True)
+class Container:
+    """The part of a container that plugins may change; everything else stays in the template."""
+
+    name: str
+    image: str = ""
+    command: list[str] = field(default_factory=list)
+    args: list[str] = field(default_factory=list)
+    env: list[Object] = field(default_factory=list)
+    env_from: list[Object] = field(default_factory=list)
+    ports: list[Object] = field(default_factory=list)
+    volume_mounts: list[Object] = field(default_factory=list)
+    resources: Object = field(default_factory=dict)
+
+    def set_env(self, variables: Iterable[Object]) -> None:
+        """Add variables; one that exists keeps its place and gets the new value."""
+        upsert(self.env, variables, by_name)
+
+    def mount(self, mounts: Iterable[Object]) -> None:
+        """Add volume mounts; what is mounted at the same path already gives way."""
+        upsert(self.volume_mounts, mounts, by_mount_path)
+
+    def expose(self, port: int) -> None:
+        """Declare a TCP port."""
+        upsert(self.ports, [{"containerPort": port, "protocol": "TCP"}], by_port)
+
+
+class NodeRange(NamedTuple):
+    """Between which numbers of nodes an elastic training may have."""
+
+    least: int
+    most: int
+
+
+@dataclass(slots=True)
+class PodSet:
+    """The pods of one replicated Job."""
+
+    name: str
+    """Name of the replicated Job, in lower case."""
+    ancestor: str | None = None
+    """What the pods do, such as `trainer`; None when the runtime does not say."""
+    count: int = 1
+    """Pods of each Job."""
+    replicas: int = 1
+    """Jobs of the replicated Job."""
+    containers: list[Container] = field(default_factory=list)
+    init_containers: list[Container] = field(default_factory=list)
+    volumes: list[Object] = field(default_factory=list)
+    main: Container | None = None
+    """The container that trains; only in the pod sets of the trainer and of an MPI launcher."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Labels that the pods get besides those of the template and of the TrainJob."""
+    annotations: dict[str, str] = field(default_factory=dict)
+    """Annotations that the pods get besides those of the template and of the TrainJob."""
+    elastic: NodeRange | None = None
+    """Between which numbers `count` may change while the pods run; None when it is fixed."""
+    endpoints: Sequence[str] = ()
+    """DNS names of the pods in the order of their index; known after the phase PodNetwork."""
+
+    @property
+    def most(self) -> int:
+        """The most pods that each Job may have in its life."""
+        return max(self.count, self.elastic.most) if self.elastic else self.count
+
+    @property
+    def main_container(self) -> Container:
+        """The container that trains, of a pod set that has one."""
+        assert self.main is not None, "the pod sets of trainer and launcher have a main container"
+        return self.main
+
+
+@dataclass(slots=True)
+class RuntimeInfo:
+    """The abstract form of the objects that a TrainJob becomes."""
+
+    job_name: str
+    """Name of the TrainJob and of its JobSet."""
+    runtime: str
+    """The runtime in words, such as `ClusterTrainingRuntime/torch-distributed`; the start of error messages."""
+    pod_domain: str = ""
+    """What follows the subdomain in the DNS names of pods, such as `.team-a.svc.cluster.local`. Defaults to nothing:
+    short names resolve within their namespace, whatever the domain of the cluster."""
+    template: JobSetSpec = field(default_factory=JobSetSpec)
+    """The JobSet of the runtime with the TrainJob's pod overrides; private to this info."""
+    labels: dict[str, str] = field(default_factory=dict)
+    """Labels that the runtime gives the JobSet."""
+    annotations: dict[str, str] = field(default_factory=dict)
+    """Annotations that the runtime gives the JobSet."""
+    train_job_labels: dict[str, str] = field(default_factory=dict)
+    """Labels that the TrainJob gives the JobSet, its Jobs and pods; they win over the runtime's."""
+    train_job_annotations: dict[str, str] = field(default_factory=dict)
+    """Annotations that the TrainJob gives the JobSet, its Jobs and pods; they win over the runtime's."""
+    ml_policy: MLPolicy = field(default_factory=MLPolicy)
+    pod_group_policy: PodGroupPolicy = field(default_factory=PodGroupPolicy)
+    pod_sets: list[PodSet] = field(default_factory=list)
+    """One for each replicated Job of the template, in the same order."""
+
+    @property
+    def trainer(self) -> PodSet:
+        """The pod set of the training nodes; `count` is their number, without an MPI launcher that trains as well.
+
+        Raises:
+            BuildError: the runtime has none.
+        """
+        for pod_set in self.pod_sets:
+            if pod_set.ancestor == Ancestor.TRAINER:
+                return pod_set
+        names = [pod_set.name for pod_set in self.pod_sets]
+        label = f"{ANCESTOR_LABEL}: {Ancestor.TRAINER}"
+        rule = f"none of them is the trainer; name one node or trainer-node, or label its template {label}"
+        raise BuildError(invalid(f"{self.runtime} spec.template.spec.replicatedJobs", names, rule))
+
+    @property
+    def launcher(self) -> PodSet | None:
+        """The pod that starts an MPI training on its nodes; None where every node starts by itself."""
+        if self.ml_policy.mpi is None:
+            return None
+        return next((pod_set for pod_set in self.pod_sets if pod_set.name == LAUNCHER), None)
+
+    @property
+    def gang(self) -> PodSet:
+        """The pods that are of use only together: the training nodes.
+
+        Initializers and exporters run before and after them, and a launcher waits until they are ready: a scheduler
+        that held the nodes back until those are there as well would wait for ever.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        return self.trainer
+
+    @property
+    def training_pod_sets(self) -> list[PodSet]:
+        """An MPI launcher, if there is one, and the nodes; the main container of the first runs the command.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        return [*([self.launcher] if self.launcher else []), self.trainer]
+
+    @property
+    def main_container(self) -> Container:
+        """The container that runs the command of the TrainJob: that of an MPI launcher, else of a node.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        return (self.launcher or self.trainer).main_container
+
+    @property
+    def training_containers(self) -> list[Container]:
+        """The main containers of the nodes and of an MPI launcher, which share image and environment.
+
+        Raises:
+            BuildError: the runtime has no trainer.
+        """
+        return [pod_set.main_container for pod_set in self.training_pod_sets]
+
+    def job_of(self, pod_set: PodSet) -> ReplicatedJob:
+        """The replicated Job of a pod set, for what RuntimeInfo has no field for."""
+        return next(job for job in self.template.replicated_jobs or [] if job.name == pod_set.name)
+
+    @property
+    def subdomain(self) -> str:
+        """Subdomain of the DNS names of all pods."""
+        network = self.template.network
+        return (network and network.subdomain) or self.job_name
+
+    def endpoints_of(self, pod_set: PodSet) -> Endpoints:
+        """DNS names of the pods of a pod set as it is at this moment."""
+        domain = f"{self.subdomain}{self.pod_domain}"
+        return Endpoints(f"{self.job_name}-{pod_set.name}", domain, pod_set.replicas, pod_set.count)
+
+    def head_address(self) -> str:
+        """DNS name of the first training node, where the others meet.
+
+        Raises:
+            BuildError: the runtime has no trainer, or gives its pods no DNS names.
+        """
+        network = self.template.network
+        if network and network.enable_dns_hostnames is False:
+            field = f"{self.runtime} spec.template.spec.network.enableDNSHostnames"
+            rule = "must not be false: training nodes find each other by their DNS names"
+            raise BuildError(invalid(field, value=False, detail=rule))
+        return self.endpoints_of(self.trainer).of(0, 0)

@@ -1,0 +1,189 @@
+"""Which runtime a TrainJob builds on, and which TrainJobs build on a runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.trainingruntime import (
+    CLUSTER_TRAINING_RUNTIMES,
+    TRAINING_RUNTIMES,
+    ClusterTrainingRuntime,
+    TrainingRuntime,
+)
+from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
+from trainer.framework.runtimes.alternatives import alternatives
+from trainer.framework.runtimes.kept_snapshots import KeptSnapshots
+from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, digest_of
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.recent import Recent
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trainer.api.trainingruntime import Runtime
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework.runtimes.alternatives import Alternatives
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+_INDEX = "runtime"
+
+_REMEMBERED = 1024
+"""Versions of runtimes whose digests are remembered."""
+
+
+class RuntimeSource(Protocol):
+    """Where admission gets runtimes from: a cluster, or files."""
+
+    async def of(self, train_job: TrainJob) -> Runtime:
+        """What the TrainJob builds on.
+
+        Raises:
+            RuntimeNotFoundError: there is no such runtime (yet).
+            BuildError: it cannot be read.
+        """
+
+
+def runtime_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
+    """Kind and key of the runtime that `spec.runtimeRef` names."""
+    ref = train_job.spec.runtime_ref
+    if ref.kind == CLUSTER_TRAINING_RUNTIMES.kind:
+        return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", ref.name)
+    return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", ref.name)
+
+
+def other_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
+    """Kind and key of a runtime of the name in `spec.runtimeRef`, but of the kind that it does not say."""
+    ref = train_job.spec.runtime_ref
+    if ref.kind == CLUSTER_TRAINING_RUNTIMES.kind:
+        return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", ref.name)
+    return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", ref.name)
+
+
+def read_runtime(resource: Resource, obj: Mapping[str, object]) -> Runtime:
+    """A runtime as a model.
+
+    Raises:
+        BuildError: it does not fit its schema, or is larger than its schema allows by now.
+    """
+    model: type[Runtime] = ClusterTrainingRuntime if resource == CLUSTER_TRAINING_RUNTIMES else TrainingRuntime
+    try:
+        runtime = model.from_object(obj)
+        model.check_bounds(obj)
+    except InvalidObjectError as error:
+        prefix = error.subject.replace(" ", "/", 1)
+        wrong = [FieldError(f"{prefix} {e.field}", e.message, e.reason) for e in error.errors]
+        raise BuildError(*wrong) from error
+    return runtime
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRuntime:
+    """What a TrainJob builds on."""
+
+    runtime: Runtime
+    resource: Resource
+    object: Object
+    """The runtime as it is stored."""
+    is_snapshot: bool
+    """Whether the TrainJob has a snapshot of it; otherwise it is the runtime of today, of which none is kept yet."""
+    digest: str = ""
+    """See `digest_of`; empty for the content of a snapshot that nothing proves. Defaults to that."""
+    outdated_snapshot: CachedObject | None = None
+    """Metadata of a snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
+    is_former: bool = False
+    """Whether `spec.runtimeRef` names another by now: it was changed when the Jobs existed already. Defaults to no."""
+
+
+class Runtimes:
+    """The cached runtimes and the snapshots, and an index of TrainJobs by runtime.
+
+    Args:
+        manager: provides the client and informers.
+        train_jobs: the informer that gets the index; it must not run yet.
+        namespace: of TrainJobs, TrainingRuntimes and snapshots; default: all.
+    """
+
+    def __init__(self, manager: Manager, train_jobs: Informer, namespace: str | None) -> None:
+        self._train_jobs = train_jobs.lister
+        train_jobs.add_index(_INDEX, _index_values)
+        self.snapshots = Selection(namespace, label_selector=SNAPSHOT_LABEL, metadata_only=True)
+        self._snapshots = KeptSnapshots(manager.api_reader, manager.informer(CONFIG_MAPS, self.snapshots).lister)
+        self._listers = {
+            TRAINING_RUNTIMES: manager.informer(TRAINING_RUNTIMES, Selection(namespace)).lister,
+            CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
+        }
+        self._digests: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
+
+    async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
+        """What the TrainJob was built on, or the runtime of today if it has not been built or kept no snapshot.
+
+        Args:
+            train_job: see there.
+            built_on: the recorded digest of what it was built on; default: nothing is recorded.
+            is_built: whether what runs its pods exists, so that none are made of a snapshot that nothing proves: an
+                older manager recorded no digests. Otherwise such a snapshot must agree with the runtime of today.
+
+        Raises:
+            RuntimeNotFoundError: there is no such runtime (yet).
+            BuildError: it cannot be read.
+            KubeError: the API server did not answer when it was asked for the snapshot.
+        """
+        resource, key = runtime_place(train_job)
+        snapshot = self._snapshots.metadata(train_job)
+        live = self._listers[resource].peek(key)
+        digest = "" if live is None else self._digest(live)
+        if snapshot is not None and (live is None or digest != built_on) and (built_on or is_built):
+            kept = await self._snapshots.open(snapshot, built_on)
+            if kept is not None:
+                is_former = (kept[0], name_of(kept[1])) != (resource, key.name)
+                runtime = read_runtime(*kept)
+                return FoundRuntime(runtime, *kept, is_snapshot=True, digest=built_on, is_former=is_former)
+            snapshot = None
+        if live is None:
+            present = None if built_on or is_built else self._present(train_job, resource, key)
+            raise RuntimeNotFoundError(resource.kind, key, present)
+        obj = live.decode()
+        is_kept = snapshot is not None and (digest == built_on or await self._snapshots.holds(snapshot, digest))
+        outdated = None if is_kept else snapshot
+        return FoundRuntime(read_runtime(resource, obj), resource, obj, is_kept, digest, outdated)
+
+    def _digest(self, runtime: CachedObject) -> str:
+        version = runtime.uid, runtime.resource_version
+        digest = self._digests.get(version)
+        if digest is None:
+            digest = digest_of(runtime.decode())
+            self._digests.put(version, digest)
+        return digest
+
+    def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:
+        """What the TrainJob can name instead: runtimes of the cluster, or of its own namespace."""
+        other, key = other_place(train_job)
+        is_other = self._listers[other].peek(key) is not None
+        names = (each.name for each in self._listers[resource].keys(missing.namespace or None))
+        return alternatives(missing.name, names, other.kind if is_other else "")
+
+    def train_jobs_of(self, runtime: CachedObject) -> Iterable[ObjectKey]:
+        """The TrainJobs that name a runtime."""
+        return self._train_jobs.keys_by_index(_INDEX, _index_value(runtime["kind"], runtime.key))
+
+
+def _index_values(train_job: CachedObject) -> list[str]:
+    ref = (train_job.get("spec") or {}).get("runtimeRef")
+    if not isinstance(ref, dict):  # an older definition may have let it pass
+        return []
+    kind = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind
+    namespace = "" if kind == CLUSTER_TRAINING_RUNTIMES.kind else train_job.key.namespace
+    return [_index_value(kind, ObjectKey(namespace, ref.get("name") or ""))]
+
+
+def _index_value(kind: str, runtime: ObjectKey) -> str:
+    return f"{kind} {runtime}"

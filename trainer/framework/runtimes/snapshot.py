@@ -1,0 +1,116 @@
+"""Runtime snapshots: what a TrainJob was first built on, kept so that a later change of the runtime never reaches it.
+
+The ConfigMap `<job>-runtime-snapshot` is immutable and belongs to the TrainJob. It is taken when the TrainJob is built
+for the first time with success; from then on the TrainJob is built on it alone (reference: KEP-2599 of Kubeflow
+Trainer).
+
+People who may not run pods may write ConfigMaps, field managers and annotations included. A snapshot is therefore
+proved by its digest, which is recorded where they cannot write: in the status of the TrainJob, and until that is
+written on what runs the pods.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import ObjectKey, controller_reference, metadata_of, name_of, namespace_of
+from trainer.kube.resource import CONFIG_MAPS
+
+if TYPE_CHECKING:
+    from trainer.api.trainjob import TrainJob
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+
+SNAPSHOT_LABEL = "trainer.kubeflow.org/runtime-snapshot"
+"""Label of all snapshots, so that no other ConfigMap has to be cached."""
+
+_RESOURCES = {resource.kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
+
+RUNTIME_DIGEST = "trainer.kubeflow.org/runtime-digest"
+"""Annotation of what runs pods: the digest of the runtime that it was built on."""
+
+_DATA_KEY = "runtime"
+_LARGE = 256 * 1024
+"""Bytes; indented text may be three times as long, and a ConfigMap holds 1 MiB."""
+_KEPT = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
+
+
+def snapshot_key(train_job: TrainJob) -> ObjectKey:
+    """Where the snapshot of a TrainJob is."""
+    return ObjectKey(train_job.metadata.namespace or "", f"{train_job.metadata.name}-runtime-snapshot")
+
+
+def digest_of(runtime: Object) -> str:
+    """SHA-256 of what a TrainJob is built on: kind, name and spec of the runtime."""
+    content = {"kind": runtime["kind"], "name": name_of(runtime), "spec": runtime["spec"]}
+    return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+
+def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
+    """The snapshot of a runtime for a TrainJob.
+
+    Args:
+        owner: the TrainJob, with apiVersion and kind.
+        resource: the kind of the runtime.
+        runtime: the runtime as it is stored.
+    """
+    metadata = {name: value for name, value in metadata_of(runtime).items() if name in _KEPT}
+    content = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": metadata,
+        "spec": runtime["spec"],
+    }
+    return {
+        "apiVersion": CONFIG_MAPS.api_version,
+        "kind": CONFIG_MAPS.kind,
+        "metadata": {
+            "name": f"{name_of(owner)}-runtime-snapshot",
+            "namespace": namespace_of(owner),
+            "labels": {SNAPSHOT_LABEL: name_of(owner)},
+            "ownerReferences": [controller_reference(owner)],
+        },
+        "immutable": True,
+        "data": {_DATA_KEY: _written(content)},
+    }
+
+
+def open_snapshot(snapshot: Object, digest: str = "") -> tuple[Resource, Object]:
+    """The runtime in a snapshot, and its kind.
+
+    It may be another than `spec.runtimeRef` names: that can change until the Jobs are known to exist.
+
+    Args:
+        snapshot: the ConfigMap.
+        digest: of the runtime that it must hold; default: any.
+
+    Raises:
+        BuildError: somebody has changed the snapshot.
+    """
+    try:
+        runtime: Object = msgspec.json.decode((snapshot.get("data") or {})[_DATA_KEY], type=dict)
+        resource, name, spec = _RESOURCES[runtime["kind"]], name_of(runtime), runtime["spec"]
+    except (KeyError, TypeError, msgspec.DecodeError) as error:
+        raise _broken(snapshot, "does not hold a runtime") from error
+    if not isinstance(spec, dict) or not name:
+        raise _broken(snapshot, "does not hold a runtime")
+    if digest and digest_of(runtime) != digest:
+        raise _broken(snapshot, "does not hold the runtime that the TrainJob was built on")
+    return resource, runtime
+
+
+def _written(content: Object) -> str:
+    """With a line for each value, for people, unless that could be more than a ConfigMap holds."""
+    encoded = msgspec.json.encode(content)
+    return (encoded if len(encoded) > _LARGE else msgspec.json.format(encoded, indent=2)).decode()
+
+
+def _broken(snapshot: Object, problem: str) -> BuildError:
+    detail = f"Invalid value: {problem}; delete the ConfigMap, and a new snapshot of the runtime will be taken"
+    return BuildError(FieldError(f"ConfigMap {name_of(snapshot)} data.{_DATA_KEY}", detail))

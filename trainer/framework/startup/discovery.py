@@ -1,0 +1,192 @@
+"""Which plugins there are, which of them are enabled, and how they are made.
+
+Plugins of other packages come with pip: a package announces them in the entry-point group `trainer.plugins`, each under
+the plugin's name. An entry point is a class or a function that is called with a `PluginContext` and returns the plugin.
+The built-in plugins go through the same door. What is disabled is not even imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.framework.plugin_api.extension_points import ComponentBuilder, Plugin, TerminalCondition
+from trainer.framework.plugin_api.plugin_context import PluginContext
+from trainer.framework.startup.registry import Registry
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.field_errors import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from importlib.metadata import EntryPoint
+
+    from trainer.api.model import JsonObject
+    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+
+GROUP = "trainer.plugins"
+"""The entry-point group of plugins."""
+
+PluginFactory: TypeAlias = Callable[[PluginContext], Plugin]
+"""Makes a plugin: its class, or a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a plugin comes from."""
+
+    package: str = ""
+    """Name of the distribution; "" for the plugins that come with the manager."""
+    version: str = ""
+    """Version of the distribution."""
+
+    def __str__(self) -> str:
+        return f"{self.package} {self.version}".rstrip() if self.package else "built in"
+
+
+@dataclass(frozen=True, slots=True)
+class AvailablePlugin:
+    """A plugin that could be enabled; its code is not imported yet."""
+
+    name: str
+    """That of its entry point."""
+    origin: Origin
+    """Where it comes from."""
+    load: Callable[[], object]
+    """Imports its code and returns its factory; raises whatever the import raises."""
+
+    def __str__(self) -> str:
+        return f"plugin {self.name} ({self.origin})"
+
+
+def available_plugins(built_in: Mapping[str, PluginFactory]) -> list[AvailablePlugin]:
+    """The built-in plugins and those of all installed packages, by name; it reads files.
+
+    Args:
+        built_in: the factories of the plugins that come with the manager, by name.
+
+    Raises:
+        ConfigurationError: two packages have a plugin of the same name.
+    """
+    found = [*bundled_plugins(built_in), *(_announced(entry) for entry in entry_points(group=GROUP))]
+    by_name: dict[str, AvailablePlugin] = {}
+    for plugin in found:
+        other = by_name.setdefault(plugin.name, plugin)
+        if other is not plugin:
+            raise ConfigurationError(
+                f"there are two plugins called {plugin.name}: one is {_origin_in_words(other)}, "
+                f"one {_origin_in_words(plugin)}; uninstall or rename one of them"
+            )
+    return [by_name[name] for name in sorted(by_name)]
+
+
+def bundled_plugins(built_in: Mapping[str, PluginFactory]) -> list[AvailablePlugin]:
+    """The built-in plugins alone, by name."""
+    return [AvailablePlugin(name, Origin(), partial(built_in.__getitem__, name)) for name in sorted(built_in)]
+
+
+def _announced(entry: EntryPoint) -> AvailablePlugin:
+    package = entry.dist
+    origin = Origin(package.name, package.version) if package else Origin("an unknown package")
+    return AvailablePlugin(entry.name, origin, entry.load)
+
+
+def _origin_in_words(plugin: AvailablePlugin) -> str:
+    return f"of {plugin.origin}" if plugin.origin.package else str(plugin.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledPlugin:
+    """A plugin whose code has been imported."""
+
+    plugin: AvailablePlugin
+    factory: PluginFactory
+    configuration: JsonObject
+
+    def make(self, reader: Reader) -> Plugin:
+        """Call the factory.
+
+        Raises:
+            ConfigurationError: the configuration is refused, or the factory fails; names plugin, origin and field.
+        """
+        context = PluginContext(reader, self.configuration)
+        path = f"plugins.configuration[{self.plugin.name}]"
+        try:
+            made = self.factory(context)
+        except InvalidObjectError as error:
+            problems = (FieldError(f"{path}.{e.field}" if e.field else path, e.message, e.reason) for e in error.errors)
+            raise ConfigurationError("; ".join(map(str, problems))) from error
+        except Exception as error:
+            raise ConfigurationError(f"{self.plugin} cannot be made: {_in_words(error)}") from error
+        if context.is_ignored:
+            raise ConfigurationError(f"{path}: {self.plugin} takes no configuration; remove it")
+        name = getattr(made, "name", None)
+        if isinstance(name, str) and name != self.plugin.name:
+            raise ConfigurationError(
+                f"{self.plugin}: the plugin calls itself {name!r}, its entry point {self.plugin.name!r}; "
+                "give both the same name, by which it is configured"
+            )
+        return made
+
+
+def load_plugins(available: Iterable[AvailablePlugin], configuration: PluginsConfiguration) -> list[EnabledPlugin]:
+    """Import the code of what is enabled; not for the event loop, since it reads files.
+
+    Raises:
+        ConfigurationError: the configuration names unknown plugins, or a plugin cannot be imported; names the field,
+            or the plugin with its origin.
+    """
+    plugins = list(available)
+    errors = list(configuration.errors(plugin.name for plugin in plugins))
+    if errors:
+        raise ConfigurationError("; ".join(map(str, errors)))
+    return [load_plugin(plugin, configuration) for plugin in plugins if configuration.is_enabled(plugin.name)]
+
+
+def load_plugin(plugin: AvailablePlugin, configuration: PluginsConfiguration) -> EnabledPlugin:
+    """Import the code of one plugin.
+
+    Raises:
+        ConfigurationError: it cannot be imported; names the plugin, its origin and the remedy.
+    """
+    try:
+        factory = plugin.load()
+    except Exception as error:
+        raise ConfigurationError(
+            f"{plugin} cannot be imported: {_in_words(error)}; repair the package, or add {plugin.name} to "
+            "plugins.disabled of the configuration"
+        ) from error
+    if not callable(factory):
+        raise ConfigurationError(f"{plugin}: the entry point must be a class or a function, got {factory!r}")
+    return EnabledPlugin(plugin, factory, configuration.configuration.get(plugin.name) or {})
+
+
+def make_registry(plugins: Iterable[EnabledPlugin], reader: Reader) -> Registry:
+    """The plugins, made and checked.
+
+    Raises:
+        ConfigurationError: a plugin cannot be made or used, or no plugin is left that starts and ends training.
+    """
+    registry = Registry()
+    for plugin in plugins:
+        made = plugin.make(reader)
+        try:
+            registry.register(made)
+        except ConfigurationError as error:
+            origin = plugin.plugin.origin
+            raise ConfigurationError(f"{error} (it comes from {origin})" if origin.package else str(error)) from error
+    for protocol, lack in ((ComponentBuilder, "start"), (TerminalCondition, "end")):
+        if not any(isinstance(plugin, protocol) for plugin in registry):
+            raise ConfigurationError(
+                f"plugins: without a plugin that is a {protocol.__name__} no TrainJob would ever {lack}; "
+                "enable jobset, or another one"
+            )
+    return registry
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())

@@ -1,0 +1,125 @@
+"""The plugins of a process: which there are, and that they get along."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.plugin_api.extension_points import (
+    EnforceMLPolicy,
+    EnforcePodGroupPolicy,
+    JobsStatus,
+    NodeScaling,
+    StatusConditions,
+)
+from trainer.framework.startup.hooks import defects_of
+from trainer.framework.status.status import CORE_CONDITIONS
+from trainer.kube.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trainer.framework.plugin_api.extension_points import Plugin
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_CONDITION_TYPE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
+_CONDITION_TYPE_LIMIT = 316
+_ML_POLICIES = frozenset(MLPolicy.model_fields) - {"num_nodes"}
+_POD_GROUP_POLICIES = frozenset(PodGroupPolicy.model_fields)
+
+
+class Registry:
+    """Plugins, at most one of each type and name, none of which is in the way of another.
+
+    Raises:
+        ConfigurationError: see `register`.
+    """
+
+    def __init__(self, plugins: Iterable[Plugin] = ()) -> None:
+        self._by_name: dict[str, Plugin] = {}
+        for plugin in plugins:
+            self.register(plugin)
+
+    def register(self, plugin: Plugin) -> None:
+        """Add a plugin.
+
+        Raises:
+            ConfigurationError: it has no usable name, its type or name is registered already, it has no hook or a hook
+                that would not work, or another plugin has the task that it wants; names plugin and remedy.
+        """
+        name = _name(plugin)
+        if name in self._by_name:
+            raise ConfigurationError(f"there are two plugins called {name}; rename one of them")
+        if any(type(plugin) is type(other) for other in self):
+            raise ConfigurationError(f"the plugin {name} is registered twice")
+        problems = [*defects_of(plugin), *_unknown_policies(plugin), *_unusable_conditions(plugin)] or [
+            *self._conflicts(plugin)
+        ]
+        if problems:
+            raise ConfigurationError(f"plugin {name} cannot be used: {'; '.join(problems)}")
+        self._by_name[name] = plugin
+
+    def _conflicts(self, plugin: Plugin) -> Iterator[str]:
+        """What only one plugin may do, and another does."""
+        for other in self:
+            if isinstance(plugin, EnforceMLPolicy) and isinstance(other, EnforceMLPolicy):
+                yield from _taken("spec.mlPolicy", plugin.ml_policy_sources & other.ml_policy_sources, other)
+            if isinstance(plugin, EnforcePodGroupPolicy) and isinstance(other, EnforcePodGroupPolicy):
+                taken = plugin.pod_group_policy_sources & other.pod_group_policy_sources
+                yield from _taken("spec.podGroupPolicy", taken, other)
+            if isinstance(plugin, StatusConditions) and isinstance(other, StatusConditions):
+                for condition in sorted(plugin.condition_types & other.condition_types):
+                    yield f"plugin {other.name} reports condition {condition} already; disable one of the two"
+            if isinstance(plugin, JobsStatus) and isinstance(other, JobsStatus):
+                yield f"plugin {other.name} counts the child Jobs already; disable one of the two"
+            if isinstance(plugin, NodeScaling) and isinstance(other, NodeScaling):
+                yield f"plugin {other.name} counts the nodes already; disable one of the two"
+
+    def __iter__(self) -> Iterator[Plugin]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+def _name(plugin: Plugin) -> str:
+    kind = plugin if isinstance(plugin, type) else type(plugin)
+    described = f"the plugin {kind.__module__}.{kind.__qualname__}"
+    if kind is plugin:
+        raise ConfigurationError(f"{described} is a class; make an object of it")
+    name = getattr(plugin, "name", None)
+    if name is None:
+        raise ConfigurationError(f'{described} has no name; add name = "..." to the class')
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{described}: the name {name!r} cannot be used; it must consist of lower-case letters, digits and -, "
+            "with a letter or digit at both ends, at most 63"
+        )
+    return name
+
+
+def _unknown_policies(plugin: Plugin) -> Iterator[str]:
+    """A plugin that serves what no runtime can ask for would never do so."""
+    for attribute, known in (("ml_policy_sources", _ML_POLICIES), ("pod_group_policy_sources", _POD_GROUP_POLICIES)):
+        sources = getattr(plugin, attribute, None)
+        if isinstance(sources, frozenset | set):
+            for source in sorted(str(source) for source in sources - known):
+                yield f"{attribute} names {source}, which runtimes do not have; they have {', '.join(sorted(known))}"
+
+
+def _unusable_conditions(plugin: Plugin) -> Iterator[str]:
+    """Conditions that belong to the controller, or that the API server would refuse."""
+    types = getattr(plugin, "condition_types", None)
+    if not isinstance(types, frozenset | set):
+        return
+    for condition in sorted(str(condition) for condition in types):
+        if condition in CORE_CONDITIONS:
+            yield f"condition_types names {condition}, which the controller sets itself; choose another name"
+        elif not _CONDITION_TYPE.fullmatch(condition) or len(condition) > _CONDITION_TYPE_LIMIT:
+            yield f"condition_types names {condition!r}; write a CamelCase word, or one after a domain: acme.com/Ready"
+
+
+def _taken(policy: str, sources: frozenset[str], other: Plugin) -> Iterator[str]:
+    for source in sorted(sources):
+        yield f"plugin {other.name} serves {policy}.{source} already; disable one of the two"

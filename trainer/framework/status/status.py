@@ -1,0 +1,261 @@
+"""The status of a TrainJob (KEP-2170, "State Transition"), derived from what was observed and what it was before.
+
+Beyond the KEP's conditions there are Pending and Restarting, with the impediments that plugins have seen, those that
+plugins report themselves, and Stalled, which is written with the progress and only read here. `observedGeneration`
+tells of which spec all this is true; it alone is worth a write, since tools wait for it after a change (kstatus).
+Conditions of a TrainJob that has ended are final.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
+from trainer.framework.status.conditions import Conditions
+from trainer.framework.status.pod_problems import lines_of, message_of, told_by
+from trainer.kube.clock import parse_timestamp
+from trainer.kube.objects import find_condition, is_condition_true
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from datetime import datetime
+
+    from trainer.api.metadata import Condition
+    from trainer.api.trainjob import TrainJob
+    from trainer.api.trainjob_status import JobStatus, NodeScale
+    from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition
+    from trainer.kube.objects import Object
+
+CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)
+"""Types of conditions that plugins must not report."""
+_OWNED = CORE_CONDITIONS - {ConditionType.STALLED}
+_GOING = frozenset({State.RUNNING, State.STALLED})
+_ENDS = (ConditionType.COMPLETE, ConditionType.FAILED)
+JOBS_CREATED = "Succeeded to create Jobs"
+"""The message of the condition Created when it is True; what the cluster has not taken follows after a semicolon."""
+LOG_HEADING = "last lines of its log:"
+"""The line in the message of a condition below which a log is quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """Whether the Jobs could be built and deployed: the condition Created."""
+
+    succeeded: bool
+    reason: ConditionReason
+    message: str
+    is_whole: bool = True
+    """Whether the cluster has everything that the TrainJob asks for; people are warned otherwise. Defaults to yes."""
+    runtime_digest: str = ""
+    """Of the runtime that they are built on (`framework.snapshot.digest_of`). Defaults to nothing new."""
+    is_resumed: bool = False
+    """Whether they run although the TrainJob is suspended, since somebody else has resumed them. Defaults to no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one reconcile has seen."""
+
+    creation: Creation | None = None
+    """None when nothing was built, because the TrainJob has finished."""
+    outcome: Outcome | None = None
+    """None while the training goes on."""
+    jobs: list[JobStatus] | None = None
+    """None when there are no child Jobs to count."""
+    scale: NodeScale | None = None
+    """How many nodes an elastic training has and may have; None for every other, and when nothing is known."""
+    impediments: tuple[Impediment, ...] = ()
+    """What keeps pods from running. Defaults to nothing."""
+    conditions: tuple[StatusCondition, ...] = ()
+    """What plugins report. Defaults to nothing."""
+    plugin_types: AbstractSet[str] = frozenset()
+    """Types of all conditions that plugins may report: those of them that exist are ours. Defaults to none."""
+    log: tuple[str, ...] = ()
+    """The last lines of the log of the container that failed. Defaults to none."""
+    problems: tuple[Exception, ...] = ()
+    """Plugins that could not be asked, which the condition Created tells as well. Defaults to none."""
+    look_again_after: float | None = None
+    """Seconds until there may be more to see. Defaults to waiting for a change."""
+
+
+def is_finished(train_job: TrainJob) -> bool:
+    """Whether the TrainJob is complete or failed; it stays so, and its Jobs are never made again."""
+    conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
+    return conditions.is_true(ConditionType.COMPLETE) or conditions.is_true(ConditionType.FAILED)
+
+
+def has_ended(train_job: Mapping[str, Any]) -> bool:
+    """The same of a TrainJob as JSON."""
+    return any(is_condition_true(train_job, end) for end in _ENDS)
+
+
+def end_of(train_job: Mapping[str, Any]) -> datetime | None:
+    """Since when a TrainJob, as JSON, has ended; None if it has not, or nobody has said when."""
+    found = (find_condition(train_job, end) for end in _ENDS)
+    times = [end.get("lastTransitionTime") for end in found if end is not None and end.get("status") == "True"]
+    return min((parse_timestamp(time) for time in times if time), default=None)
+
+
+def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobStatus:
+    """The status that we own; progress and conditions of others belong to others and are left out.
+
+    Once the TrainJob has finished, its conditions and state are final.
+    """
+    previous, generation = train_job.status or TrainJobStatus(), train_job.metadata.generation
+    jobs = seen.jobs if seen.jobs is not None else previous.jobs_status
+    if seen.jobs is None and is_finished(train_job) and not seen.problems:
+        jobs = _at_rest(jobs)
+    scale = seen.scale or previous.scale
+    digest = (seen.creation and seen.creation.runtime_digest) or previous.runtime_digest
+    started = previous.start_time
+    ours = _ours(previous, seen.plugin_types)
+    if is_finished(train_job):
+        return TrainJobStatus(
+            conditions=ours,
+            jobs_status=jobs,
+            state=previous.state,
+            start_time=started,
+            observed_generation=generation,
+            scale=scale,
+            runtime_digest=digest,
+        )
+    conditions = Conditions(ours, now, generation)
+    if seen.creation:
+        conditions.set(
+            ConditionType.CREATED,
+            holds=seen.creation.succeeded,
+            reason=seen.creation.reason,
+            message="; ".join(map(str, (seen.creation.message, *seen.problems))),
+        )
+    is_resumed = seen.creation is not None and seen.creation.is_resumed
+    _set_suspended(conditions, suspend=train_job.spec.suspend, is_resumed=is_resumed)
+    for condition in seen.conditions:
+        conditions.set(condition.type, holds=condition.holds, reason=condition.reason, message=condition.message)
+    _set_impediments(conditions, train_job, seen)
+    if seen.outcome:
+        conditions.set(
+            seen.outcome.type, holds=True, reason=seen.outcome.reason, message=_closing_words(seen.outcome, seen.log)
+        )
+    return TrainJobStatus(
+        conditions=conditions.to_list(),
+        jobs_status=jobs,
+        state=_state(conditions, seen.jobs or [], previous),
+        start_time=started if started is not None or not _is_let_run(conditions) else now,
+        observed_generation=generation,
+        scale=scale,
+        runtime_digest=digest,
+    )
+
+
+def _at_rest(jobs: list[JobStatus] | None) -> list[JobStatus] | None:
+    """The counts of Jobs that have been deleted: what had ended stays so, and nothing runs any more."""
+    rest = {"active": 0, "ready": 0, "suspended": 0}
+    return None if jobs is None else [job.model_copy(update=rest) for job in jobs]
+
+
+def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozenset()) -> Object:
+    """What we own of a status, as JSON that is equal for equal states."""
+    owned = TrainJobStatus(
+        conditions=_ours(status, plugin_types),
+        jobs_status=sorted(status.jobs_status or [], key=lambda job: job.name) or None,
+        state=status.state,
+        start_time=status.start_time,
+        observed_generation=status.observed_generation,
+        scale=status.scale,
+        runtime_digest=status.runtime_digest,
+    )
+    return owned.to_object()
+
+
+def _ours(status: TrainJobStatus, plugin_types: AbstractSet[str]) -> list[Condition]:
+    owned = _OWNED | plugin_types
+    return [condition for condition in status.conditions or [] if condition.type in owned]
+
+
+def _is_let_run(conditions: Conditions) -> bool:
+    return conditions.is_true(ConditionType.CREATED) and not conditions.is_true(ConditionType.SUSPENDED)
+
+
+def _set_suspended(conditions: Conditions, *, suspend: bool, is_resumed: bool) -> None:
+    """A TrainJob that was never suspended has no such condition."""
+    if suspend and is_resumed:
+        message = "TrainJob is suspended, but somebody else has resumed its Jobs; resume and suspend it to stop them"
+        conditions.set(ConditionType.SUSPENDED, holds=False, reason=ConditionReason.RESUMED, message=message)
+    elif suspend:
+        conditions.set(
+            ConditionType.SUSPENDED, holds=True, reason=ConditionReason.SUSPENDED, message="TrainJob is suspended"
+        )
+    elif conditions.get(ConditionType.SUSPENDED) is not None:
+        conditions.set(
+            ConditionType.SUSPENDED, holds=False, reason=ConditionReason.RESUMED, message="TrainJob is resumed"
+        )
+
+
+def _set_impediments(conditions: Conditions, train_job: TrainJob, seen: Observation) -> None:
+    """What has ended or is suspended is neither pending nor restarting."""
+    goes_on = seen.outcome is None and not train_job.spec.suspend
+    present = seen.impediments if goes_on else ()
+    pending = [impediment for impediment in present if impediment.type is ConditionType.PENDING]
+    _set_impeded(conditions, ConditionType.PENDING, pending, ConditionReason.NO_POD_WAITS)
+    restarting = [impediment for impediment in present if impediment.type is ConditionType.RESTARTING]
+    # The failed pods may be gone before the new ones are there: a restart is over when some are ready again.
+    lasts = goes_on and not any(job.ready or job.succeeded for job in seen.jobs or [])
+    _set_impeded(conditions, ConditionType.RESTARTING, restarting, ConditionReason.RESTART_ENDED, lasts=lasts)
+
+
+def _set_impeded(
+    conditions: Conditions,
+    condition_type: ConditionType,
+    present: Sequence[Impediment],
+    otherwise: ConditionReason,
+    *,
+    lasts: bool = False,
+) -> None:
+    """A TrainJob that was never impeded has no such condition; afterwards its message still tells what it was.
+
+    Args:
+        conditions: where to set it.
+        condition_type: which one.
+        present: the impediments of its kind.
+        otherwise: its reason when there are none.
+        lasts: whether it stays true then, if it was.
+    """
+    previous = conditions.get(condition_type)
+    was_true = conditions.is_true(condition_type)
+    if present:
+        reason = present[0].reason
+        message = message_of(lines_of(present, told_by(previous) if was_true else []), reason)
+        conditions.set(condition_type, holds=True, reason=reason, message=message)
+    elif previous is not None:
+        lasts = lasts and was_true
+        reason = previous.reason if lasts else otherwise
+        message = previous.message if lasts else "\n".join(told_by(previous))
+        conditions.set(condition_type, holds=lasts, reason=reason, message=message)
+
+
+def _closing_words(outcome: Outcome, log: Sequence[str]) -> str:
+    """The first line is whole in itself, for where only one is shown."""
+    facts = "; ".join([outcome.message, *([outcome.culprit.text] if outcome.culprit else [])])
+    return "\n".join([facts, LOG_HEADING, *log]) if log else facts
+
+
+def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: TrainJobStatus) -> State | None:
+    if conditions.is_true(ConditionType.FAILED):
+        return State.FAILED
+    if conditions.is_true(ConditionType.COMPLETE):
+        return State.COMPLETE
+    if conditions.is_false(ConditionType.CREATED):
+        return State.BLOCKED
+    if conditions.is_true(ConditionType.SUSPENDED):
+        return State.SUSPENDED
+    if conditions.is_true(ConditionType.PENDING):
+        return State.PENDING
+    if conditions.is_true(ConditionType.RESTARTING):
+        return State.RESTARTING
+    # A pod that restarts is not ready for a moment; the training still runs.
+    if previous.state in _GOING or any(job.ready or job.succeeded or job.failed for job in jobs):
+        is_stalled = Conditions(previous.conditions or [], "").is_true(ConditionType.STALLED)
+        return State.STALLED if is_stalled else State.RUNNING
+    return State.CREATED if conditions.is_true(ConditionType.CREATED) else None

@@ -1,0 +1,104 @@
+"""What people are told, as events, when the status of a TrainJob changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from trainer.api.event_reasons import EventReason
+from trainer.api.trainjob_status import ConditionType, State
+from trainer.framework.status.pod_problems import news_of, told_by
+from trainer.framework.status.status import CORE_CONDITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trainer.api.metadata import Condition
+    from trainer.api.trainjob_status import TrainJobStatus
+    from trainer.framework.status.status import Observation
+    from trainer.kube.events.recorder import EventKind
+
+_LOG_LIMIT = 700
+"""Bytes; an event may have 1024, with names in it, and is cut at the end, where a log says most."""
+
+_OVER = {
+    ConditionType.PENDING: "No pod is waiting any longer",
+    ConditionType.RESTARTING: "Pods are ready again",
+}
+
+
+class Announcement(NamedTuple):
+    """An event to record."""
+
+    type: EventKind
+    reason: str
+    message: str
+
+
+def changed_conditions(before: TrainJobStatus | None, after: TrainJobStatus) -> list[Condition]:
+    """Conditions that are new or have a new status, reason or message."""
+    old = {_essence(condition) for condition in (before and before.conditions) or []}
+    return [condition for condition in after.conditions or [] if _essence(condition) not in old]
+
+
+def announcements(before: TrainJobStatus | None, after: TrainJobStatus, seen: Observation) -> Iterator[Announcement]:
+    """The events that the change of a status is worth."""
+    old = {condition.type: condition for condition in (before and before.conditions) or []}
+    for condition in changed_conditions(before, after):
+        yield from _about(old.get(condition.type), condition, after, seen)
+    if seen.log and after.state is State.FAILED:
+        culprit = seen.outcome and seen.outcome.culprit
+        where = [f"pod {culprit.pod}, container {culprit.container}:"] if culprit else []
+        yield Announcement("Warning", EventReason.LAST_LOG_LINES, "\n".join([*where, *_tail(seen.log)]))
+
+
+def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation) -> Iterator[Announcement]:
+    if new.type in _OVER:
+        yield from _about_impediment(old, new, after, seen)
+    elif new.type in CORE_CONDITIONS:
+        # Only the first line: the log has an event of its own.
+        facts, *_ = new.message.splitlines() or [""]
+        if _is_partly_applied(new, seen):
+            yield Announcement("Warning", EventReason.CHANGES_NOT_APPLIED, facts)
+        else:
+            yield Announcement("Warning" if _is_bad(new) else "Normal", new.reason, facts)
+    elif old is None or (old.status, old.reason) != (new.status, new.reason):
+        yield Announcement("Normal", new.reason, new.message or f"{new.type} is {new.status}")
+
+
+def _about_impediment(
+    old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation
+) -> Iterator[Announcement]:
+    condition_type = ConditionType(new.type)
+    was_true = old is not None and old.status == "True"
+    if new.status == "True":
+        present = [impediment for impediment in seen.impediments if impediment.type is condition_type]
+        for reason, message in news_of(present, told_by(old) if was_true else []):
+            yield Announcement("Warning", reason, message)
+    elif was_true and after.state not in {State.SUSPENDED, State.COMPLETE, State.FAILED}:
+        yield Announcement("Normal", new.reason, _OVER[condition_type])
+
+
+def _essence(condition: Condition) -> tuple[str, str, str, str]:
+    return condition.type, condition.status, condition.reason, condition.message
+
+
+def _is_bad(condition: Condition) -> bool:
+    if condition.type == ConditionType.FAILED:
+        return condition.status == "True"
+    return condition.type == ConditionType.CREATED and condition.status == "False"
+
+
+def _is_partly_applied(condition: Condition, seen: Observation) -> bool:
+    """The Jobs exist, but not as the TrainJob wants them by now."""
+    is_created = condition.type == ConditionType.CREATED and condition.status == "True"
+    return is_created and seen.creation is not None and not seen.creation.is_whole
+
+
+def _tail(log: Sequence[str]) -> list[str]:
+    """As many whole lines from the end as an event has room for, at least the last one."""
+    kept: list[str] = []
+    for line in reversed(log):
+        if kept and len("\n".join([line, *kept]).encode()) > _LOG_LIMIT:
+            break
+        kept.insert(0, line)
+    return kept
