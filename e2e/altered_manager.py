@@ -19,7 +19,7 @@ from trainer.plugins.jobset import builder, plugin
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.kube.objects import Object
 
 BUILD = "BUILD"

@@ -53,6 +53,12 @@ def test_page_shows_the_sample_as_it_is() -> None:
     assert blocks("toml") == [(SAMPLE / "pyproject.toml").read_text()]
 
 
+def test_plugins_enter_by_the_front_door() -> None:
+    """The page and the sample import nothing from inside the framework, as a contract has it for built-in plugins."""
+    sources = [PAGE, *(file.read_text() for file in SAMPLE.rglob("*.py"))]
+    assert not [found for source in sources for found in re.findall(r"trainer\.framework\.\w+", source)]
+
+
 def test_table_of_extension_points() -> None:
     """It names all of them and their hooks, in the order in which a TrainJob meets them."""
     rows = re.findall(r"^\| (\w+) \| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE)

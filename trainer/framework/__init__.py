@@ -1,1 +1,134 @@
-"""The Pipeline Framework (KEP-2170): extension points, RuntimeInfo, registry, the phases, and the deployer."""
+"""The Pipeline Framework (KEP-2170): all that a plugin needs is imported from here.
+
+`pipeline` runs the phases, `plugin_api` has the extension points and the values that plugins get and give. The phases:
+`startup` (which plugins there are), `building` (PreExecution and Build: runtime and TrainJob become RuntimeInfo and
+objects), `deploying` (server-side apply of what is built) and `status` (PostExecution). `runtimes` says which runtime a
+TrainJob builds on.
+"""
+
+from __future__ import annotations
+
+from trainer.framework.building.devices import devices_of
+from trainer.framework.building.overrides import container_overrides
+from trainer.framework.building.pod_groups import PodGroups, gang_field, gang_spec
+from trainer.framework.building.reserved_env import check_reserved_env
+from trainer.framework.building.resources import cpus_of, is_exclusive
+from trainer.framework.building.suspended_revision import revised_at_rest
+from trainer.framework.building.template import pod_spec_of, private_copy, split_command
+from trainer.framework.building.trainer_step import (
+    check_one_process_per_node,
+    nodes_field,
+    stated_processes,
+    trainer_env,
+)
+from trainer.framework.deploying.comparison import differences
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.component import Component, Loss, Revision, unique_name
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.extension_points import (
+    ComponentBuilder,
+    CustomValidation,
+    EnforceMLPolicy,
+    EnforcePodGroupPolicy,
+    Impediment,
+    Impediments,
+    JobsStatus,
+    NodeScaling,
+    Outcome,
+    Plugin,
+    PodNetwork,
+    StatusCondition,
+    StatusConditions,
+    Suspension,
+    TerminalCondition,
+    Watch,
+    WatchExtension,
+)
+from trainer.framework.plugin_api.failure import FailedContainer, first_failure, last_crash
+from trainer.framework.plugin_api.plugin_context import PluginContext
+from trainer.framework.plugin_api.reader import Reader
+from trainer.framework.plugin_api.review import AdmissionWarning, Review
+from trainer.framework.plugin_api.runtime_info import (
+    ANCESTOR_LABEL,
+    LAUNCHER,
+    NODE_RANK,
+    RENDEZVOUS_PORT,
+    Ancestor,
+    Container,
+    NodeRange,
+    PodSet,
+    RuntimeInfo,
+)
+from trainer.framework.plugin_api.testing import StaticReader
+from trainer.framework.plugin_api.upsert import by_name, upsert
+from trainer.framework.startup.discovery import PluginFactory
+from trainer.framework.startup.registry import Registry
+from trainer.kube.field_errors import FieldError, forbidden, invalid, required
+
+__all__ = [
+    "ANCESTOR_LABEL",
+    "LAUNCHER",
+    "NODE_RANK",
+    "RENDEZVOUS_PORT",
+    "AdmissionWarning",
+    "Ancestor",
+    "BuildError",
+    "Component",
+    "ComponentBuilder",
+    "Container",
+    "CustomValidation",
+    "EnforceMLPolicy",
+    "EnforcePodGroupPolicy",
+    "FailedContainer",
+    "FieldError",
+    "Impediment",
+    "Impediments",
+    "JobsStatus",
+    "Loss",
+    "NodeRange",
+    "NodeScaling",
+    "Outcome",
+    "Pipeline",
+    "Plugin",
+    "PluginContext",
+    "PluginFactory",
+    "PodGroups",
+    "PodNetwork",
+    "PodSet",
+    "Reader",
+    "Registry",
+    "Review",
+    "Revision",
+    "RuntimeInfo",
+    "StaticReader",
+    "StatusCondition",
+    "StatusConditions",
+    "Suspension",
+    "TerminalCondition",
+    "Watch",
+    "WatchExtension",
+    "by_name",
+    "check_one_process_per_node",
+    "check_reserved_env",
+    "container_overrides",
+    "cpus_of",
+    "devices_of",
+    "differences",
+    "first_failure",
+    "forbidden",
+    "gang_field",
+    "gang_spec",
+    "invalid",
+    "is_exclusive",
+    "last_crash",
+    "nodes_field",
+    "pod_spec_of",
+    "private_copy",
+    "required",
+    "revised_at_rest",
+    "split_command",
+    "stated_processes",
+    "trainer_env",
+    "unique_name",
+    "upsert",
+]

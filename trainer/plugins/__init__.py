@@ -17,7 +17,7 @@ from trainer.plugins.xgboost import XGBoost
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trainer.framework.startup.discovery import PluginFactory
+    from trainer.framework import PluginFactory
 
 BUILT_IN: Mapping[str, PluginFactory] = {
     "coscheduling": lambda context: Coscheduling(context.reader),

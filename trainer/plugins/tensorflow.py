@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.reserved_env import check_reserved_env
-from trainer.framework.building.trainer_step import check_one_process_per_node, nodes_field
-from trainer.framework.plugin_api.runtime_info import NODE_RANK, RENDEZVOUS_PORT
+from trainer.framework import NODE_RANK, RENDEZVOUS_PORT, check_one_process_per_node, check_reserved_env, nodes_field
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
 
 CONFIG = "TF_CONFIG"
 """The cluster and the place of this worker in it, as JSON; read by TensorFlow itself."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.pod_groups import PodGroups, gang_field, gang_spec
-from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework import AdmissionWarning, PodGroups, gang_field, gang_spec
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.resource import Resource
 
@@ -17,10 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.extension_points import Watch
-    from trainer.framework.plugin_api.reader import Reader
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import Component, Reader, RuntimeInfo, Watch
 
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 

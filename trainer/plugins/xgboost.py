@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.devices import devices_of
-from trainer.framework.building.reserved_env import check_reserved_env
-from trainer.framework.building.trainer_step import stated_processes
-from trainer.framework.plugin_api.review import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import NODE_RANK, RENDEZVOUS_PORT
+from trainer.framework import (
+    NODE_RANK,
+    RENDEZVOUS_PORT,
+    AdmissionWarning,
+    check_reserved_env,
+    devices_of,
+    stated_processes,
+)
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
 
 TRACKER_HOST = "DMLC_TRACKER_URI"
 """Where the tracker listens: DNS name of the first node."""

@@ -9,10 +9,7 @@ from shared_memory_plugin.plugin import ANNOTATION, PATH, SharedMemory
 
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
-from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.plugin_context import PluginContext
-from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.startup.registry import Registry
+from trainer.framework import Pipeline, PluginContext, Registry, StaticReader
 from trainer.plugins.jobset import JobSetPlugin
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.reserved_env import check_reserved_env
-from trainer.framework.plugin_api.runtime_info import NODE_RANK, RENDEZVOUS_PORT
+from trainer.framework import NODE_RANK, RENDEZVOUS_PORT, check_reserved_env
 from trainer.plugins.jax.launcher import launched
 from trainer.plugins.jax.processes import check_split, split_of
 from trainer.plugins.jax.variables import (
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.kube.field_errors import FieldError
 
 RESERVED = frozenset({COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID})

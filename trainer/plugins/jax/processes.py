@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.framework.building.devices import devices_of
-from trainer.framework.building.trainer_step import stated_processes
+from trainer.framework import devices_of, stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
+    from trainer.framework import Container, RuntimeInfo
 
 _PATH = "spec.trainer.numProcPerNode"
 _TPU = "google.com/tpu"

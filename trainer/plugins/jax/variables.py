@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.devices import devices_of
-from trainer.framework.building.overrides import container_overrides
-from trainer.framework.building.trainer_step import trainer_env
-from trainer.framework.plugin_api.runtime_info import RENDEZVOUS_PORT
+from trainer.framework import RENDEZVOUS_PORT, container_overrides, devices_of, trainer_env
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.kube.objects import Object
 
 COORDINATOR_ADDRESS = "JAX_COORDINATOR_ADDRESS"

@@ -14,7 +14,7 @@ from trainer.kube.resource import JOBSETS
 from trainer.plugins.jobset.pod_troubles import is_unseen, troubles_of
 
 if TYPE_CHECKING:
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework import Reader
     from trainer.kube.cache.cached_object import CachedObject
 
 ACTIVE = "jobset-active"

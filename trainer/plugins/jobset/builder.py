@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset import JobSet
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
-from trainer.framework.building.template import pod_spec_of, private_copy
-from trainer.framework.plugin_api.runtime_info import Ancestor
+from trainer.framework import Ancestor, pod_spec_of, private_copy
 from trainer.plugins.jobset.elastic import NODE_RANGE, node_range
 from trainer.plugins.jobset.revision import FROM_CREATION, SUSPEND
 
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSpec, ReplicatedJob
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+    from trainer.framework import Container, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
 

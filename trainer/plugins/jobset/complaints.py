@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework import Watch
 from trainer.kube.controller.predicates import on
 from trainer.kube.events.compact import last_seen
 from trainer.kube.objects import ObjectKey, labels_of
@@ -24,7 +24,7 @@ from trainer.plugins.jobset.claims import CLAIMS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework import Reader
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource

@@ -15,7 +15,7 @@ from trainer.api.trainjob_status import NodeScale
 from trainer.kube.objects import annotations_of, name_of
 
 if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.kube.objects import Object
 
 NODE_RANGE = "trainer.kubeflow.org/node-range"

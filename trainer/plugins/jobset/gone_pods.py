@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID
 from trainer.api.jobset_pods import age_of
-from trainer.framework.plugin_api.failure import first_failure
+from trainer.framework import first_failure
 from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
 from trainer.plugins.jobset.pod_troubles import is_failure, trouble_changed

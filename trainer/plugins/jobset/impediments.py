@@ -7,8 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.plugin_api.extension_points import Impediment
-from trainer.framework.plugin_api.failure import first_failure, last_crash
+from trainer.framework import Impediment, first_failure, last_crash
 from trainer.kube.objects import find_condition, labels_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.complaints import REASONS, complained_of, latest_complaint
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework import Reader
     from trainer.kube.objects import Object, ObjectKey
     from trainer.plugins.jobset.gone_pods import GonePods
     from trainer.plugins.jobset.pod_troubles import Troubles

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trainer.framework.plugin_api.runtime_info import Ancestor
+from trainer.framework import Ancestor
 from trainer.kube.field_errors import OMITTED, duplicate, forbidden, invalid, listed, required
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.jobset import JobSpec
-    from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
+    from trainer.framework import PodSet, RuntimeInfo
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 

@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, JobStatus
-from trainer.framework.building.trainer_step import nodes_field
-from trainer.framework.plugin_api.component import Component
-from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import Outcome, Watch
-from trainer.framework.plugin_api.failure import first_failure
-from trainer.framework.plugin_api.runtime_info import Ancestor
+from trainer.framework import Ancestor, BuildError, Component, Outcome, Watch, first_failure, nodes_field
 from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.predicates import any_of, on
 from trainer.kube.field_errors import FieldError, invalid
@@ -51,9 +46,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import NodeScale
-    from trainer.framework.plugin_api.extension_points import Impediment
-    from trainer.framework.plugin_api.reader import Reader
-    from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
+    from trainer.framework import Impediment, PodSet, Reader, RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 

@@ -20,7 +20,7 @@ from trainer.kube.resource import JOBS, PODS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework import Reader
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.container import HUGE_PAGES, check_request
-from trainer.framework.building.resources import is_exclusive
-from trainer.framework.building.template import pod_spec_of
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
+from trainer.framework import ANCESTOR_LABEL, is_exclusive, pod_spec_of
 from trainer.kube.field_errors import FieldError, forbidden, invalid, listed, required
 from trainer.kube.quantity import parse_quantity
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+    from trainer.framework import Container, PodSet, RuntimeInfo
 
 
 _OTHERS_LABELS = frozenset({"job-name", "controller-uid", ANCESTOR_LABEL})

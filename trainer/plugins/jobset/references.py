@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor
+from trainer.framework import ANCESTOR_LABEL, Ancestor
 from trainer.kube.field_errors import FieldError, duplicate, forbidden, invalid, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trainer.api.jobset import JobSetSpec
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
 
 _INITIALIZERS = frozenset({Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER})
 

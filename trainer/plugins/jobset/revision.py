@@ -18,8 +18,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trainer.framework.deploying.comparison import differences
-from trainer.framework.plugin_api.component import Revision
+from trainer.framework import Revision, differences
 from trainer.kube.objects import annotations_of
 from trainer.plugins.jobset.elastic import ELASTIC_JOBSETS, resize
 

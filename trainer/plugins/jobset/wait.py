@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.plugin_api.extension_points import Impediment
+from trainer.framework import Impediment
 from trainer.kube.objects import name_of
 from trainer.plugins.jobset.missing_objects import fields_naming, missing_object
 from trainer.plugins.jobset.requested import fields_asking, replicated_job_of

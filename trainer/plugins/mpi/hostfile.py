@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.suspended_revision import revised_at_rest
-from trainer.framework.building.trainer_step import nodes_field
-from trainer.framework.plugin_api.component import Component
-from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework import BuildError, Component, nodes_field, revised_at_rest
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
@@ -16,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.reader import Reader
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import Reader, RuntimeInfo
     from trainer.kube.objects import Object
     from trainer.plugins.mpi.implementations import Implementation
 

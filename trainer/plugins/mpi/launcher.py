@@ -9,7 +9,7 @@ from trainer.api.progress import PRIMARY_POD
 from trainer.kube.objects import annotations_of
 
 if TYPE_CHECKING:
-    from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
+    from trainer.framework import PodSet, RuntimeInfo
 
 
 def count_as_node(info: RuntimeInfo) -> None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.reserved_env import check_reserved_env
-from trainer.framework.plugin_api.extension_points import Watch
-from trainer.framework.plugin_api.upsert import by_name, upsert
+from trainer.framework import Watch, by_name, check_reserved_env, upsert
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.plugins.mpi import ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
@@ -25,10 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.reader import Reader
-    from trainer.framework.plugin_api.review import AdmissionWarning
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import AdmissionWarning, Component, Reader, RuntimeInfo
     from trainer.kube.field_errors import FieldError
 
 SSH_PORT = "ssh"

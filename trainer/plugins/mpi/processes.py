@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.devices import devices_of
-from trainer.framework.building.trainer_step import stated_processes
+from trainer.framework import devices_of, stated_processes
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
 
 _FIELD = "spec.trainer.numProcPerNode"
 

@@ -28,8 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from trainer.api.jobset_labels import JOBSET_NAME
-from trainer.framework.plugin_api.component import Component, Loss, unique_name
-from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework import Component, Loss, Watch, unique_name
 from trainer.kube.objects import is_being_deleted, is_condition_true
 from trainer.kube.resource import EVENTS, PODS, SECRETS
 from trainer.kube.selection import Selection
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework import Reader
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 

@@ -6,16 +6,14 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.template import pod_spec_of
-from trainer.framework.plugin_api.review import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import LAUNCHER
+from trainer.framework import LAUNCHER, AdmissionWarning, pod_spec_of
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.plugins.mpi import hostfile, ssh_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
+    from trainer.framework import PodSet, RuntimeInfo
 
 
 def check_launcher(info: RuntimeInfo) -> Iterator[FieldError]:

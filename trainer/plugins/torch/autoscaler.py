@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.plugin_api.component import Component
-from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework import Component, Watch
 from trainer.kube.field_errors import FieldError, required
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.selection import Selection
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.kube.objects import Object
 
 LABEL = "trainer.kubeflow.org/autoscaler-of"

@@ -32,8 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset import FailurePolicy
-from trainer.framework.plugin_api.review import AdmissionWarning
-from trainer.framework.plugin_api.runtime_info import RENDEZVOUS_PORT, NodeRange
+from trainer.framework import RENDEZVOUS_PORT, AdmissionWarning, NodeRange
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
     from trainer.api.trainingruntime import TorchElasticPolicy
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.kube.objects import Object
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ID", "PET_RDZV_ENDPOINT", "PET_MAX_RESTARTS"})

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.plugin_api.runtime_info import Ancestor
+from trainer.framework import Ancestor
 from trainer.kube.field_errors import FieldError, forbidden, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
+    from trainer.framework import Container, RuntimeInfo
     from trainer.kube.objects import Object
 
 _ADVICE = frozenset({"PET_RDZV_CONF", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"})

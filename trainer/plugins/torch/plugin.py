@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.reserved_env import check_reserved_env
-from trainer.framework.plugin_api.runtime_info import RENDEZVOUS_PORT
+from trainer.framework import RENDEZVOUS_PORT, check_reserved_env
 from trainer.plugins.torch import autoscaler, elastic, env_injection, static, torchtune
 from trainer.plugins.torch.processes import idle_gpus, processes_per_node
 
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.extension_points import Watch
-    from trainer.framework.plugin_api.review import AdmissionWarning
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import AdmissionWarning, Component, RuntimeInfo, Watch
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.devices import devices_of
-from trainer.framework.building.resources import cpus_of
-from trainer.framework.building.trainer_step import stated_processes
-from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework import AdmissionWarning, cpus_of, devices_of, stated_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
 
 
 def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:

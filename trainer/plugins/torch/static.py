@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.trainer_step import trainer_env
-from trainer.framework.plugin_api.runtime_info import NODE_RANK, RENDEZVOUS_PORT
+from trainer.framework import NODE_RANK, RENDEZVOUS_PORT, trainer_env
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.kube.objects import Object
 
 _MEETING_POINT_VARIABLES = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"})

@@ -20,10 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from trainer.framework.building.overrides import container_overrides
-from trainer.framework.building.template import pod_spec_of, split_command
-from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import RENDEZVOUS_PORT
+from trainer.framework import RENDEZVOUS_PORT, BuildError, container_overrides, pod_spec_of, split_command
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.plugins.torch.torchtune_choice import Choice, choose
 from trainer.plugins.torch.torchtune_command import TuneRun, is_override, is_tune_run, key_of, option_of, parse
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
 
 IMMUTABLE = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file")
 """Overrides that belong to the runtime: they say where its volumes are mounted."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.framework.building.devices import devices_of
-from trainer.framework.building.trainer_step import nodes_field, stated_processes
-from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework import BuildError, devices_of, nodes_field, stated_processes
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.plugins.torch.processes import processes_per_node
 from trainer.plugins.torch.torchtune_recipes import (
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import RuntimeInfo
     from trainer.plugins.torch.torchtune_command import TuneRun
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.model import ApiModel, Quantity
-from trainer.framework.plugin_api.review import AdmissionWarning
-from trainer.framework.plugin_api.upsert import by_name, upsert
-from trainer.kube.field_errors import FieldError, invalid
+from trainer.framework import AdmissionWarning, FieldError, by_name, invalid, upsert
 from trainer.kube.quantity import parse_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.plugin_context import PluginContext
-    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.framework import PluginContext, RuntimeInfo
 
 ANNOTATION = "shared-memory.example.com/size"
 PATH = f"metadata.annotations[{ANNOTATION}]"
