@@ -24,8 +24,7 @@ from rich.table import Table
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.manifests import install_definitions, install_runtimes
-from trainer.configuration.configuration import Configuration
-from trainer.configuration.file import render_configuration
+from trainer.configuration.configuration import Configuration, render_configuration
 from trainer.kube.client import ListOptions
 from trainer.kube.resource import EVENTS, PODS
 from trainer.kube.rest.connection import ConnectionOptions, connect

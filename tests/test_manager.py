@@ -21,8 +21,8 @@ from tests.framework.samples import runtime_object, train_job_object
 from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.configuration.bind_address import host_and_port
-from trainer.configuration.file import load_configuration
+from trainer.configuration.configuration import load_configuration
+from trainer.configuration.values import host_and_port
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
@@ -93,7 +93,7 @@ async def test_a_container_that_is_started_again(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_concurrency() -> None:
-    """As many TrainJobs are worked on at a time as is configured; of kinds without a controller the log tells."""
+    """As many TrainJobs are reconciled at a time as is configured; the log names settings without effect."""
     kinds = {"TrainJob.trainer.kubeflow.org": 3, "TrainingRuntime.trainer.kubeflow.org": 1}
     configuration = bare(controller={"groupKindConcurrency": kinds})
     metrics = Metrics()
@@ -109,8 +109,8 @@ async def test_concurrency() -> None:
         "controller_runtime_max_concurrent_reconciles", {"controller": "trainjob"}
     )
     assert workers == 3
-    [ignored] = [entry["kinds"] for entry in logs if entry["event"].startswith("ignored the concurrency")]
-    assert ignored == ["TrainingRuntime.trainer.kubeflow.org"]
+    [ignored] = [entry["settings"] for entry in logs if entry["event"].startswith("ignored settings")]
+    assert ignored == ["controller.groupKindConcurrency[TrainingRuntime.trainer.kubeflow.org]"]
 
 
 @pytest.mark.parametrize(

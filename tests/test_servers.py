@@ -24,8 +24,7 @@ from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.configuration.configuration import Configuration
-from trainer.configuration.metrics import MetricsAuthConfiguration, MetricsConfiguration
-from trainer.configuration.tls import TlsConfiguration
+from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, TlsConfiguration
 from trainer.kube.errors import ConfigurationError, ForbiddenError, KubeError, NotFoundError
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of

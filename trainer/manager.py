@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 from anyio.to_thread import run_sync
 
-from trainer.configuration.bind_address import host_and_port
+from trainer.configuration.values import host_and_port
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
@@ -118,8 +118,8 @@ async def run_manager(
     if configuration.webhook.enabled:
         await run_sync(Admission.prepare)
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])
-    if idle := configuration.controller.without_controller:
-        log.info("ignored the concurrency of kinds that no controller works on", kinds=idle)
+    if configuration.ignored:
+        log.warning("ignored settings that have no effect here", settings=configuration.ignored)
     await build_manager(client, configuration, plugins=plugins, namespace=namespace, metrics=metrics).run()
 
 

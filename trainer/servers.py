@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.configuration.bind_address import host_and_port
+from trainer.configuration.values import host_and_port
 from trainer.kube.manager.metrics_server import MetricsServer, MetricsServerOptions
 from trainer.kube.objects import ObjectKey
 from trainer.kube.serving.certificates import FileCertificates

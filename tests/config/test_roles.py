@@ -16,7 +16,7 @@ from tests.configurations import bare
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.configuration.file import load_configuration
+from trainer.configuration.configuration import load_configuration
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import InvalidError, ServiceUnavailableError
 from trainer.kube.objects import name_of

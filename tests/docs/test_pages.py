@@ -19,8 +19,7 @@ from hack.reference.command_line import commands as subcommands
 from hack.reference.command_line import option_names
 from tests.docs.markdown import DOCS, ROOT, anchors, blocks, commands, links, name_of, pages
 from trainer.cli.app import app
-from trainer.configuration.configuration import Configuration
-from trainer.configuration.file import load_configuration
+from trainer.configuration.configuration import Configuration, load_configuration
 
 each_page = pytest.mark.parametrize("page", [pytest.param(page, id=name_of(page)) for page in pages()])
 

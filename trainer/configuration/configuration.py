@@ -1,4 +1,4 @@
-"""The configuration of the manager as a whole."""
+"""The configuration of the manager: kind Configuration of config.trainer.kubeflow.org/v1alpha1, and its file."""
 
 from __future__ import annotations
 
@@ -6,42 +6,49 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field
 
-from trainer.api.model import ApiModel
-from trainer.configuration.bind_address import NOWHERE, host_and_port
-from trainer.configuration.cert_management import CertManagementConfiguration
-from trainer.configuration.client_connection import ClientConnectionConfiguration
-from trainer.configuration.controller import ControllerConfiguration
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.model import ApiModel, JsonObject
 from trainer.configuration.feature_gates import PROGRESS_HISTORY, TRAIN_JOB_PROGRESS, FeatureGates
-from trainer.configuration.health import HealthConfiguration
-from trainer.configuration.leader_election import LeaderElectionConfiguration
-from trainer.configuration.logging import LoggingConfiguration
-from trainer.configuration.metrics import MetricsConfiguration
-from trainer.configuration.progress import ProgressConfiguration
-from trainer.configuration.status_server import StatusServerConfiguration
-from trainer.configuration.tls import TlsConfiguration
-from trainer.configuration.webhook import WebhookConfiguration
+from trainer.configuration.sections import (
+    CertManagementConfiguration,
+    ClientConnectionConfiguration,
+    ControllerConfiguration,
+    HealthConfiguration,
+    LeaderElectionConfiguration,
+    LoggingConfiguration,
+    MetricsConfiguration,
+    ProgressConfiguration,
+    TlsConfiguration,
+    WebhookConfiguration,
+)
+from trainer.configuration.values import NOWHERE, host_and_port
 from trainer.framework.startup.plugins_configuration import PluginsConfiguration
-from trainer.kube.field_errors import invalid
+from trainer.kube.errors import ConfigurationError
+from trainer.kube.field_errors import invalid, not_supported, required
+from trainer.kubernetes_yaml import YamlError, dump, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
     from trainer.progress.options import ProgressOptions
 
 API_VERSION: Final = "config.trainer.kubeflow.org/v1alpha1"
 KIND: Final = "Configuration"
+_TYPE: Final = {"apiVersion": API_VERSION, "kind": KIND}
 
 
 class Configuration(ApiModel):
-    """What the controller manager can be told; everything but apiVersion and kind has a default."""
+    """Settings of the controller manager; everything but apiVersion and kind has a default."""
 
     api_version: Literal["config.trainer.kubeflow.org/v1alpha1"] = API_VERSION
-    """Always config.trainer.kubeflow.org/v1alpha1, as for the released manager, whose files are understood."""
+    """Always config.trainer.kubeflow.org/v1alpha1, as for the released manager, whose files are accepted."""
     kind: Literal["Configuration"] = KIND
     """Always Configuration."""
     webhook: WebhookConfiguration = Field(default_factory=WebhookConfiguration)
-    """How wrong TrainJobs and runtimes are refused before they are stored."""
+    """How invalid TrainJobs and runtimes are refused before they are stored."""
     cert_management: CertManagementConfiguration = Field(default_factory=CertManagementConfiguration)
     """Who makes the certificates of the servers."""
     leader_election: LeaderElectionConfiguration = Field(default_factory=LeaderElectionConfiguration)
@@ -53,24 +60,25 @@ class Configuration(ApiModel):
     controller: ControllerConfiguration = Field(default_factory=ControllerConfiguration)
     """How the controllers work."""
     client_connection: ClientConnectionConfiguration = Field(default_factory=ClientConnectionConfiguration)
-    """How hard the API server is asked."""
+    """How many requests the API server gets."""
     tls: TlsConfiguration = Field(default_factory=TlsConfiguration)
-    """What TLS of the servers is."""
-    status_server: StatusServerConfiguration = Field(default_factory=StatusServerConfiguration)
-    """Has no effect; for files of the released manager."""
+    """TLS versions and cipher suites of the servers."""
+    status_server: JsonObject | None = None
+    """Accepted, as in files of the released manager, and ignored with a line in the log: progress is read from the logs
+    of the pods, which send it to no server. Defaults to nothing."""
     feature_gates: dict[str, bool] = Field(default_factory=dict)
-    """What is switched on or off, by the name of its gate; --feature-gates of the command line goes before. Defaults
-    to nothing: each gate has its own default."""
+    """Features that are switched on or off, by the name of the gate; --feature-gates of the command line takes
+    precedence. Defaults to nothing: each gate has its own default."""
     progress: ProgressConfiguration = Field(default_factory=ProgressConfiguration)
     """How the progress of trainings is followed."""
     plugins: PluginsConfiguration = Field(default_factory=PluginsConfiguration)
-    """Which plugins are used, and what they are told."""
+    """Which plugins are used, and their settings."""
     logging: LoggingConfiguration = Field(default_factory=LoggingConfiguration)
     """What the manager writes to its log."""
 
     @property
     def gates(self) -> FeatureGates:
-        """What is switched on."""
+        """The feature gates."""
         return FeatureGates(self.feature_gates)
 
     @property
@@ -79,6 +87,11 @@ class Configuration(ApiModel):
         if not self.gates.enabled(TRAIN_JOB_PROGRESS):
             return None
         return self.progress.options(serve_history=self.gates.enabled(PROGRESS_HISTORY))
+
+    @property
+    def ignored(self) -> list[str]:
+        """Paths of settings of the released manager that have no effect here."""
+        return [*self.controller.ignored, *(["statusServer"] if self.status_server is not None else [])]
 
     def without_servers(self) -> Configuration:
         """The same for a manager that listens nowhere: no webhooks, no metrics, no probes."""
@@ -96,12 +109,12 @@ class Configuration(ApiModel):
 
     def semantic_errors(self) -> Iterator[FieldError]:
         """See `ApiModel.semantic_errors`."""
-        yield from self.webhook.errors("webhook")
-        yield from self.leader_election.errors("leaderElection")
-        yield from self.metrics.errors("metrics")
-        yield from self.controller.errors("controller")
-        yield from self.client_connection.errors("clientConnection")
-        yield from self.tls.errors("tls")
+        yield from self.webhook.errors()
+        yield from self.leader_election.errors()
+        yield from self.metrics.errors()
+        yield from self.controller.errors()
+        yield from self.client_connection.errors()
+        yield from self.tls.errors()
         yield from self.gates.errors("featureGates")
         yield from self.gates.conflicts("featureGates")
         if self.gates.enabled(PROGRESS_HISTORY) and self.metrics.bind_address == NOWHERE:
@@ -110,23 +123,82 @@ class Configuration(ApiModel):
         yield from self._shared_ports()
 
     def _shared_ports(self) -> Iterator[FieldError]:
-        """Two servers cannot listen at one place."""
+        """Servers that would listen on the same address and port."""
         taken: list[tuple[str, str, int]] = []
-        for path, value, place in self._places():
-            host, port = place
+        for path, value, (host, port) in self._addresses():
             for other, other_host, other_port in taken:
                 if port == other_port != 0 and (host == other_host or "" in {host, other_host}):
                     yield invalid(path, value, f"is where the server of {other} listens: choose another port")
             taken.append((path, host, port))
 
-    def _places(self) -> Iterator[tuple[str, object, tuple[str, int]]]:
-        """Where the servers listen: field, its value, host and port."""
+    def _addresses(self) -> Iterator[tuple[str, object, tuple[str, int]]]:
+        """Field, its value, host and port of each server."""
         if self.webhook.enabled:
             yield "webhook.port", self.webhook.port, (self.webhook.host, self.webhook.port)
         for path, address in (
             ("metrics.bindAddress", self.metrics.bind_address),
             ("health.healthProbeBindAddress", self.health.health_probe_bind_address),
         ):
-            place = host_and_port(address)
-            if place is not None:
+            if (place := host_and_port(address)) is not None:
                 yield path, address, place
+
+
+def load_configuration(file: Path | None = None, feature_gates: Mapping[str, bool] | None = None) -> Configuration:
+    """Read the configuration of a manager.
+
+    Args:
+        file: YAML. Default: None, the defaults of everything.
+        feature_gates: those of the command line, which take precedence over those of the file. Default: none.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or has unknown or wrong fields; one line names all of them.
+    """
+    origin = f"{file}: " if file is not None else ""
+    document = dict(_TYPE) if file is None else _read(file)
+    _refuse(origin, _type_errors(document))
+    if feature_gates:
+        _refuse("", FeatureGates(feature_gates).errors("--feature-gates"))
+        present = document.get("featureGates") or {}
+        if isinstance(present, dict):  # else it is refused below
+            document = document | {"featureGates": {**present, **feature_gates}}
+    try:
+        return Configuration.from_object(document, strict=True)
+    except InvalidObjectError as error:
+        raise ConfigurationError(f"{origin}{'; '.join(map(str, error.errors))}") from error
+
+
+def render_configuration(configuration: Configuration) -> str:
+    """The YAML of a configuration with all defaults, which `load_configuration` reads."""
+    return dump(configuration.effective().to_object())
+
+
+def _read(file: Path) -> Object:
+    try:
+        documents = list(parse(file.read_text(encoding="utf-8")))
+    except YamlError as error:
+        place = f", {error.where}" if error.where else ""
+        raise ConfigurationError(f"{file}{place}: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {file}: {' '.join(str(error).split())}") from error
+    written = [document for document in documents if document is not None]
+    if len(written) > 1:
+        raise ConfigurationError(f"{file}: must be one document, not {len(written)}")
+    document = written[0] if written else {}
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"{file}: must be a mapping of settings, not {type(document).__name__}")
+    return document
+
+
+def _type_errors(document: Object) -> Iterator[FieldError]:
+    """A wrong kind or version, of whose file nothing else is checked."""
+    for name, value in _TYPE.items():
+        if document.get(name) is None:
+            yield required(name, f"add {name}: {value}")
+        elif document[name] != value:
+            yield not_supported(name, document[name], [value])
+
+
+def _refuse(origin: str, errors: Iterable[FieldError]) -> None:
+    found = list(errors)
+    if found:
+        raise ConfigurationError(f"{origin}{'; '.join(map(str, found))}")

@@ -1,4 +1,4 @@
-"""Feature gates: what is new, or on its way out, is switched by name, as in Kubernetes' components."""
+"""Feature gates: new features are switched by name, as in Kubernetes' components."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden, invalid, not_supported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 
 class Stage(StrEnum):
-    """How far a feature is (Kubernetes documentation, "Feature Gates")."""
+    """How mature a feature is (Kubernetes documentation, "Feature Gates")."""
 
     ALPHA = "Alpha"
     """Off unless switched on; may change or go away."""
     BETA = "Beta"
     """On unless switched off."""
-    GA = "GA"
-    """There for good; the gate only remains so that files that name it are still read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +27,12 @@ class FeatureGate:
     """One switch."""
 
     name: str
-    """As in files and on the command line."""
     stage: Stage
-    """How far the feature is."""
     default: bool
-    """Whether it is on when nobody says anything."""
     description: str
     """What it does, in one sentence."""
     locked: str = ""
-    """Why it stays as it is by default whatever anybody says. Default: "", it can be switched."""
+    """Why it cannot be switched. Default: "", it can."""
     needs: str = ""
     """Name of the gate without which it does nothing. Default: "", none."""
 
@@ -75,74 +70,56 @@ STAGE_GATES: Final = (
     FeatureGate("AllAlpha", Stage.ALPHA, default=False, description="All gates of the stage Alpha that are not named."),
     FeatureGate("AllBeta", Stage.BETA, default=False, description="All gates of the stage Beta that are not named."),
 )
-"""Switches for all gates of a stage; those that nobody sets leave each gate its own default."""
+"""Switches for all gates of a stage; unset ones leave each gate its own default."""
+_BY_NAME: Final = {gate.name: gate for gate in (*STAGE_GATES, *KNOWN_GATES)}
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 class FeatureGates:
-    """What is switched on.
+    """The state of all gates; `settings` are what a file or command line says, by name, right or wrong."""
 
-    Args:
-        settings: what somebody has said, by name; see `errors` for what may be wrong with it.
-        known: all gates. Default: ours.
-    """
-
-    def __init__(self, settings: Mapping[str, bool], known: Iterable[FeatureGate] = KNOWN_GATES) -> None:
-        self._known = {gate.name: gate for gate in known}
+    def __init__(self, settings: Mapping[str, bool]) -> None:
         self._settings = settings
 
     def enabled(self, gate: FeatureGate) -> bool:
-        """Whether a gate is on: what is said of it, else of all of its stage, else its default."""
+        """Whether a gate is on: its own setting, else that of its stage, else its default."""
         if gate.locked:
             return gate.default
-        if gate.name in self._settings:
-            return self._settings[gate.name]
-        for group in STAGE_GATES:
-            if gate.stage is group.stage and group.name in self._settings:
-                return self._settings[group.name]
-        return gate.default
+        by_stage = {group.stage: group.name for group in STAGE_GATES}[gate.stage]
+        return self._settings.get(gate.name, self._settings.get(by_stage, gate.default))
 
     def effective(self) -> dict[str, bool]:
-        """Every gate with what holds for it."""
-        return {name: self.enabled(gate) for name, gate in sorted(self._known.items())}
+        """Every gate and whether it is on."""
+        return {gate.name: self.enabled(gate) for gate in KNOWN_GATES}
 
     def errors(self, path: str) -> Iterator[FieldError]:
-        """Gates that do not exist, or cannot be switched.
-
-        Args:
-            path: of the settings, such as `featureGates`.
-        """
+        """Gates that do not exist or cannot be switched; `path` is that of the settings."""
         for name, value in self._settings.items():
-            gate = self._known.get(name)
+            gate = _BY_NAME.get(name)
             if gate is None:
-                if name not in {group.name for group in STAGE_GATES}:
-                    yield not_supported(path, name, described(self._known.values()))
+                yield not_supported(path, name, described())
             elif gate.locked and value != gate.default:
                 yield forbidden(f"{path}[{name}]", f"cannot be {'on' if value else 'off'}: {gate.locked}")
 
     def conflicts(self, path: str) -> Iterator[FieldError]:
-        """Gates that are on, and do nothing while another one is off.
-
-        Args:
-            path: of the settings, such as `featureGates`.
-        """
-        for gate in self._known.values():
-            if gate.needs and self.enabled(gate) and not self.enabled(self._known[gate.needs]):
+        """Gates that are on and do nothing, because another one is off; `path` is that of the settings."""
+        for gate in KNOWN_GATES:
+            if gate.needs and self.enabled(gate) and not self.enabled(_BY_NAME[gate.needs]):
                 detail = f"does nothing without {gate.needs}: switch that on, or this off"
                 yield invalid(f"{path}[{gate.name}]", value=True, detail=detail)
 
 
-def described(known: Iterable[FeatureGate] = KNOWN_GATES) -> list[str]:
+def described() -> list[str]:
     """Every gate with its stage and default, those for whole stages first."""
-    return [str(gate) for gate in (*STAGE_GATES, *known)]
+    return list(map(str, (*STAGE_GATES, *KNOWN_GATES)))
 
 
 def parse_feature_gates(text: str) -> dict[str, bool]:
-    """The settings in a list such as `A=true,B=false`; of a gate that is given twice the last one counts.
+    """Parse a list such as `A=true,B=false`; the last one of a repeated gate counts.
 
     Raises:
-        ConfigurationError: it is no such list; names the entry.
+        ConfigurationError: it is no such list.
     """
     settings: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):

@@ -10,7 +10,7 @@ import pytest
 
 from trainer.cli.errors import CommandError
 from trainer.cli.local.admission import LocalAdmission, wait_for_admission
-from trainer.configuration.file import load_configuration
+from trainer.configuration.configuration import load_configuration
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 from tests.configurations import write
 from trainer.cli.app import app
-from trainer.configuration.configuration import Configuration
+from trainer.configuration.configuration import Configuration, load_configuration
 from trainer.configuration.feature_gates import described
-from trainer.configuration.file import load_configuration
 from trainer.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -15,10 +15,8 @@ from anyio.to_thread import run_sync
 
 from trainer.cli.errors import CommandError
 from trainer.cli.manifests import FIELD_MANAGER, configuration_directory
-from trainer.configuration.configuration import Configuration
-from trainer.configuration.file import render_configuration
-from trainer.configuration.metrics import MetricsAuthConfiguration, MetricsConfiguration
-from trainer.configuration.webhook import WebhookConfiguration
+from trainer.configuration.configuration import Configuration, render_configuration
+from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, WebhookConfiguration
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS

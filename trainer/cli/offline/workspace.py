@@ -11,7 +11,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.documents import Document
 from trainer.cli.manifests import runtimes
-from trainer.configuration.file import load_configuration
+from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
 from trainer.framework.plugin_api.review import Review

@@ -12,8 +12,8 @@ from trainer.cli.console import say
 from trainer.cli.current_cluster import Context, Kubeconfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.operate.served_version import require_own_version
+from trainer.configuration.configuration import load_configuration, render_configuration
 from trainer.configuration.feature_gates import described, parse_feature_gates
-from trainer.configuration.file import load_configuration, render_configuration
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.metrics import Metrics

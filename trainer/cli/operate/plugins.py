@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.cli.console import say
 from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
 from trainer.cli.output_format import Format, OutputFormat, say_json
-from trainer.configuration.file import load_configuration
+from trainer.configuration.configuration import load_configuration
 from trainer.framework.plugin_api.reader import CacheReader
 from trainer.framework.startup.discovery import available_plugins, load_plugin, make_registry
 from trainer.framework.startup.hooks import hooks_of

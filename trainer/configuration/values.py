@@ -1,4 +1,4 @@
-"""Durations as Go writes them, and with it Kubernetes in all its configuration files: 15s, 1m30s, 500ms."""
+"""Values of configuration files: durations as Go writes them (15s, 1m30s, 500ms), addresses, ports and names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+
+from trainer.api import patterns
+from trainer.api.model import text
 
 _MICROSECONDS: Final = {
     "ns": Fraction(1, 1000),
@@ -23,16 +26,16 @@ _UNIT: Final = "ns|us|µs|μs|ms|s|m|h"
 _PART: Final = re.compile(rf"([0-9]{{1,20}}\.?[0-9]{{0,20}}|\.[0-9]{{1,20}})({_UNIT})")
 _DURATION: Final = re.compile(rf"([-+]?)((?:{_PART.pattern}){{1,20}}|0)")
 _LONGEST: Final = 2**63 // 1000
-"""Microseconds; Go counts nanoseconds in 64 bits."""
+"""Microseconds: Go counts nanoseconds in 64 bits."""
 
 
-def parse_duration(text: str) -> timedelta:
-    """What a text such as `1m30s` says.
+def parse_duration(written: str) -> timedelta:
+    """Parse a duration such as `1m30s`.
 
     Raises:
-        ValueError: it is no duration, or none that a timedelta can tell; says what it must be.
+        ValueError: it is no duration, or not a whole number of microseconds.
     """
-    match = _DURATION.fullmatch(text)
+    match = _DURATION.fullmatch(written)
     if match is None:
         raise ValueError("must be a duration such as 500ms, 15s or 1m30s")
     parts = _PART.findall(match[2])
@@ -45,7 +48,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """The text that Go writes for a duration: `2m0s`, `1.5s`, `500ms`."""
+    """Format a duration as Go does: `2m0s`, `1.5s`, `500ms`."""
     total = duration // timedelta(microseconds=1)
     sign, total = ("-", -total) if total < 0 else ("", total)
     if total == 0:
@@ -83,25 +86,64 @@ Duration = Annotated[
     PlainSerializer(format_duration, return_type=str),
     WithJsonSchema({"format": "duration"}),
 ]
-"""A duration such as `15s`; a number without unit is refused, since nobody could know what it means."""
+"""A duration such as `15s`; a number without a unit is refused."""
 
 
-def limits(
-    *, least: timedelta | None = None, more_than: timedelta | None = None, most: timedelta | None = None
-) -> AfterValidator:
-    """The limits of a `Duration` field, all of them optional."""
+def limits(least: timedelta, most: timedelta) -> AfterValidator:
+    """The least and the greatest value of a `Duration` field."""
 
     def check(value: timedelta) -> timedelta:
-        if least is not None and value < least:
+        if value < least:
             raise ValueError(f"must be at least {format_duration(least)}")
-        if more_than is not None and value <= more_than:
-            raise ValueError(f"must be greater than {format_duration(more_than)}")
-        if most is not None and value > most:
+        if value > most:
             raise ValueError(f"must be at most {format_duration(most)}")
         return value
 
     return AfterValidator(check)
 
 
-PositiveDuration = Annotated[Duration, limits(more_than=timedelta())]
-"""A duration that is not 0, with which nothing would ever be in time."""
+def _positive(value: timedelta) -> timedelta:
+    if value <= timedelta():
+        raise ValueError("must be greater than 0s")
+    return value
+
+
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+"""A duration greater than 0."""
+
+
+NOWHERE: Final = "0"
+"""The address of a server that is switched off."""
+_ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]*):([0-9]{1,5})", re.ASCII)
+
+
+def _check_address(value: str) -> str:
+    match = _ADDRESS.fullmatch(value)
+    if value != NOWHERE and (match is None or int(match[2]) > 65535):
+        raise ValueError('must be host:port, or "0" for no server')
+    return value
+
+
+BindAddress = Annotated[str, AfterValidator(_check_address)]
+"""`host:port`; an empty host is all addresses, IPv6 stands in brackets, and `"0"` is no server."""
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+"""A port to listen on."""
+
+
+def host_and_port(address: str) -> tuple[str, int] | None:
+    """The two parts of a `BindAddress`; None if there is no server."""
+    if address == NOWHERE:
+        return None
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+Name = Annotated[str, Field(min_length=1)]
+"""A name that must not be empty."""
+
+ObjectName = Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=253))]
+"""The name of an object in the cluster."""
+
+Namespace = Annotated[str, Field(json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=63))]
+"""The name of a namespace, or "" for none."""

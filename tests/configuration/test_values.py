@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.configuration.duration import format_duration, parse_duration
+from trainer.configuration.values import format_duration, parse_duration
 
 MILLISECOND = timedelta(milliseconds=1)
 
