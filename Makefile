@@ -25,7 +25,7 @@ example-exists:
 	  { echo "error: EXAMPLE=$(EXAMPLE): there is no example of this name that runs on this machine; choose one of:" $$(cd examples && ls */train.py | xargs dirname) >&2; exit 2; }
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n 2 tests
+	$(BIN)/pytest -n 2
 
 e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
 	$(BIN)/pytest e2e
@@ -53,6 +53,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --config devcluster/pyproject.toml
 
 audit: $(VENV)/.audit
 	$(BIN)/python -m hack.audit
@@ -74,8 +75,8 @@ $(BIN)/python:
 	  { echo "error: $(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) --editable '.[cluster,dev]'
+$(VENV)/.dev: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP_INSTALL) --editable '.[cluster,dev]' --editable devcluster
 	@touch $@
 
 # In a directory of its own: mpirun in $(BIN) would hide that of Open MPI.
@@ -88,6 +89,6 @@ $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 # Not quiet: it is the first that somebody sees of this project, and takes a minute or more.
-$(VENV)/.demo-%: pyproject.toml constraints.txt | $(BIN)/python
-	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]'
+$(VENV)/.demo-%: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/python
+	$(filter-out --quiet,$(PIP_INSTALL)) --editable '.[cluster,examples-$*]' --editable devcluster
 	@touch $@

@@ -107,7 +107,7 @@ def main(  # noqa: PLR0917 - the command line
 
 
 def _running(directory: Path, *, journal: bool) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "trainer.devcluster", "--no-kubelet", "--kubeconfig", str(directory / "config")]
+    command = [sys.executable, "-m", "trainer_devcluster", "--no-kubelet", "--kubeconfig", str(directory / "config")]
     if journal:
         command += ["--data-dir", str(directory / "data")]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

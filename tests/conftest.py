@@ -25,7 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same for all"))
 _ON_THE_EVENT_LOOP = [
     "trainer.api",
     "trainer.controllers",
-    "trainer.devcluster",
+    "trainer_devcluster",
     "trainer.framework",
     "trainer.kube",
     "trainer.plugins",
@@ -70,5 +70,5 @@ def _forget_cached_loggers() -> None:
     """A logger that was first used while caching was on keeps that configuration, and `capture_logs` sees nothing."""
     for name, module in list(sys.modules.items()):
         log = getattr(module, "log", None)
-        if name.startswith("trainer.") and isinstance(log, BoundLoggerLazyProxy):
+        if name.startswith(("trainer.", "trainer_devcluster.")) and isinstance(log, BoundLoggerLazyProxy):
             vars(log).pop("bind", None)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trainer
+import trainer_devcluster
 from hack.reference.docstrings import constants
 from hack.reference.markdown import code, page, prose, table
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from hack.reference.docstrings import Constant
 
 _PACKAGE = Path(trainer.__file__).parent
+_DEV_CLUSTER_PACKAGE = Path(trainer_devcluster.__file__).parent
 _OURS = "trainer.kubeflow.org/"
 _DEV_CLUSTER = "devcluster.trainer/"
 _OTHERS = ("jobset.sigs.k8s.io/", "batch.kubernetes.io/", "scheduling.k8s.io/", "scheduling.volcano.sh/")
@@ -40,25 +42,24 @@ def labels_and_annotations() -> str:
         "## Of the dev cluster",
         "Annotations of pods: `runs-for` and `exits-with` where `trainer cluster --fake-pods` runs no processes, "
         "`metric-` also of HorizontalPodAutoscalers. See [devcluster.md](../devcluster.md).",
-        _keys(_DEV_CLUSTER, room="devcluster"),
+        _keys(_DEV_CLUSTER, package=_DEV_CLUSTER_PACKAGE),
     )
 
 
-def keys(*prefixes: str, room: str = "") -> list[Constant]:
+def keys(*prefixes: str, package: Path = _PACKAGE) -> list[Constant]:
     """The constants whose value begins with one of the prefixes, by value.
 
     Args:
         prefixes: of keys.
-        room: the package of `trainer` to look through. Default: all but the dev cluster, which has its own names.
+        package: the directory of the package to look through. Default: that of the manager.
 
     Raises:
         ValueError: one of them has no docstring.
     """
-    paths = (_PACKAGE / room).rglob("*.py")
     found = [
         constant
-        for path in sorted(paths)
-        if (room or "devcluster" not in path.parts) and any(prefix in path.read_text("utf-8") for prefix in prefixes)
+        for path in sorted(package.rglob("*.py"))
+        if any(prefix in path.read_text("utf-8") for prefix in prefixes)
         for constant in constants(path)
         if constant.value.startswith(prefixes) and " " not in constant.value
     ]
@@ -68,6 +69,6 @@ def keys(*prefixes: str, room: str = "") -> list[Constant]:
     return sorted(found, key=lambda constant: constant.value)
 
 
-def _keys(*prefixes: str, room: str = "", extra: Iterable[tuple[str, str]] = ()) -> str:
-    rows = [(code(constant.value), prose(constant.docstring)) for constant in keys(*prefixes, room=room)]
+def _keys(*prefixes: str, package: Path = _PACKAGE, extra: Iterable[tuple[str, str]] = ()) -> str:
+    rows = [(code(constant.value), prose(constant.docstring)) for constant in keys(*prefixes, package=package)]
     return table(("key", "where, and what it means"), sorted([*rows, *extra]))

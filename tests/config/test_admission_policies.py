@@ -9,10 +9,10 @@ import pytest
 from tests.config.kustomized import of_kind, rendered
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.devcluster.apiserver.admission.conditions import Condition
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
 from trainer.kube.objects import controller_reference, labels_of, name_of, namespace_of
 from trainer.kube.selectors import LabelSelector
+from trainer_devcluster.apiserver.admission.conditions import Condition
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

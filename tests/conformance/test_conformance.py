@@ -58,7 +58,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     arguments = ["--no-kubelet", "--data-dir", str(directory / "data"), "--kubeconfig", str(directory / "kubeconfig")]
     with (directory / "stderr").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "trainer.devcluster", *arguments], stdout=subprocess.PIPE, stderr=errors, text=True
+            [sys.executable, "-m", "trainer_devcluster", *arguments], stdout=subprocess.PIPE, stderr=errors, text=True
         )
     try:
         assert process.stdout is not None

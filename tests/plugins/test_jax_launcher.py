@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.devcluster.kubelet.environment import expand
 from trainer.plugins.jax.launcher import SCRIPT, launched
 from trainer.plugins.jax.processes import Split
+from trainer_devcluster.kubelet.environment import expand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

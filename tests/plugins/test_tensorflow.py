@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.devcluster.kubelet.fakes import FakeConfigReader
+from devcluster.tests.kubelet.fakes import FakeConfigReader
 from tests.framework.samples import replicated_job, runtime, train_job
-from trainer.devcluster.kubelet.downward import PodFacts
-from trainer.devcluster.kubelet.environment import EnvironmentBuilder
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.plugins.tensorflow import LONGEST_VARIABLE, TensorFlow
+from trainer_devcluster.kubelet.downward import PodFacts
+from trainer_devcluster.kubelet.environment import EnvironmentBuilder
 
 if TYPE_CHECKING:
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo

@@ -12,11 +12,11 @@ from tests.webhooks.blueprints import RUNTIMES, job
 from trainer.api.crds import crds
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.devcluster.apiserver.structural import StructuralSchema
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.manager import built_in_plugins
+from trainer_devcluster.apiserver.structural import StructuralSchema
 
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import yaml
 
 from trainer.cli.local.manager_identity import ACCOUNT, NAMESPACE, give_identity
-from trainer.devcluster.apiserver.kubeconfig import kubeconfig
 from trainer.kube.resource import NAMESPACES, SECRETS, SERVICE_ACCOUNTS, Resource
+from trainer_devcluster.apiserver.kubeconfig import kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path

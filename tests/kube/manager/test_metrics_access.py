@@ -11,10 +11,10 @@ import aiohttp
 import anyio
 from structlog.testing import capture_logs
 
-from trainer.devcluster.apiserver.server import ServerOptions, serve
 from trainer.kube import ConnectionOptions, Manager, ManagerOptions, MetricsServer, MetricsServerOptions, connect
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, SERVICE_ACCOUNTS
 from trainer.kube.testing import ManualClock
+from trainer_devcluster.apiserver.server import ServerOptions, serve
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

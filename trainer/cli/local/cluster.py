@@ -17,8 +17,8 @@ from trainer.kube.quantity import parse_amounts
 CLUSTER_READY = "cluster ready: "
 """Begins the line that the dev cluster prints when it serves."""
 
-_EXTRA = {"jsonpatch": "jsonpatch", "jwt": "PyJWT"}
-"""Modules that only the dev cluster needs, and the distributions of the extra `cluster` that hold them."""
+_PROGRAM = "trainer_devcluster"
+"""The module that runs the dev cluster."""
 
 
 class PodNetwork(StrEnum):
@@ -103,7 +103,7 @@ def cluster_command(
         BadInputError: it is not installed, a path cannot be used, or an option makes no sense.
     """
     _require_extra()
-    command = [sys.executable, "-m", "trainer.devcluster", "--port", str(port), "--pod-network", pod_network.value]
+    command = [sys.executable, "-m", _PROGRAM, "--port", str(port), "--pod-network", pod_network.value]
     if data_dir is not None:
         if data_dir.exists() and not data_dir.is_dir():
             raise BadInputError(f"--data-dir: {data_dir} is not a directory")
@@ -160,10 +160,8 @@ def _check_feature_gates(text: str) -> None:
 
 
 def _require_extra() -> None:
-    missing = [name for module, name in _EXTRA.items() if importlib.util.find_spec(module) is None]
-    if missing:
-        packages = ", ".join(missing)
-        raise BadInputError(f"the dev cluster needs {packages}: pip install 'trainer-operator[cluster]'")
+    if importlib.util.find_spec(_PROGRAM) is None:
+        raise BadInputError("the dev cluster is not installed: pip install 'trainer-operator[cluster]'")
 
 
 def cluster(

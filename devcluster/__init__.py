@@ -1,0 +1,1 @@
+"""Makes `devcluster.tests` a package beside `tests`; the distribution is `trainer_devcluster`."""

@@ -1,0 +1,226 @@
+"""Admission of one request: which webhooks are called, in what order, and what becomes of their answers."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+import msgspec
+import structlog
+
+from trainer_devcluster.apiserver import patch, status
+from trainer_devcluster.apiserver.admission import review
+from trainer_devcluster.apiserver.admission.access_checks import Requester
+from trainer_devcluster.apiserver.admission.caller import CallError
+from trainer_devcluster.apiserver.admission.conditions import ConditionError, all_hold
+from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
+from trainer_devcluster.apiserver.admission.matching import selects
+from trainer_devcluster.apiserver.admission.reinvocation import Reinvocation
+from trainer_devcluster.apiserver.status import StatusError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint
+    from trainer_devcluster.apiserver.admission.caller import Caller
+    from trainer_devcluster.apiserver.admission.review import Verdict
+    from trainer_devcluster.apiserver.admission.webhook import Webhook
+    from trainer_devcluster.apiserver.authorization.authorizer import Authorizer
+    from trainer_devcluster.apiserver.registry import Registry
+    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.warning import Warnings
+
+log = structlog.get_logger(__name__)
+
+
+class Admission:
+    """Asks the webhooks of the cluster about requests. No lock is held meanwhile: what was read may change."""
+
+    def __init__(self, storage: Storage, registry: Registry, caller: Caller, authorizer: Authorizer) -> None:
+        self._storage = storage
+        self._registry = registry
+        self._caller = caller
+        self._authorizer = authorizer
+        self._mutating = Configurations(storage, registry, MUTATING)
+        self._validating = Configurations(storage, registry, VALIDATING)
+
+    def mutates(self, endpoint: Endpoint) -> bool:
+        """Whether any mutating webhook asks to see such requests."""
+        return bool(self._mutating.concerned(endpoint))
+
+    def validates(self, endpoint: Endpoint) -> bool:
+        """Whether any validating webhook asks to see such requests."""
+        return bool(self._validating.concerned(endpoint))
+
+    def concerns(self, endpoint: Endpoint) -> bool:
+        """Whether any webhook asks to see such requests."""
+        return self.mutates(endpoint) or self.validates(endpoint)
+
+    async def mutate(
+        self,
+        attributes: Attributes,
+        warnings: Warnings,
+        accept: Callable[[Object], Object],
+        readmit: Callable[[Object], Object] | None = None,
+    ) -> Object | None:
+        """The object of a request as the mutating webhooks leave it.
+
+        Args:
+            attributes: the request.
+            warnings: take in those of the webhooks.
+            accept: prunes and defaults what a webhook has made of the object, in place.
+            readmit: makes of an object that webhooks have changed what the server's own admission makes of it, before
+                they are asked again. Default: nothing.
+
+        Raises:
+            StatusError: a webhook denies the request, cannot be called, or spoils the object.
+        """
+        invocations = self._mutating.concerned(attributes.endpoint)
+        reinvocation = Reinvocation()
+        for again in (False, True):
+            if again and readmit is not None and attributes.object is not None:
+                admitted = readmit(attributes.object)
+                if admitted != attributes.object:
+                    reinvocation.repeat_all()
+                    attributes = replace(attributes, object=admitted)
+            for invocation in invocations:
+                if again and not reinvocation.repeats(invocation.webhook):
+                    continue
+                before = attributes.object
+                called, attributes = await self._mutate_once(invocation, attributes, warnings, accept)
+                if called:
+                    reinvocation.note(invocation.webhook, changed=attributes.object != before)
+            if not reinvocation.needed:
+                break
+        return attributes.object
+
+    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
+        """Let all validating webhooks look at a request, at the same time.
+
+        Raises:
+            StatusError: one of them denies it or cannot be called; of several the first in their order counts.
+        """
+        invocations = self._validating.concerned(attributes.endpoint)
+        failures: dict[int, StatusError] = {}
+        verdicts: dict[int, Verdict] = {}
+
+        async def ask(position: int, invocation: Invocation) -> None:
+            try:
+                verdict = await self._ask(invocation, attributes, mutating=False)
+            except StatusError as error:
+                failures[position] = error
+            else:
+                if verdict is not None:
+                    verdicts[position] = verdict
+
+        async with anyio.create_task_group() as tasks:
+            for position, invocation in enumerate(invocations):
+                tasks.start_soon(ask, position, invocation)
+        for position, verdict in sorted(verdicts.items(), key=lambda entry: entry[0]):
+            warnings.add(*verdict.warnings)
+            if not verdict.allowed:
+                failures[position] = review.denial(invocations[position].webhook.name, verdict.result)
+        if failures:
+            first = failures[min(failures)]
+            failures.clear()
+            try:
+                raise first
+            finally:
+                # The error refers to this frame; without the way back all that the request holds is freed at once.
+                del first
+
+    async def _mutate_once(
+        self, invocation: Invocation, attributes: Attributes, warnings: Warnings, accept: Callable[[Object], Object]
+    ) -> tuple[bool, Attributes]:
+        """Whether the webhook was called, and the request after it."""
+        webhook = invocation.webhook
+        verdict = await self._ask(invocation, attributes, mutating=True)
+        if verdict is None:
+            return False, attributes
+        warnings.add(*verdict.warnings)
+        if not verdict.allowed:
+            raise review.denial(webhook.name, verdict.result)
+        try:
+            operations = _operations(webhook, verdict.patch)
+        except CallError as error:
+            self._give_way(webhook, error)
+            return True, attributes
+        if not operations:
+            return True, attributes
+        if attributes.object is None:
+            message = f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for '
+            raise status.internal_error(message + "this operation")
+        try:
+            seen = await self._in_version(attributes.object, invocation.endpoint.resource)
+            patched = patch.json_patch(seen, operations)
+            accepted = accept(await self._in_version(patched, attributes.endpoint.resource))
+        except patch.PatchError as error:
+            raise status.internal_error(error.message) from error
+        except RecursionError as error:
+            text = f'the patch of admission webhook "{webhook.name}" nests the object too deeply'
+            raise status.internal_error(text) from error
+        return True, replace(attributes, object=accepted)
+
+    async def _ask(self, invocation: Invocation, attributes: Attributes, *, mutating: bool) -> Verdict | None:
+        """What a webhook says; None when it is not called, or cannot be and does not matter."""
+        webhook, endpoint = invocation.webhook, invocation.endpoint
+        if not selects(webhook, attributes, self._storage):
+            return None
+        request = review.request_of(await self._as_wanted(attributes, endpoint), endpoint, str(uuid.uuid4()))
+        requester = Requester.of(self._authorizer, attributes)
+        try:
+            if webhook.conditions and not all_hold(webhook.conditions, request, requester):
+                return None
+        except ConditionError as error:
+            if webhook.fails_open:
+                return None
+            raise status.forbidden(attributes.endpoint.resource, attributes.name, str(error)) from error
+        if attributes.dry_run and not webhook.supports_dry_run:
+            raise status.bad_request(f'admission webhook "{webhook.name}" does not support dry run')
+        try:
+            return await self._caller.call(webhook, request, mutating=mutating)
+        except CallError as error:
+            self._give_way(webhook, error)
+            return None
+
+    async def _as_wanted(self, attributes: Attributes, endpoint: Endpoint) -> Attributes:
+        """The request with its objects in the version that a webhook has asked for."""
+        if endpoint == attributes.endpoint:
+            return attributes
+        new, old = attributes.object, attributes.old
+        return replace(
+            attributes,
+            object=None if new is None else await self._in_version(new, endpoint.resource),
+            old=None if old is None else await self._in_version(old, endpoint.resource),
+        )
+
+    async def _in_version(self, obj: Object, resource: Resource) -> Object:
+        """An object in another version of its kind."""
+        if obj.get("kind") != resource.kind or obj.get("apiVersion") == resource.api_version:
+            return obj
+        definition = self._registry.find(resource.group, resource.version, resource.plural)
+        if definition is None or definition.versions is None:
+            return {**obj, "apiVersion": resource.api_version}
+        return (await definition.versions.convert([obj], resource.api_version))[0]
+
+    @staticmethod
+    def _give_way(webhook: Webhook, error: CallError) -> None:
+        """Go on without a webhook that is not to be relied on, or fail the request."""
+        log.warning("failed to call webhook", error=str(error), fails_open=webhook.fails_open)
+        if not webhook.fails_open:
+            raise status.internal_error(str(error)) from error
+
+
+def _operations(webhook: Webhook, content: bytes) -> list[object]:
+    if not content:
+        return []
+    try:
+        return msgspec.json.decode(content, type=list[object])
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise CallError(webhook, f"received undecodable patch in webhook response: {error}") from error
+    except RecursionError as error:
+        raise CallError(webhook, "received undecodable patch in webhook response: exceeded max depth") from error

@@ -1,0 +1,115 @@
+"""Records: what is known of one request while it is answered, and the audit event that it becomes at its end.
+
+Source: Kubernetes documentation, "Auditing"; the fields are those of a kube-apiserver whose policy has level Metadata.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer_devcluster.apiserver.authentication.user import ANONYMOUS
+from trainer_devcluster.apiserver.authorization.request_attributes import attributes_of
+from trainer_devcluster.apiserver.header_text import header_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiohttp import web
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.authentication.user import User
+    from trainer_devcluster.apiserver.authorization.authorizer import Attributes, Decision
+    from trainer_devcluster.apiserver.status import StatusError
+
+CLIENT_CLOSED_REQUEST: Final = 499
+"""Not a status of HTTP; nginx logs it for a client that did not wait for the answer."""
+
+
+class Record:
+    """One request; filled in by those who learn something about it."""
+
+    __slots__ = ("_decision", "_name", "_received", "_request", "_user", "acting_as", "code", "failure")
+
+    def __init__(self, request: web.Request, received: datetime) -> None:
+        self._request = request
+        self._received = received
+        self._user: User | None = None
+        self._decision: Decision | None = None
+        self._name = ""
+        self.acting_as: User | None = None
+        """Whom the sender impersonates."""
+        self.code = 0
+        """Status of the answer; 0 before there is one."""
+        self.failure: StatusError | None = None
+        """What has been answered instead of what was asked for."""
+
+    def sent_by(self, user: User) -> None:
+        """The sender is known."""
+        self._user = user
+
+    def decided(self, decision: Decision) -> None:
+        """The sender may do it, or may not."""
+        self._decision = decision
+
+    def sent_object(self, obj: Object) -> None:
+        """The request carries this object, which may be malformed; one to be created is named only there."""
+        metadata = obj.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        self._name = name if isinstance(name, str) else ""
+
+    def event(self, now: datetime) -> Object:
+        """The Event of audit.k8s.io/v1, stage ResponseComplete."""
+        request = self._request
+        attributes = attributes_of(self._user or ANONYMOUS, request.method, request.path, request.query)
+        event: dict[str, Any] = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": "Metadata",
+            "auditID": str(uuid.uuid4()),
+            "stage": "ResponseComplete",
+            "requestURI": header_text(request.raw_path),
+            "verb": attributes.verb,
+            "user": self._user.info() if self._user is not None else {},
+        }
+        if self.acting_as is not None:
+            event["impersonatedUser"] = self.acting_as.info()
+        if request.remote:
+            event["sourceIPs"] = [request.remote]
+        if agent := request.headers.get("User-Agent"):
+            event["userAgent"] = header_text(agent)
+        if not attributes.path:
+            event["objectRef"] = _reference(attributes, self._name)
+        event["responseStatus"] = self._response_status()
+        event["requestReceivedTimestamp"] = _micro_time(self._received)
+        event["stageTimestamp"] = _micro_time(now)
+        if self._decision is not None:
+            decision = "allow" if self._decision.allowed else "forbid"
+            event["annotations"] = {
+                "authorization.k8s.io/decision": decision,
+                "authorization.k8s.io/reason": self._decision.reason,
+            }
+        return event
+
+    def _response_status(self) -> Object:
+        if self.failure is None:
+            return {"metadata": {}, "code": self.code or CLIENT_CLOSED_REQUEST}
+        status = self.failure.to_status()
+        return {name: value for name, value in status.items() if name not in ("kind", "apiVersion")}
+
+
+def _reference(attributes: Attributes, sent_name: str) -> Object:
+    """An `objectRef`, without what is empty."""
+    fields = {
+        "resource": attributes.resource,
+        "namespace": attributes.namespace,
+        "name": attributes.name or (sent_name if attributes.verb == "create" else ""),
+        "apiGroup": attributes.group,
+        "apiVersion": attributes.version,
+        "subresource": attributes.subresource,
+    }
+    return {field: value for field, value in fields.items() if value}
+
+
+def _micro_time(moment: datetime) -> str:
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,41 @@
+"""Backend: what all request handlers share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trainer.kube.clock import timestamp
+from trainer_devcluster.apiserver.event_lines import MediaTypes
+from trainer_devcluster.apiserver.loggrowth import LogGrowth
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.kube.clock import Clock
+    from trainer_devcluster.apiserver.registry import Registry
+    from trainer_devcluster.apiserver.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The state of the server behind its HTTP face."""
+
+    storage: Storage
+    registry: Registry
+    clock: Clock
+    data_dir: Path
+    """Where the kubelet keeps container logs."""
+    ca_pem: str
+    """The authority that clients have to trust; published in every namespace."""
+    feature_gates: FeatureGates = DEFAULT_FEATURE_GATES
+    """What is served differently."""
+    log_growth: LogGrowth = field(default_factory=LogGrowth)
+    """Waits for those who follow logs; the server runs it."""
+    media_types: MediaTypes = field(default_factory=MediaTypes)
+    """What watchers share."""
+
+    def now(self) -> str:
+        """The time as objects carry it."""
+        return timestamp(self.clock.now())

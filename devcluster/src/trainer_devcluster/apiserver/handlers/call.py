@@ -1,0 +1,176 @@
+"""Calls: one request to a resource, and how its answers are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import msgspec
+from aiohttp import web
+from aiohttp.web_protocol import RequestPayloadError
+
+from trainer.kube.clock import move_on_after
+from trainer_devcluster.apiserver import status
+from trainer_devcluster.apiserver.authorization.writes import WriteGuard
+from trainer_devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
+from trainer_devcluster.apiserver.header_text import header_text
+from trainer_devcluster.apiserver.negotiation import JSON, PROTOBUF
+from trainer_devcluster.apiserver.params import write_parameters
+from trainer_devcluster.apiserver.warning import Warnings
+from trainer_devcluster.apiserver.write import LARGE_BYTES, Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.access import Access
+    from trainer_devcluster.apiserver.audit.record import Record
+    from trainer_devcluster.apiserver.authentication.user import User
+    from trainer_devcluster.apiserver.backend import Backend
+    from trainer_devcluster.apiserver.deletion_requests import AdmittedDeleter
+    from trainer_devcluster.apiserver.pipeline import Pipeline
+    from trainer_devcluster.apiserver.routing import Target
+
+T = TypeVar("T")
+
+BODY_SECONDS = 60.0
+"""Until when a body must have arrived; the limit of the real server for a whole request."""
+R = TypeVar("R", bound=web.StreamResponse)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose target is known."""
+
+    backend: Backend
+    pipeline: Pipeline
+    deleter: AdmittedDeleter
+    request: web.Request
+    target: Target
+    user: User
+    """Who sends it."""
+    access: Access
+    """Who says who others are, and what they may do."""
+    record: Record
+    """Told what the audit log says about the request."""
+    warnings: Warnings = field(default_factory=Warnings)
+    """What the answer, whatever it is, says beside its body."""
+
+    def write(self) -> Write:
+        """The write that the request asks for.
+
+        Raises:
+            StatusError: 400 or 422, a parameter is not one of those allowed.
+        """
+        return self.write_of(self.target)
+
+    def write_of(self, target: Target) -> Write:
+        """A write to something else than the target of the request, with the parameters of the request.
+
+        Raises:
+            StatusError: as `write`.
+        """
+        parameters = write_parameters(self.query, self.user_agent, self.target.verb)
+        size = self.request.content_length
+        if size is None:
+            # Nobody has said how much will come.
+            size = LARGE_BYTES if self.request.can_read_body else 0
+        guard = WriteGuard(self.access.authorizer, self.backend.storage, self.user, target)
+        return Write(target, parameters, self.user, self.warnings, size=size, guard=guard)
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """The query parameters; of repeated ones the first counts."""
+        return self.request.query
+
+    @property
+    def user_agent(self) -> str:
+        """The User-Agent header, "" when there is none."""
+        return header_text(self.request.headers.get("User-Agent", ""))
+
+    async def content(self) -> bytes:
+        """The body.
+
+        Raises:
+            StatusError: 413, it is too large; 400, it is not encoded as its headers say; 504, it does not come.
+        """
+        encoding = self.request.headers.get("Content-Encoding", "identity").lower()
+        if encoding != "identity":
+            raise status.bad_request(f"the content encoding {encoding!r} is not supported: send the body as it is")
+        if (self.request.content_length or 0) > MAX_BODY_BYTES:
+            raise _too_large()
+        try:
+            if self.request.content.is_eof():
+                return await self.request.read()
+            async with move_on_after(self.backend.clock, BODY_SECONDS):
+                return await self.request.read()
+            raise status.timeout("the body did not arrive within the requested timeout")
+        except RequestPayloadError as error:
+            raise status.bad_request(f"the body cannot be read: {' '.join(str(error).split())}") from error
+        except web.HTTPRequestEntityTooLarge as error:
+            raise _too_large() from error
+
+    async def decoded(self) -> tuple[Object, list[str]]:
+        """The body as an object, and the paths of its duplicate fields.
+
+        Raises:
+            StatusError: 400, 413 or 415, it cannot be read.
+        """
+        content_type = self.request.headers.get("Content-Type", JSON)
+        # The first protobuf body has a table of field numbers read from disk.
+        beside_loop = content_type.startswith(PROTOBUF)
+        decoded = await self.read(partial(decode_object, content_type=content_type), beside_loop=beside_loop)
+        self.record.sent_object(decoded[0])
+        return decoded
+
+    async def begin(self, response: web.StreamResponse) -> None:
+        """Send the head of an answer whose body follows piece by piece, and perhaps for as long as the client stays."""
+        self.record.code = response.status
+        await response.prepare(self.request)
+
+    async def read(self, decode: Callable[[bytes], T], *, beside_loop: bool = False) -> T:
+        """The body as `decode` reads it, in a thread when it is large or `beside_loop` is set.
+
+        Raises:
+            StatusError: 400 or 413, it cannot be read; whatever `decode` raises.
+        """
+        content = await self.content()
+        if len(content) < LARGE_BYTES and not beside_loop:
+            return decode(content)
+        return await anyio.to_thread.run_sync(decode, content)
+
+
+def _too_large() -> status.StatusError:
+    return status.request_entity_too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+
+
+def answer(body: Any, code: int = 200, *, warnings: Iterable[str] = (), content_type: str = JSON) -> web.Response:
+    """A JSON answer with Warning headers."""
+    response = web.Response(status=code, body=msgspec.json.encode(body))
+    response.headers["Content-Type"] = content_type
+    return with_warnings(response, warnings)
+
+
+def with_warnings(response: R, warnings: Iterable[str]) -> R:
+    """An answer with Warning headers."""
+    for warning in warnings:
+        response.headers.add("Warning", f'299 - "{_escaped(warning)}"')
+    return response
+
+
+def failure(error: status.StatusError) -> web.Response:
+    """The answer to a failed request."""
+    response = answer(error.to_status(), error.code, warnings=error.warnings)
+    retry_after = (error.details or {}).get("retryAfterSeconds")
+    if retry_after:
+        response.headers["Retry-After"] = str(retry_after)
+    if error.code == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="trainer-dev"'
+    return response
+
+
+def _escaped(text: str) -> str:
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    return plain.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,140 @@
+"""Create, update and patch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trainer.kube.field_errors import FieldError
+from trainer_devcluster.apiserver import patch as patches
+from trainer_devcluster.apiserver import status
+from trainer_devcluster.apiserver.body import decode_json, decode_yaml
+from trainer_devcluster.apiserver.handlers.call import answer
+from trainer_devcluster.apiserver.handlers.read import presenter
+from trainer_devcluster.apiserver.listtypes import UNTYPED
+from trainer_devcluster.apiserver.params import META_GROUP
+from trainer_devcluster.apiserver.patch import PatchError, PatchErrorKind
+from trainer_devcluster.apiserver.storage import writable_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.definitions import ResourceDefinition
+    from trainer_devcluster.apiserver.handlers.call import Call
+    from trainer_devcluster.apiserver.write import Write
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+async def create(call: Call) -> web.StreamResponse:
+    """POST of a new object."""
+    write = call.write()
+    body, write.duplicates = await call.decoded()
+    shown = presenter(call)
+    stored = await call.pipeline.create(write, write.accept(body))
+    return answer(shown.single(stored), 201, warnings=write.warnings.texts)
+
+
+async def update(call: Call) -> web.StreamResponse:
+    """PUT of a whole object, or of its status."""
+    write = call.write()
+    body, write.duplicates = await call.decoded()
+    shown = presenter(call)
+    stored = await call.pipeline.update(write, lambda _: writable_copy(body))
+    return answer(shown.single(stored), warnings=write.warnings.texts)
+
+
+async def patch(call: Call) -> web.StreamResponse:
+    """PATCH of an object or its status, in any of the four formats."""
+    write = call.write()
+    content_type = patch_type(call)
+    shown = presenter(call)
+    if content_type == APPLY_PATCH:
+        _check_apply_options(write)
+        applied = _applied(write, await call.read(decode_yaml))
+        stored, created = await call.pipeline.apply(write, applied)
+        return answer(shown.single(stored), 201 if created else 200, warnings=write.warnings.texts)
+    if write.parameters.force is not None:
+        raise _invalid_options("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")
+    body = await call.read(decode_json)
+    write.duplicates = body.duplicates
+    stored = await call.pipeline.update(write, patching(content_type, body.value, call.target.definition))
+    return answer(shown.single(stored), warnings=write.warnings.texts)
+
+
+def patch_type(call: Call) -> str:
+    """The media type of a patch.
+
+    Raises:
+        StatusError: 415, the resource cannot be patched that way.
+    """
+    accepted = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+    if not call.target.definition.is_custom:
+        accepted.insert(2, STRATEGIC_PATCH)
+    content_type = call.request.headers.get("Content-Type", "").split(";", 1)[0].strip().lower()
+    if content_type not in accepted:
+        raise status.unsupported_media_type(accepted)
+    return content_type
+
+
+def patching(content_type: str, patch_body: Any, definition: ResourceDefinition | None) -> Callable[[Object], Object]:
+    """A function that applies a patch to an object; without a definition lists are merged as one value.
+
+    The function raises StatusError: 400 for a malformed patch, 413 for one that is too large, 422 for one that does not
+    fit the object.
+    """
+
+    def apply(obj: Object) -> Object:
+        try:
+            if content_type == JSON_PATCH:
+                return patches.json_patch(obj, patch_body)
+            if content_type == MERGE_PATCH:
+                return patches.merge_patch(obj, patch_body)
+            typing = definition.typing if definition is not None else UNTYPED
+            return patches.strategic_merge_patch(obj, patch_body, typing)
+        except PatchError as error:
+            if error.kind is PatchErrorKind.MALFORMED:
+                raise status.bad_request(error.message) from error
+            if error.kind is PatchErrorKind.TOO_LARGE:
+                raise status.request_entity_too_large(error.message) from error
+            raise status.unprocessable() from error
+
+    return apply
+
+
+def _check_apply_options(write: Write) -> None:
+    if not write.parameters.explicit_manager:
+        message = "Required value: is required for apply patch"
+        raise _invalid_options("FieldValueRequired", message, "fieldManager")
+
+
+def _applied(write: Write, body: Any) -> Object:
+    if not isinstance(body, dict) or not isinstance(body.get("metadata") or {}, dict):
+        raise status.bad_request(
+            "error decoding YAML: an apply patch must be an object with apiVersion, kind and metadata"
+        )
+    resource = write.target.definition.resource
+    version, kind = body.get("apiVersion"), body.get("kind")
+    if version != resource.api_version:
+        raise status.bad_request(
+            f"Incorrect version specified in apply patch. Specified patch version: {version}, expected: "
+            f"{resource.api_version}"
+        )
+    if kind != resource.kind:
+        raise status.bad_request(f"Incorrect kind specified in apply patch: {kind}, expected: {resource.kind}")
+    metadata = body["metadata"] = body.get("metadata") or {}
+    if metadata.get("managedFields") is not None:
+        raise status.bad_request("metadata.managedFields must be nil")
+    metadata.setdefault("name", write.target.name)
+    if write.target.namespace:
+        metadata.setdefault("namespace", write.target.namespace)
+    return body
+
+
+def _invalid_options(reason: str, message: str, field: str) -> status.StatusError:
+    return status.invalid("PatchOptions", META_GROUP, "", [FieldError(field, message, reason)])

@@ -1,0 +1,109 @@
+"""The built-in kinds, one module per kind that does more than store, and what stands in for JobSet's webhooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.kube.resource import JOBSETS
+from trainer_devcluster.apiserver.kinds.authentication import SELF_SUBJECT_REVIEW, TOKEN_REVIEW
+from trainer_devcluster.apiserver.kinds.authorization import (
+    LOCAL_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_RULES_REVIEW,
+    SUBJECT_ACCESS_REVIEW,
+)
+from trainer_devcluster.apiserver.kinds.configuration import CONFIG_MAP, SECRET
+from trainer_devcluster.apiserver.kinds.cron_job import CRON_JOB
+from trainer_devcluster.apiserver.kinds.custom_resource_definition import CUSTOM_RESOURCE_DEFINITION
+from trainer_devcluster.apiserver.kinds.deployment import DEPLOYMENT, REPLICA_SET
+from trainer_devcluster.apiserver.kinds.disruption_budget import POD_DISRUPTION_BUDGET
+from trainer_devcluster.apiserver.kinds.event import EVENT, EVENT_V1
+from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler_v1 import (
+    HORIZONTAL_POD_AUTOSCALER,
+    HORIZONTAL_POD_AUTOSCALER_V1,
+)
+from trainer_devcluster.apiserver.kinds.job import JOB
+from trainer_devcluster.apiserver.kinds.jobset import JobSetStrategy
+from trainer_devcluster.apiserver.kinds.lease import LEASE
+from trainer_devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
+from trainer_devcluster.apiserver.kinds.namespace import NAMESPACE
+from trainer_devcluster.apiserver.kinds.networking import INGRESS, INGRESS_CLASS, NETWORK_POLICY
+from trainer_devcluster.apiserver.kinds.pod import POD
+from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASS
+from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
+from trainer_devcluster.apiserver.kinds.resource_quota import RESOURCE_QUOTA
+from trainer_devcluster.apiserver.kinds.service import SERVICE
+from trainer_devcluster.apiserver.kinds.stateful_set import DAEMON_SET, STATEFUL_SET
+from trainer_devcluster.apiserver.kinds.storage_claim import PERSISTENT_VOLUME_CLAIM
+from trainer_devcluster.apiserver.kinds.storage_class import PERSISTENT_VOLUME, STORAGE_CLASS
+from trainer_devcluster.apiserver.kinds.store_only import (
+    ENDPOINT_SLICE,
+    ENDPOINTS,
+    NODE,
+    RUNTIME_CLASS,
+    SERVICE_ACCOUNT,
+)
+from trainer_devcluster.apiserver.kinds.webhook_configuration import (
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer_devcluster.apiserver.definitions import ResourceDefinition
+    from trainer_devcluster.apiserver.strategy import Strategy
+    from trainer_devcluster.feature_gates import FeatureGates
+
+BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
+    NAMESPACE,
+    NODE,
+    POD,
+    SERVICE,
+    ENDPOINTS,
+    CONFIG_MAP,
+    SECRET,
+    SERVICE_ACCOUNT,
+    PERSISTENT_VOLUME_CLAIM,
+    PERSISTENT_VOLUME,
+    EVENT,
+    LIMIT_RANGE,
+    RESOURCE_QUOTA,
+    DEPLOYMENT,
+    REPLICA_SET,
+    STATEFUL_SET,
+    DAEMON_SET,
+    HORIZONTAL_POD_AUTOSCALER,
+    HORIZONTAL_POD_AUTOSCALER_V1,
+    JOB,
+    CRON_JOB,
+    LEASE,
+    ENDPOINT_SLICE,
+    EVENT_V1,
+    CUSTOM_RESOURCE_DEFINITION,
+    TOKEN_REVIEW,
+    SELF_SUBJECT_REVIEW,
+    LOCAL_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_ACCESS_REVIEW,
+    SELF_SUBJECT_RULES_REVIEW,
+    SUBJECT_ACCESS_REVIEW,
+    MUTATING_WEBHOOK_CONFIGURATION,
+    VALIDATING_WEBHOOK_CONFIGURATION,
+    INGRESS,
+    NETWORK_POLICY,
+    INGRESS_CLASS,
+    POD_DISRUPTION_BUDGET,
+    STORAGE_CLASS,
+    PRIORITY_CLASS,
+    RUNTIME_CLASS,
+    ROLE,
+    ROLE_BINDING,
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+)
+"""What the server always serves, in the order of discovery."""
+
+
+def webhooks(gates: FeatureGates) -> Mapping[tuple[str, str], Strategy]:
+    """Strategies that follow the schema of a custom resource, by group and kind; they stand in for webhooks."""
+    return {(JOBSETS.group, JOBSETS.kind): JobSetStrategy(gates)}

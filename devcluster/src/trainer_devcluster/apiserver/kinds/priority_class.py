@@ -1,0 +1,150 @@
+"""PriorityClasses (scheduling.k8s.io/v1), and what the Priority admission plugin does to new pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from trainer.kube.field_errors import forbidden, not_supported
+from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.resource import Resource
+from trainer_devcluster.apiserver import status
+from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.kinds.causes import unchanged
+from trainer_devcluster.apiserver.kinds.editing import fill
+from trainer_devcluster.apiserver.kinds.pod_refusal import refused
+from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+
+if TYPE_CHECKING:
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.strategy import WriteContext
+
+PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Classes that every cluster has, with their values."""
+_DESCRIPTIONS: Final = {
+    "system-cluster-critical": (
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."
+    ),
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+}
+_HIGHEST_USER_VALUE: Final = 1_000_000_000
+_SYSTEM_PREFIX: Final = "system-"
+_POLICIES: Final = ("Never", "PreemptLowerPriority")
+_DEFAULT_POLICY: Final = "PreemptLowerPriority"
+
+
+class PriorityClassStrategy(StoreOnlyStrategy):
+    """scheduling.k8s.io/v1 PriorityClass."""
+
+    def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
+        """Fill in value and policy."""
+        fill(obj, value=0, preemptionPolicy=_DEFAULT_POLICY)
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Refuse a second class for pods that name none.
+
+        Raises:
+            StatusError: 403, there is one.
+        """
+        self._check_default(obj, context)
+
+    def prepare_for_update(self, obj: Object, old: Object, context: WriteContext) -> None:  # noqa: ARG002
+        """Refuse a second class for pods that name none.
+
+        Raises:
+            StatusError: 403, there is one.
+        """
+        self._check_default(obj, context)
+
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
+        """Check value and policy; names of the system are its own."""
+        causes: list[FieldError] = []
+        name, value = name_of(obj), obj["value"]
+        if name.startswith(_SYSTEM_PREFIX):
+            if SYSTEM_CLASSES.get(name) != value:
+                detail = (
+                    "priority class names with 'system-' prefix are reserved for system use only. "
+                    f"error: {_system_problem(name)}"
+                )
+                causes.append(forbidden("metadata.name", detail))
+        elif value > _HIGHEST_USER_VALUE:
+            detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_VALUE}"
+            causes.append(forbidden("value", detail))
+        if obj["preemptionPolicy"] not in _POLICIES:
+            causes.append(not_supported("preemptionPolicy", obj["preemptionPolicy"], sorted(_POLICIES, reverse=True)))
+        return causes
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
+        """Check that value and policy, which pods have copied, stay."""
+        causes = [forbidden("value", "may not be changed in an update.")] if obj["value"] != old["value"] else []
+        policy, before = obj["preemptionPolicy"], old.get("preemptionPolicy")
+        return causes + unchanged("preemptionPolicy", policy, before)
+
+    def _check_default(self, obj: Object, context: WriteContext) -> None:
+        if not obj.get("globalDefault"):
+            return
+        for other in context.listed(PRIORITY_CLASSES):
+            if other.get("globalDefault") and name_of(other) != name_of(obj):
+                message = f"PriorityClass {name_of(other)} is already marked as default. Only one default can exist"
+                raise status.forbidden(PRIORITY_CLASSES, name_of(obj), message)
+
+
+def system_classes() -> list[Object]:
+    """The classes that every cluster has from its start."""
+    return [
+        {"metadata": {"name": name}, "value": value, "description": _DESCRIPTIONS[name]}
+        for name, value in SYSTEM_CLASSES.items()
+    ]
+
+
+def admit_priority(pod: Object, context: WriteContext) -> None:
+    """Give a new pod the priority of its class, in place; idempotent.
+
+    Raises:
+        StatusError: 403, there is no such class, or the pod asks for another priority.
+    """
+    spec = pod["spec"]
+    name, priority, policy = _class_of(pod, context)
+    if name:
+        spec["priorityClassName"] = name
+    for noun, field, computed in (
+        ("integer value of priority", "priority", priority),
+        ("string value of PreemptionPolicy", "preemptionPolicy", policy),
+    ):
+        given = spec.get(field)
+        if given is not None and given != computed:
+            message = (
+                f"the {noun} ({given}) must not be provided in pod spec; priority admission controller computed "
+                f"{computed} from the given PriorityClass name"
+            )
+            raise refused(pod, message)
+    spec["priority"], spec["preemptionPolicy"] = priority, policy
+
+
+def _class_of(pod: Object, context: WriteContext) -> tuple[str, int, str]:
+    """Name, value and policy of the class of a pod."""
+    name = pod["spec"].get("priorityClassName")
+    if not name:
+        defaults = [entry for entry in context.listed(PRIORITY_CLASSES) if entry.get("globalDefault")]
+        if not defaults:
+            return "", 0, _DEFAULT_POLICY
+        lowest = min(defaults, key=lambda entry: int(entry["value"]))
+        return name_of(lowest), lowest["value"], lowest.get("preemptionPolicy") or _DEFAULT_POLICY
+    found = context.stored(PRIORITY_CLASSES, ObjectKey("", name))
+    if found is not None:
+        return name, found["value"], found.get("preemptionPolicy") or _DEFAULT_POLICY
+    if name in SYSTEM_CLASSES:
+        return name, SYSTEM_CLASSES[name], _DEFAULT_POLICY
+    raise refused(pod, f"no PriorityClass with name {name} was found")
+
+
+def _system_problem(name: str) -> str:
+    if name not in SYSTEM_CLASSES:
+        return f"{name} is not a known system priority class"
+    return f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
+
+
+PRIORITY_CLASS = ResourceDefinition(
+    PRIORITY_CLASSES, PriorityClassStrategy(), singular="priorityclass", short_names=("pc",)
+)

@@ -1,0 +1,39 @@
+"""The controllers of the dev cluster: Jobs, JobSets, garbage collection, the end of namespaces, aggregated roles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.kube.events.recorder import EventRecorder
+from trainer_devcluster.controllers import cluster_role_aggregation, namespace
+from trainer_devcluster.controllers.garbage_collector import monitor
+from trainer_devcluster.controllers.horizontal_pod_autoscaler import controller as horizontal_pod_autoscaler
+from trainer_devcluster.controllers.job import controller as job
+from trainer_devcluster.controllers.job import orphans, ttl
+from trainer_devcluster.controllers.jobset import controller as jobset
+from trainer_devcluster.controllers.options import ControllerOptions as ControllerOptions
+from trainer_devcluster.controllers.served_resources import RawClient
+
+if TYPE_CHECKING:
+    from trainer.kube.manager.manager import Manager
+
+
+def register_all(manager: Manager, options: ControllerOptions | None = None) -> None:
+    """Have the manager run all controllers.
+
+    Raises:
+        TypeError: the manager's client cannot send raw requests, which discovery needs.
+    """
+    options = options or ControllerOptions()
+    client = manager.api_reader
+    if not isinstance(client, RawClient):
+        raise TypeError(f"the controllers need a client with a request() method, got {type(client).__name__}")
+
+    job.register(manager, EventRecorder(manager.events, "job-controller"), options)
+    orphans.register(manager)
+    ttl.register(manager)
+    jobset.register(manager, EventRecorder(manager.events, "jobset"), options)
+    monitor.register(manager, client, options)
+    namespace.register(manager, client, options)
+    horizontal_pod_autoscaler.register(manager, client, options)
+    cluster_role_aggregation.register(manager)

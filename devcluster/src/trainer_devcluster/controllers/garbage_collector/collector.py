@@ -1,0 +1,200 @@
+"""The garbage collector: decides about one object at a time, from the graph and, in doubt, from the API server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.errors import NotFoundError
+from trainer.kube.objects import ObjectKey, metadata_of, owner_references_of, resource_version_of, uid_of
+from trainer_devcluster.controllers.garbage_collector.graph import FOREGROUND, ORPHAN, Node, OwnershipGraph
+from trainer_devcluster.controllers.garbage_collector.recent_uids import RecentUids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from trainer.kube.client import Client
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer_devcluster.controllers.garbage_collector.graph import OwnerReference
+
+log = structlog.get_logger(__name__)
+
+
+class GarbageCollector:
+    """Deletes objects whose owners are gone, and carries out foreground and orphaning deletions."""
+
+    def __init__(self, client: Client, enqueue: Callable[[str], None]) -> None:
+        """Start with an empty graph.
+
+        Args:
+            client: to look up owners, to delete and to patch.
+            enqueue: has `collect` called soon with this uid.
+        """
+        self._client = client
+        self._enqueue = enqueue
+        self._graph = OwnershipGraph()
+        self._deleted = RecentUids()
+        self._kinds: dict[tuple[str, str], Resource] = {}
+        self._ever_served: dict[tuple[str, str, str], Resource] = {}
+        """By group, version and kind: where an owner can be asked for although its definition has gone meanwhile."""
+
+    def serve(self, resources: Iterable[Resource]) -> None:
+        """Take note of the served resources, by which owner references are resolved."""
+        served = list(resources)
+        self._kinds = {(resource.group, resource.kind): resource for resource in served}
+        self._ever_served |= {(resource.group, resource.version, resource.kind): resource for resource in served}
+        for node in self._graph.nodes():
+            if node.owners:
+                self._enqueue(node.uid)
+
+    def observe(self, resource: Resource, obj: Mapping[str, Any]) -> None:
+        """Take note of a new or changed object."""
+        node = Node.of(resource, obj)
+        old = self._graph.put(node)
+        if old == node:
+            return
+        if node.owners or node.being_deleted:
+            self._enqueue(node.uid)
+        if node.waits_for_dependents:
+            self._enqueue_all(self._graph.dependents(node.uid))
+        self._enqueue_waiting_owners(node)
+        if old is not None:
+            self._enqueue_waiting_owners(old)
+
+    def forget(self, uid: str) -> None:
+        """Take note that an object is gone."""
+        self._deleted.add(uid)
+        self._drop(uid)
+
+    def forget_resource(self, resource: Resource) -> None:
+        """Take note that a resource is no longer watched.
+
+        Its objects are gone if it is no longer served; otherwise it is another version in which they are to be found.
+        """
+        served = (resource.group, resource.kind) in self._kinds
+        for node in self._graph.nodes():
+            if node.resource == resource:
+                (self._drop if served else self.forget)(node.uid)
+
+    async def collect(self, uid: str) -> None:
+        """Do with one object what its owners, or its own deletion, ask for."""
+        node = self._graph.get(uid)
+        if node is None:
+            return
+        if node.orphans_dependents:
+            await self._orphan_dependents(node)
+        elif node.waits_for_dependents:
+            await self._finish_foreground(node)
+        elif node.owners and not node.being_deleted:
+            await self._follow_owners(node)
+
+    def _drop(self, uid: str) -> None:
+        """Remove a node and look at all whose fate depends on it."""
+        node = self._graph.remove(uid)
+        self._enqueue_all(self._graph.dependents(uid))
+        if node is not None:
+            self._enqueue_waiting_owners(node)
+
+    async def _follow_owners(self, node: Node) -> None:
+        present = [owner for owner in node.owners if await self._exists(node, owner)]
+        lasting = [owner for owner in present if not self._is_waiting(owner.uid)]
+        if len(lasting) == len(node.owners):
+            return
+        if lasting:
+            await self._drop_owners(node, {owner.uid for owner in node.owners} - {owner.uid for owner in lasting})
+            return
+        # An owner that waits is to see this object go only after the object's own dependents.
+        foreground = bool(present) and bool(self._graph.dependents(node.uid))
+        await self._delete(node, Propagation.FOREGROUND if foreground else _own_policy(node))
+
+    async def _finish_foreground(self, node: Node) -> None:
+        dependents = self._graph.dependents(node.uid)
+        blocking = [entry for entry in dependents if any(o.uid == node.uid and o.blocks for o in entry.owners)]
+        if blocking:
+            self._enqueue_all(entry for entry in blocking if not entry.being_deleted)
+            return
+        await self._drop_finalizer(node, FOREGROUND)
+
+    async def _orphan_dependents(self, node: Node) -> None:
+        for dependent in self._graph.dependents(node.uid):
+            await self._drop_owners(dependent, {node.uid})
+        await self._drop_finalizer(node, ORPHAN)
+
+    async def _exists(self, node: Node, owner: OwnerReference) -> bool:
+        known = self._graph.get(owner.uid)
+        if known is not None:
+            return known.key.namespace in ("", node.key.namespace)
+        if owner.uid in self._deleted:
+            return False
+        resource = self._resource_of(owner)
+        if resource is None or (resource.namespaced and not node.key.namespace):
+            # Nobody can say whether such an owner exists, so its dependents stay.
+            log.warning("cannot resolve owner", kind=owner.kind, group=owner.group, dependent=str(node.key))
+            return True
+        found = await self._get(resource, ObjectKey(node.key.namespace if resource.namespaced else "", owner.name))
+        return found is not None and uid_of(found) == owner.uid
+
+    def _resource_of(self, owner: OwnerReference) -> Resource | None:
+        served = self._kinds.get((owner.group, owner.kind))
+        return served or self._ever_served.get((owner.group, owner.version, owner.kind))
+
+    def _is_waiting(self, uid: str) -> bool:
+        owner = self._graph.get(uid)
+        return owner is not None and owner.waits_for_dependents
+
+    async def _delete(self, node: Node, policy: Propagation) -> None:
+        options = DeleteOptions(propagation=policy, uid=node.uid)
+        try:
+            await self._client.delete(node.resource, node.key.name, node.key.namespace or None, options)
+        except NotFoundError:
+            return
+        log.info("deleted dependent", kind=node.resource.kind, dependent=str(node.key), policy=policy.value)
+
+    async def _drop_owners(self, node: Node, uids: set[str]) -> None:
+        obj = await self._get(node.resource, node.key)
+        if obj is None or uid_of(obj) != node.uid:
+            return
+        kept = [reference for reference in owner_references_of(obj) if reference["uid"] not in uids]
+        if len(kept) < len(owner_references_of(obj)):
+            await self._patch_metadata(node, obj, {"ownerReferences": kept or None})
+
+    async def _drop_finalizer(self, node: Node, finalizer: str) -> None:
+        obj = await self._get(node.resource, node.key)
+        if obj is None or uid_of(obj) != node.uid:
+            return
+        finalizers: list[str] = metadata_of(obj).get("finalizers") or []
+        if finalizer in finalizers:
+            kept = [name for name in finalizers if name != finalizer]
+            await self._patch_metadata(node, obj, {"finalizers": kept or None})
+
+    async def _patch_metadata(self, node: Node, obj: Object, change: Object) -> None:
+        # With the resource version, since a merge patch replaces the whole list.
+        body = {"metadata": {"resourceVersion": resource_version_of(obj), **change}}
+        try:
+            await self._client.patch(node.resource, node.key.name, body, node.key.namespace or None)
+        except NotFoundError:
+            return
+
+    async def _get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        try:
+            return await self._client.get(resource, key.name, key.namespace or None)
+        except NotFoundError:
+            return None
+
+    def _enqueue_all(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self._enqueue(node.uid)
+
+    def _enqueue_waiting_owners(self, node: Node) -> None:
+        for owner in node.owners:
+            if self._is_waiting(owner.uid):
+                self._enqueue(owner.uid)
+
+
+def _own_policy(node: Node) -> Propagation:
+    if ORPHAN in node.finalizers:
+        return Propagation.ORPHAN
+    return Propagation.FOREGROUND if FOREGROUND in node.finalizers else Propagation.BACKGROUND

@@ -1,0 +1,203 @@
+"""The autoscaler: keeps the number of replicas of a target where its metrics want it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from trainer.kube.clock import timestamp
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
+from trainer.kube.errors import KubeError, NotFoundError
+from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.objects import annotations_of, is_being_deleted, namespace_of, uid_of
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
+from trainer.kube.selectors import LabelSelector
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle, tolerance_of
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Proposal, Situation, propose
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.scale_target import ScaleTargets
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.status import (
+    ABLE_TO_SCALE,
+    SCALING_ACTIVE,
+    SCALING_LIMITED,
+    StatusDraft,
+)
+
+if TYPE_CHECKING:
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.events.recorder import EventKind
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer_devcluster.controllers.options import ControllerOptions
+    from trainer_devcluster.controllers.served_resources import RawClient
+
+log = structlog.get_logger(__name__)
+
+_NO_SELECTOR = "the HPA target's scale is missing a selector"
+_IDLE = "scaling is disabled since the replica count of the target is zero"
+
+
+class _Decision(NamedTuple):
+    replicas: int
+    reason: str = ""
+    """Why the size changes, as the event tells it."""
+
+
+class _GivenUpError(Exception):
+    """Nothing more can be done this time; the draft says why."""
+
+
+class HorizontalPodAutoscalerReconciler:
+    """Looks at autoscalers when they change and every few seconds.
+
+    What it remembers of recommendations and changes is lost with the process, as with Kubernetes.
+    """
+
+    def __init__(self, manager: Manager, targets: ScaleTargets, options: ControllerOptions) -> None:
+        self._client = manager.client
+        self._clock = manager.clock
+        self._targets = targets
+        self._period = options.autoscaler_period
+        self._autoscalers = manager.informer(HORIZONTAL_POD_AUTOSCALERS).lister
+        self._pods = manager.informer(PODS).lister
+        self._recorder = EventRecorder(manager.events, "horizontal-pod-autoscaler")
+        self._histories: dict[str, History] = {}
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Scale, if it is time to. Raises `KubeError` for another try."""
+        autoscaler = self._autoscalers.get(key)
+        if autoscaler is None or is_being_deleted(autoscaler):
+            present = {uid_of(each) for each in self._autoscalers.list()}
+            self._histories = {uid: each for uid, each in self._histories.items() if uid in present}
+            return None
+        draft = StatusDraft(autoscaler, timestamp(self._clock.now()))
+        try:
+            await self._scale(autoscaler, draft)
+        except _GivenUpError as error:
+            log.debug("could not scale", error=str(error))
+        if draft.is_news:
+            patch = {"metadata": {"uid": uid_of(autoscaler)}, "status": draft.status}
+            try:
+                await self._client.patch(
+                    HORIZONTAL_POD_AUTOSCALERS, key.name, patch, key.namespace, subresource="status"
+                )
+            except NotFoundError:
+                return None
+        return Result(requeue_after=self._period)
+
+    async def _scale(self, autoscaler: Object, draft: StatusDraft) -> None:
+        spec, namespace = autoscaler["spec"], namespace_of(autoscaler)
+        scale = await self._get_scale(autoscaler, draft)
+        current = (scale.get("spec") or {}).get("replicas") or 0
+        history = self._histories.setdefault(uid_of(autoscaler), History())
+        history.begin(current, self._clock.monotonic())
+        try:
+            decision = self._decide(autoscaler, scale, current, history, draft)
+        except _GivenUpError:
+            draft.set_sizes(current, (autoscaler.get("status") or {}).get("desiredReplicas") or 0, rescaled=False)
+            raise
+        if decision.replicas == current:
+            draft.set_sizes(current, current, rescaled=False)
+            return
+        size = f"New size: {decision.replicas}; reason: {decision.reason}"
+        try:
+            await self._targets.set(spec["scaleTargetRef"], namespace, decision.replicas)
+        except KubeError as error:
+            text = f"the HPA controller was unable to update the target scale: {error}"
+            draft.set_condition(ABLE_TO_SCALE, "FailedUpdateScale", text, holds=False)
+            draft.set_sizes(current, current, rescaled=False)
+            self._tell(autoscaler, "Warning", "FailedRescale", f"{size}; error: {error}")
+            raise _GivenUpError(str(error)) from error
+        text = f"the HPA controller was able to update the target scale to {decision.replicas}"
+        draft.set_condition(ABLE_TO_SCALE, "SucceededRescale", text, holds=True)
+        draft.set_sizes(current, decision.replicas, rescaled=True)
+        history.scaled(current, decision.replicas, self._clock.monotonic())
+        self._tell(autoscaler, "Normal", "SuccessfulRescale", size)
+        log.info("scaled", target=spec["scaleTargetRef"]["name"], before=current, after=decision.replicas)
+
+    async def _get_scale(self, autoscaler: Object, draft: StatusDraft) -> Object:
+        try:
+            scale = await self._targets.get(autoscaler["spec"]["scaleTargetRef"], namespace_of(autoscaler))
+        except KubeError as error:
+            text = f"the HPA controller was unable to get the target's current scale: {error}"
+            draft.set_condition(ABLE_TO_SCALE, "FailedGetScale", text, holds=False)
+            self._tell(autoscaler, "Warning", "FailedGetScale", str(error))
+            raise _GivenUpError(str(error)) from error
+        text = "the HPA controller was able to get the target's current scale"
+        draft.set_condition(ABLE_TO_SCALE, "SucceededGetScale", text, holds=True)
+        return scale
+
+    def _decide(
+        self, autoscaler: Object, scale: Object, current: int, history: History, draft: StatusDraft
+    ) -> _Decision:
+        spec = autoscaler["spec"]
+        most, least = spec["maxReplicas"], spec.get("minReplicas", 1)
+        if current == 0 and least:
+            draft.set_condition(SCALING_ACTIVE, "ScalingDisabled", _IDLE, holds=False)
+            return _Decision(0)
+        if current > most:
+            return _Decision(most, "Current number of replicas above Spec.MaxReplicas")
+        if current < least:
+            return _Decision(least, "Current number of replicas below Spec.MinReplicas")
+        proposals = self._propose(autoscaler, scale, current, draft)
+        draft.set_metrics(proposals)
+        best = max(proposals, key=lambda proposal: proposal.replicas)
+        verdict = settle(spec, history, current, best.replicas, self._clock.monotonic())
+        draft.set_condition(ABLE_TO_SCALE, *verdict.able_to_scale, holds=True)
+        draft.set_condition(SCALING_LIMITED, *verdict.limited, holds=verdict.is_limited)
+        reason = f"{best.name} above target" if best.replicas > current else "All metrics below target"
+        return _Decision(verdict.replicas, reason)
+
+    def _propose(self, autoscaler: Object, scale: Object, current: int, draft: StatusDraft) -> list[Proposal]:
+        situation = Situation(
+            autoscaler, self._select(autoscaler, scale, draft), current, tolerance_of(autoscaler["spec"])
+        )
+        proposals: list[Proposal] = []
+        failures: list[MetricFailure] = []
+        metrics = autoscaler["spec"]["metrics"]
+        for metric in metrics:
+            try:
+                proposals.append(propose(metric, situation))
+            except MetricFailure as failure:
+                failures.append(failure)
+                self._tell(autoscaler, "Warning", failure.reason, str(failure))
+        # A metric that is not known might ask for more: nothing is taken away then.
+        if failures and all(proposal.replicas < current for proposal in proposals):
+            first = failures[0]
+            text = f"the HPA was unable to compute the replica count: {first}"
+            draft.set_condition(SCALING_ACTIVE, first.reason, text, holds=False)
+            count = f"{len(failures)} invalid out of {len(metrics)}"
+            message = f"invalid metrics ({count}), first error is: {first}"
+            self._tell(autoscaler, "Warning", "FailedComputeMetricsReplicas", message)
+            raise _GivenUpError(message)
+        best = max(proposals, key=lambda proposal: proposal.replicas)
+        text = f"the HPA was able to successfully calculate a replica count from {best.name}"
+        draft.set_condition(SCALING_ACTIVE, "ValidMetricFound", text, holds=True)
+        return proposals
+
+    def _select(self, autoscaler: Object, scale: Object, draft: StatusDraft) -> list[Object]:
+        """The pods of the target."""
+        text = (scale.get("status") or {}).get("selector") or ""
+        if not text:
+            draft.set_condition(SCALING_ACTIVE, "InvalidSelector", _NO_SELECTOR, holds=False)
+            self._tell(autoscaler, "Warning", "SelectorRequired", _NO_SELECTOR)
+            raise _GivenUpError(_NO_SELECTOR)
+        return self._pods.list(namespace_of(autoscaler), LabelSelector.parse(text))
+
+    def _tell(self, autoscaler: Object, kind: EventKind, reason: str, message: str) -> None:
+        self._recorder.record(autoscaler, type=kind, reason=reason, message=message)
+
+
+def register(manager: Manager, raw_client: RawClient, options: ControllerOptions) -> None:
+    """Have the manager run the autoscaler."""
+    reconciler = HorizontalPodAutoscalerReconciler(manager, ScaleTargets(manager.client, raw_client), options)
+    controller = Controller("horizontal-pod-autoscaler", manager, reconciler.reconcile)
+    controller.reconciles(HORIZONTAL_POD_AUTOSCALERS, predicate=_wants_something_else)
+
+
+def _wants_something_else(old: CachedObject | None, new: CachedObject | None) -> bool:
+    """Whether more has changed than the status."""
+    if old is None or new is None:
+        return True
+    return bool(old["spec"] != new["spec"] or annotations_of(old) != annotations_of(new))

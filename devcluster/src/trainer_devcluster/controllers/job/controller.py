@@ -1,0 +1,149 @@
+"""The Job controller: carries out the plans of `plan_job`."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.kube.cache.store import CONTROLLER_UID
+from trainer.kube.client import DeleteOptions, PatchType
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
+from trainer.kube.errors import ApiError, ForbiddenError, NotFoundError
+from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import JOBS, PODS
+from trainer_devcluster.controllers.job.claims import STRAY_PODS, PodClaims, jobs_that_may_adopt, stray_in
+from trainer_devcluster.controllers.job.plan import plan_job
+from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER
+from trainer_devcluster.controllers.job.spec import is_managed_here
+from trainer_devcluster.controllers.job.state import JobState
+from trainer_devcluster.controllers.job.status import announcements
+
+if TYPE_CHECKING:
+    from trainer.kube.cache.store import Lister
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.events.recorder import EventRecorder
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer_devcluster.controllers.job.plan import JobPlan
+    from trainer_devcluster.controllers.options import ControllerOptions
+
+log = structlog.get_logger(__name__)
+
+_MAX_ROUNDS = 20
+"""Steps of one reconcile; a Job needs about six, from its last pod's end to Complete."""
+
+
+class JobReconciler:
+    """Makes the pods of Jobs and counts how they end."""
+
+    def __init__(
+        self,
+        client: Client,
+        jobs: Lister,
+        pods: Lister,
+        recorder: EventRecorder,
+        *,
+        clock: Clock,
+        options: ControllerOptions,
+    ) -> None:
+        self._client = client
+        self._jobs = jobs
+        self._pods = pods
+        self._claims = PodClaims(client, pods)
+        self._recorder = recorder
+        self._clock = clock
+        self._options = options
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Carry out one step after the other until there is none left."""
+        try:
+            return await self._reconcile(key)
+        except NotFoundError as error:
+            log.info("stopped as the job is gone", error=str(error))
+            return None
+        except ForbiddenError as error:
+            if not error.has_cause("NamespaceTerminating"):
+                raise
+            return None
+
+    async def _reconcile(self, key: ObjectKey) -> Result | None:
+        for _ in range(_MAX_ROUNDS):
+            job = self._jobs.get(key)
+            if job is None or not is_managed_here(job):
+                return None
+            if await self._claims.settle(job):
+                continue
+            pods = self._pods.by_index(CONTROLLER_UID, uid_of(job))
+            plan = plan_job(JobState(job, tuple(pods), self._clock.now()), self._options)
+            if plan.changes_pods:
+                await self._change_pods(job, plan)
+            elif plan.status is not None:
+                await self._store_status(job, plan.status)
+            elif plan.release:
+                await self._release(plan.release)
+            else:
+                return Result(requeue_after=plan.requeue_after)
+        return Result(requeue_after=0)
+
+    async def _change_pods(self, job: Object, plan: JobPlan) -> None:
+        for pod in plan.create:
+            await self._create(job, pod)
+        await self._release(plan.withdraw)
+        for pod in (*plan.delete, *plan.withdraw):
+            await self._delete(job, pod)
+
+    async def _create(self, job: Object, pod: Object) -> None:
+        try:
+            created = await self._client.create(PODS, pod)
+        except ApiError as error:
+            if not error.has_cause("NamespaceTerminating"):
+                message = f"Error creating: {error}"
+                self._recorder.record(job, type="Warning", reason="FailedCreate", message=message)
+            raise
+        log.info("created pod", pod=name_of(created))
+        message = f"Created pod: {name_of(created)}"
+        self._recorder.record(job, type="Normal", reason="SuccessfulCreate", message=message)
+
+    async def _delete(self, job: Object, pod: Object) -> None:
+        options = DeleteOptions(uid=uid_of(pod))
+        try:
+            await self._client.delete(PODS, name_of(pod), namespace_of(pod), options)
+        except NotFoundError:
+            return
+        except ApiError as error:
+            message = f"Error deleting: {error}"
+            self._recorder.record(job, type="Warning", reason="FailedDelete", message=message)
+            raise
+        log.info("deleted pod", pod=name_of(pod))
+        message = f"Deleted pod: {name_of(pod)}"
+        self._recorder.record(job, type="Normal", reason="SuccessfulDelete", message=message)
+
+    async def _store_status(self, job: Object, status: Object) -> None:
+        await self._client.update(JOBS, {**job, "status": status}, subresource="status")
+        for event in announcements(job, status):
+            self._recorder.record(job, type=event.type, reason=event.reason, message=event.message)
+
+    async def _release(self, pods: tuple[Object, ...]) -> None:
+        for pod in pods:
+            await release(self._client, pod)
+
+
+async def release(client: Client, pod: Object) -> None:
+    """Take the tracking finalizer off a pod, if it still exists."""
+    change = {"metadata": {"uid": uid_of(pod), "$deleteFromPrimitiveList/finalizers": [TRACKING_FINALIZER]}}
+    key = key_of(pod)
+    with suppress(NotFoundError):
+        await client.patch(PODS, key.name, change, key.namespace, patch_type=PatchType.STRATEGIC)
+
+
+def register(manager: Manager, recorder: EventRecorder, options: ControllerOptions) -> None:
+    """Have the manager run the Job controller."""
+    manager.informer(PODS).add_index(STRAY_PODS, stray_in)
+    jobs, pods = manager.informer(JOBS).lister, manager.informer(PODS).lister
+    reconciler = JobReconciler(manager.client, jobs, pods, recorder, clock=manager.clock, options=options)
+    controller = Controller("job", manager, reconciler.reconcile, max_concurrent_reconciles=options.workers)
+    controller.reconciles(JOBS).owns(PODS).watches(PODS, jobs_that_may_adopt(jobs))

@@ -1,0 +1,120 @@
+"""The status of a Job, derived from its pods and accounts, and the events that tell of its changes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from trainer.kube.clock import timestamp
+from trainer.kube.objects import find_condition, is_condition_true
+from trainer_devcluster.controllers.announcement import Announcement
+from trainer_devcluster.controllers.job.indexes import format_indexes
+from trainer_devcluster.controllers.job.pods import is_ready, is_terminating
+from trainer_devcluster.controllers.job.verdict import TERMINAL_CONDITION, Verdict
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+    from trainer_devcluster.controllers.job.accounts import Accounts
+    from trainer_devcluster.controllers.job.state import JobState
+
+_SUSPENDED: Object = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "Job suspended"}
+_TOO_MANY = Announcement(
+    "Warning", "TooManySucceededPods", "Too many succeeded pods running after completion count reached"
+)
+_RESUMED: Object = {"type": "Suspended", "status": "False", "reason": "JobResumed", "message": "Job resumed"}
+
+
+def build_status(state: JobState, accounts: Accounts, verdict: Verdict | None) -> Object:
+    """The status that the Job should have; equal to the stored one when nothing has changed."""
+    status: Object = deepcopy(state.status)
+    _set_or_drop(status, "active", len(state.active))
+    _set_or_drop(status, "succeeded", accounts.succeeded)
+    _set_or_drop(status, "failed", accounts.failed)
+    _set_or_drop(status, "completedIndexes", format_indexes(accounts.completed_indexes))
+    if state.spec.backoff_limit_per_index is not None:
+        # Written even when empty: it says that indexes are counted.
+        status["failedIndexes"] = format_indexes(accounts.index_failures.failed)
+    status["terminating"] = sum(is_terminating(pod) for pod in state.pods)
+    status["ready"] = sum(is_ready(pod) for pod in state.active)
+    noted = {"succeeded": list(accounts.uncounted_succeeded), "failed": list(accounts.uncounted_failed)}
+    status["uncountedTerminatedPods"] = {kind: uids for kind, uids in noted.items() if uids}
+    if verdict is None:
+        _set_suspension(state, status)
+    else:
+        _set_outcome(state, accounts, verdict, status)
+    return status
+
+
+def announcements(job: Object, new: Object) -> tuple[Announcement, ...]:
+    """What a new status of the Job is worth telling: suspended, resumed, completed, failed."""
+    told: list[Announcement] = []
+    for condition in new.get("conditions") or []:
+        before = find_condition(job, condition["type"])
+        if before is None or before["status"] != condition["status"]:
+            told += _announcements(job, new, condition)
+    return tuple(told)
+
+
+def _announcements(job: Object, status: Object, condition: Object) -> list[Announcement]:
+    match condition["type"], condition["status"]:
+        case "Suspended", "True":
+            return [Announcement("Normal", "Suspended", condition["message"])]
+        case "Suspended", "False":
+            return [Announcement("Normal", "Resumed", condition["message"])]
+        case "Complete", "True":
+            completions, succeeded = job["spec"].get("completions"), status.get("succeeded") or 0
+            too_many = completions is not None and succeeded > completions
+            return [*([_TOO_MANY] if too_many else ()), Announcement("Normal", "Completed", "Job completed")]
+        case "Failed", "True":
+            return [Announcement("Warning", condition["reason"], condition["message"])]
+        case _:
+            return []
+
+
+def _set_suspension(state: JobState, status: Object) -> None:
+    now = timestamp(state.now)
+    if state.spec.suspended:
+        # Cleared so that the pod template may be changed while suspended (KEP-5440).
+        status.pop("startTime", None)
+        _put_condition(status, _SUSPENDED, now)
+        return
+    if is_condition_true(state.job, "Suspended"):
+        status["startTime"] = now
+        _put_condition(status, _RESUMED, now)
+    status.setdefault("startTime", now)
+
+
+def _set_outcome(state: JobState, accounts: Accounts, verdict: Verdict, status: Object) -> None:
+    now = timestamp(state.now)
+    if not state.spec.suspended:
+        status.setdefault("startTime", now)
+    _put_condition(status, _condition(verdict.condition, verdict), now)
+    pending = state.active or state.tracked or status["terminating"] or not accounts.settled
+    # The terminal condition is a write of its own: the interim one is stored, and all pods are accounted for.
+    if pending or not is_condition_true(state.job, verdict.condition):
+        return
+    terminal = TERMINAL_CONDITION[verdict.condition]
+    _put_condition(status, _condition(terminal, verdict), now)
+    if terminal == "Complete":
+        status["completionTime"] = now
+
+
+def _condition(kind: str, verdict: Verdict) -> Object:
+    return {"type": kind, "status": "True", "reason": verdict.reason, "message": verdict.message}
+
+
+def _put_condition(status: Object, condition: Object, now: str) -> None:
+    present = find_condition({"status": status}, condition["type"])
+    if present is None:
+        present = {}
+        status.setdefault("conditions", []).append(present)
+    elif present["status"] == condition["status"]:
+        return
+    present |= {**condition, "lastProbeTime": now, "lastTransitionTime": now}
+
+
+def _set_or_drop(status: Object, field: str, value: int | str) -> None:
+    if value:
+        status[field] = value
+    else:
+        status.pop(field, None)

@@ -1,0 +1,159 @@
+"""Making the Jobs and the headless Service of a JobSet."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from trainer.kube.objects import annotations_of, controller_reference, name_of, namespace_of
+from trainer_devcluster.controllers.jobset.claims import claim_volumes
+from trainer_devcluster.controllers.jobset.names import (
+    EXCLUSIVE_TOPOLOGY,
+    JOB_RESTART_ATTEMPT,
+    JOBSET_NAME,
+    NAMESPACED_JOB,
+    NO_SCHEDULE_TAINT,
+    NODE_SELECTOR_STRATEGY,
+    job_labels,
+    job_name,
+    job_restarts_of,
+    subdomain_of,
+)
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+    from trainer_devcluster.feature_gates import FeatureGates
+
+SIZE_FIELDS = ("parallelism", "completions")
+"""What of a Job's specification says how many pods it has."""
+
+
+def build_job(
+    jobset: Object, replicated_job: Object, index: int, gates: FeatureGates = DEFAULT_FEATURE_GATES
+) -> Object:
+    """One Job of a replicated job, for the JobSet's present restart."""
+    template = deepcopy(replicated_job["template"])
+    name = job_name(jobset, replicated_job["name"], index)
+    labels = job_labels(jobset, replicated_job, index)
+    if gates.restart_job:
+        labels[JOB_RESTART_ATTEMPT] = str(job_restarts_of(jobset, replicated_job["name"], index))
+    given = template.get("metadata") or {}
+    topology = _exclusive_topology(jobset) | _exclusive_topology({"metadata": given})
+    spec = template["spec"]
+    pod_metadata = spec["template"].get("metadata") or {}
+    spec["template"]["metadata"] = {**pod_metadata, **_labelled(pod_metadata, labels, topology)}
+    pod_spec = spec["template"]["spec"]
+    if NODE_SELECTOR_STRATEGY in topology:
+        _select_nodes(pod_spec, f"{namespace_of(jobset)}_{name}")
+    if has_dns_hostnames(jobset):
+        pod_spec["subdomain"] = subdomain_of(jobset)
+    if volumes := claim_volumes(jobset, pod_spec):
+        pod_spec["volumes"] = [*(pod_spec.get("volumes") or []), *volumes]
+    spec["suspend"] = is_suspended(jobset)
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": namespace_of(jobset),
+            **_labelled(given, labels, topology),
+            "ownerReferences": [controller_reference(jobset)],
+        },
+        "spec": spec,
+    }
+
+
+def build_service(jobset: Object) -> Object:
+    """The headless Service that gives the pods their names `<job>-<index>.<subdomain>`."""
+    network = jobset["spec"].get("network") or {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": subdomain_of(jobset),
+            "namespace": namespace_of(jobset),
+            "ownerReferences": [controller_reference(jobset)],
+        },
+        "spec": {
+            "clusterIP": "None",
+            "selector": {JOBSET_NAME: name_of(jobset)},
+            "publishNotReadyAddresses": network.get("publishNotReadyAddresses", True),
+        },
+    }
+
+
+def resumed_job(job: Object, replicated_job: Object) -> Object:
+    """The suspended Job as it is to go on, with the scheduling directives that the JobSet has now.
+
+    They are merged, not replaced: what others have added to the Job (an admission queue, say) stays.
+    """
+    resumed = deepcopy(job)
+    resumed["spec"]["suspend"] = False
+    wanted, present = replicated_job["template"]["spec"]["template"], resumed["spec"]["template"]
+    _merge_maps(present.setdefault("metadata", {}), wanted.get("metadata") or {}, ("labels", "annotations"))
+    _merge_maps(present["spec"], wanted["spec"], ("nodeSelector",))
+    for field in ("tolerations", "schedulingGates"):
+        entries = [*(present["spec"].get(field) or [])]
+        entries += [entry for entry in wanted["spec"].get(field) or [] if entry not in entries]
+        if entries:
+            present["spec"][field] = entries
+    return resumed
+
+
+def resized_job(job: Object, replicated_job: Object) -> Object:
+    """The Job with as many pods as the JobSet says now (feature gate ElasticJobSet); the same object if it has them.
+
+    Only Indexed Jobs have a size that the JobSet may change.
+    """
+    wanted = replicated_job["template"]["spec"]
+    if job["spec"].get("completionMode") != "Indexed":
+        return job
+    size = {field: wanted[field] for field in SIZE_FIELDS if wanted.get(field) is not None}
+    if size.items() <= job["spec"].items():
+        return job
+    return {**job, "spec": {**job["spec"], **size}}
+
+
+def suspended_job(job: Object) -> Object:
+    """The Job with `spec.suspend` set."""
+    return {**job, "spec": {**job["spec"], "suspend": True}}
+
+
+def has_dns_hostnames(jobset: Object) -> bool:
+    """Whether the pods get names through a headless Service."""
+    return bool((jobset["spec"].get("network") or {}).get("enableDNSHostnames", True))
+
+
+def is_suspended(jobset: Object) -> bool:
+    """Whether the JobSet is to run no pods."""
+    return bool(jobset["spec"].get("suspend"))
+
+
+def _labelled(metadata: Object, labels: dict[str, str], annotations: dict[str, str]) -> dict[str, dict[str, str]]:
+    return {
+        "labels": {**(metadata.get("labels") or {}), **labels},
+        "annotations": {**(metadata.get("annotations") or {}), **labels, **annotations},
+    }
+
+
+def _exclusive_topology(obj: Object) -> dict[str, str]:
+    """The annotations that ask for exclusive placement; with one node there is nothing to keep apart."""
+    annotations = annotations_of(obj)
+    if EXCLUSIVE_TOPOLOGY not in annotations:
+        return {}
+    wanted = (EXCLUSIVE_TOPOLOGY, NODE_SELECTOR_STRATEGY)
+    return {name: annotations[name] for name in wanted if name in annotations}
+
+
+def _select_nodes(pod_spec: Object, namespaced_job: str) -> None:
+    pod_spec["nodeSelector"] = {**(pod_spec.get("nodeSelector") or {}), NAMESPACED_JOB: namespaced_job}
+    tolerated = {"key": NO_SCHEDULE_TAINT, "operator": "Exists", "effect": "NoSchedule"}
+    pod_spec["tolerations"] = [*(pod_spec.get("tolerations") or []), tolerated]
+
+
+def _merge_maps(present: Object, wanted: Object, fields: tuple[str, ...]) -> None:
+    for field in fields:
+        merged = {**(present.get(field) or {}), **(wanted.get(field) or {})}
+        if merged:
+            present[field] = merged

@@ -1,0 +1,102 @@
+"""The namespace controller: empties namespaces that are being deleted, then lets them go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.kube.client import DeleteOptions, Propagation
+from trainer.kube.clock import timestamp
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
+from trainer.kube.errors import MethodNotAllowedError, NotFoundError
+from trainer.kube.objects import is_being_deleted
+from trainer.kube.resource import NAMESPACES, PODS
+from trainer.kube.selection import Selection
+from trainer_devcluster.controllers.namespace_conditions import with_conditions
+from trainer_devcluster.controllers.served_resources import RawClient, served_resources
+
+if TYPE_CHECKING:
+    from trainer.kube.cache.store import Lister
+    from trainer.kube.client import Client
+    from trainer.kube.clock import Clock
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
+    from trainer_devcluster.controllers.options import ControllerOptions
+
+log = structlog.get_logger(__name__)
+
+
+class NamespaceReconciler:
+    """Deletes the content of namespaces and their finalizer."""
+
+    def __init__(
+        self, client: Client, raw_client: RawClient, namespaces: Lister, *, clock: Clock, options: ControllerOptions
+    ) -> None:
+        self._client = client
+        self._raw_client = raw_client
+        self._namespaces = namespaces
+        self._clock = clock
+        self._options = options
+
+    async def reconcile(self, key: ObjectKey) -> Result | None:
+        """Delete what is in the namespace, pods before all else; once nothing is left, finish its deletion."""
+        namespace = self._namespaces.get(key)
+        if namespace is None or not is_being_deleted(namespace) or not namespace["spec"].get("finalizers"):
+            return None
+        remaining = await self._empty_all(key.name)
+        namespace = await self._tell(namespace, remaining)
+        if any(remaining.values()):
+            log.debug("waiting for content to go", objects=sum(map(len, remaining.values())))
+            return Result(requeue_after=self._options.namespace_poll)
+        await self._finalize(namespace)
+        return None
+
+    async def _empty_all(self, namespace: str) -> dict[Resource, list[Object]]:
+        """Delete everything; returns what is left."""
+        pods = await self._empty(PODS, namespace)
+        if pods:
+            # What pods use, such as their network policies and accounts, stays as long as they do (KEP-5080).
+            return {PODS: pods}
+        served = await served_resources(self._raw_client)
+        return {entry: await self._empty(entry, namespace) for entry in served if entry.namespaced}
+
+    async def _empty(self, resource: Resource, namespace: str) -> list[Object]:
+        """Delete the objects of one resource; returns those that are left."""
+        selection = Selection(namespace=namespace)
+        options = DeleteOptions(propagation=Propagation.BACKGROUND)
+        try:
+            if not (await self._client.list(resource, selection)).items:
+                return []
+            await self._client.delete_collection(resource, selection, options)
+            return (await self._client.list(resource, selection)).items
+        except (NotFoundError, MethodNotAllowedError):
+            # The resource went with its definition while we looked, or does not support it.
+            return []
+
+    async def _tell(self, namespace: Object, remaining: dict[Resource, list[Object]]) -> Object:
+        """Write down what is in the way; returns the namespace as it is stored."""
+        before = namespace.get("status") or {}
+        status = with_conditions(before, remaining, timestamp(self._clock.now()))
+        if status == before:
+            return namespace
+        return await self._client.update(NAMESPACES, {**namespace, "status": status}, subresource="status")
+
+    async def _finalize(self, namespace: Object) -> None:
+        finalizers = [name for name in namespace["spec"]["finalizers"] if name != "kubernetes"]
+        try:
+            await self._client.update(
+                NAMESPACES, {**namespace, "spec": {"finalizers": finalizers}}, subresource="finalize"
+            )
+        except NotFoundError:
+            return
+        log.info("emptied namespace", namespace=namespace["metadata"]["name"])
+
+
+def register(manager: Manager, client: RawClient, options: ControllerOptions) -> None:
+    """Have the manager run the namespace controller."""
+    namespaces = manager.informer(NAMESPACES).lister
+    reconciler = NamespaceReconciler(manager.client, client, namespaces, clock=manager.clock, options=options)
+    Controller("namespace", manager, reconciler.reconcile).reconciles(NAMESPACES)

@@ -1,0 +1,154 @@
+"""Keeps one container of a pod running as its restart policy says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+
+from trainer.kube.errors import KubeError
+from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer_devcluster.kubelet.container_program import ProgramBuilder
+from trainer_devcluster.kubelet.container_record import Terminated, Waiting
+from trainer_devcluster.kubelet.container_run import ContainerRun
+from trainer_devcluster.kubelet.errors import ContainerConfigError, ContainerCreateError
+from trainer_devcluster.kubelet.restart_backoff import RestartBackoff, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from trainer.kube.events.recorder import EventKind
+    from trainer_devcluster.kubelet.container_record import ContainerRecord
+    from trainer_devcluster.kubelet.running_pod import RunningPod
+    from trainer_devcluster.kubelet.sandbox import Program
+
+
+class ContainerSupervisor:
+    """One container from its first start to its last end.
+
+    Args:
+        running: the pod around it.
+        container: its specification.
+        record: where its state is kept.
+        turn: when the pod ends, waits until it is the container's turn; nothing to wait for by default.
+    """
+
+    def __init__(
+        self,
+        running: RunningPod,
+        container: Mapping[str, Any],
+        record: ContainerRecord,
+        turn: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
+    ) -> None:
+        self.started = anyio.Event()
+        """It has started, startup probe included, if only once."""
+        self.settled = anyio.Event()
+        """The next container may be started: this one runs, or cannot be started now."""
+        self.ended = anyio.Event()
+        """It has ended and will not run again."""
+        self._pod = running
+        self._container = container
+        self._record = record
+        self._turn = turn
+        self._programs = ProgramBuilder(running, container)
+        options = running.host.options
+        self._backoff = RestartBackoff(options.restart_backoff, options.restart_backoff_reset)
+        self._next_run = record.restart_count if record.last is None else record.restart_count + 1
+
+    async def supervise(self) -> None:
+        """Run the container until it needs no restart or must not be restarted any more."""
+        try:
+            await self._supervise()
+        finally:
+            self.settled.set()
+            self.ended.set()
+
+    async def _supervise(self) -> None:
+        outcome = self._record.state if isinstance(self._record.state, Terminated) else None
+        was_killed, ran_for = False, 0.0
+        while not self._pod.termination.requested.is_set():
+            if outcome is None:
+                began = self._pod.host.clock.monotonic()
+                run, outcome = await self._attempt()
+                if run is None or outcome is None:
+                    return
+                was_killed, ran_for = run.was_killed, self._pod.host.clock.monotonic() - began
+            self._record.state = outcome
+            policy = self._record.policy
+            if not policy.restarts(outcome.exit_code) and not (was_killed and policy.survives_kill):
+                break
+            await self._back_off(outcome, ran_for)
+            if not self._pod.termination.requested.is_set():
+                self._record.last = outcome
+                self._next_run = self._record.restart_count + 1
+                outcome = None
+        self._pod.publish()
+
+    async def _back_off(self, outcome: Terminated, ran_for: float) -> None:
+        self.settled.set()
+        seconds = self._backoff.next_pause(ran_for)
+        if seconds <= 0:
+            return
+        name = self._record.name
+        pod = f"{name_of(self._pod.pod)}_{namespace_of(self._pod.pod)}({uid_of(self._pod.pod)})"
+        message = f"back-off {format_duration(seconds)} restarting failed container={name} pod={pod}"
+        self._record.last = outcome
+        self._record.state = Waiting("CrashLoopBackOff", message)
+        self._pod.publish()
+        self._announce("Warning", "BackOff", f"Back-off restarting failed container {name} in pod {pod}")
+        await self._pod.termination.pause(seconds)
+        self._record.state = outcome
+
+    async def _attempt(self) -> tuple[ContainerRun | None, Terminated | None]:
+        """Run the container once; nothing if it could not be run before termination was requested."""
+        program = await self._prepare()
+        if program is None:
+            return None, None
+        try:
+            run = ContainerRun(
+                self._pod,
+                self._container,
+                self._record,
+                self._next_run,
+                on_started=self._on_started,
+                turn=self._turn,
+            )
+            return run, await run.run(program)
+        except ContainerCreateError as error:
+            await self._give_up(error)
+            return None, None
+
+    def _on_started(self) -> None:
+        self.started.set()
+        self.settled.set()
+
+    async def _prepare(self) -> Program | None:
+        """The program to run; waits for what it refers to, until termination is requested."""
+        failures = 0
+        while not self._pod.termination.requested.is_set():
+            try:
+                return await self._programs.build(self._next_run)
+            except ContainerCreateError as error:
+                await self._give_up(error)
+            except KubeError as error:
+                reason = (
+                    "CreateContainerConfigError" if isinstance(error, ContainerConfigError) else "CreateContainerError"
+                )
+                self._wait(reason, str(error))
+                await self._pod.termination.pause(self._pod.host.options.retry_backoff.pause(failures))
+                failures += 1
+        return None
+
+    async def _give_up(self, error: ContainerCreateError) -> None:
+        self._wait("CreateContainerError", str(error))
+        await self._pod.termination.requested.wait()
+
+    def _wait(self, reason: str, message: str) -> None:
+        self.settled.set()
+        self._record.state = Waiting(reason, message)
+        self._pod.publish()
+        self._announce("Warning", "Failed", f"Error: {message}")
+
+    def _announce(self, kind: EventKind, reason: str, message: str) -> None:
+        self._pod.announce(kind, reason, message, container=self._record.name)

@@ -1,0 +1,57 @@
+"""What a pod worker asks of the API server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from trainer.kube.client import Client, DeleteOptions
+from trainer.kube.errors import ConflictError, NotFoundError
+from trainer.kube.objects import name_of, namespace_of, uid_of
+from trainer.kube.resource import PODS
+from trainer_devcluster.kubelet.errors import PodGoneError
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+log = structlog.get_logger(__name__)
+
+
+class PodApi(Protocol):
+    """Writes what has become of a pod."""
+
+    async def write_status(self, pod: Object, status: Object) -> None:
+        """Replace the pod's status fields.
+
+        Raises:
+            PodGoneError: the pod is gone or is another one now.
+            KubeError: anything else that the server or the network has against it; worth another try.
+        """
+
+    async def finish_deletion(self, pod: Object) -> None:
+        """Remove a pod whose processes have ended; no error if it is gone. Raises `KubeError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPodApi:
+    """The pod API over a client; uid preconditions keep it from touching a pod that took over the name."""
+
+    client: Client
+
+    async def write_status(self, pod: Object, status: Object) -> None:
+        """See `PodApi.write_status`."""
+        patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
+        try:
+            await self.client.patch(PODS, name_of(pod), patch, namespace_of(pod), subresource="status")
+        except (NotFoundError, ConflictError) as error:
+            raise PodGoneError(str(error)) from error
+
+    async def finish_deletion(self, pod: Object) -> None:
+        """See `PodApi.finish_deletion`."""
+        options = DeleteOptions(grace_period_seconds=0, uid=uid_of(pod))
+        try:
+            await self.client.delete(PODS, name_of(pod), namespace_of(pod), options)
+        except (NotFoundError, ConflictError) as error:
+            log.debug("pod was gone before the last delete", pod=name_of(pod), error=str(error))

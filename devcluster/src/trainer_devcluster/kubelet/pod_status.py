@@ -1,0 +1,211 @@
+"""Computes a pod's status from what its containers do (Kubernetes documentation, "Pod Lifecycle")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trainer.kube.quantity import parse_quantity
+from trainer.kube.restart_policy import RestartPolicy
+from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
+from trainer_devcluster.kubelet.network.pod_network import HOST_IP
+from trainer_devcluster.kubelet.pod_spec import all_containers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from trainer.kube.objects import Object
+
+FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(slots=True)
+class PodRecord:
+    """What the kubelet remembers of a pod."""
+
+    init: list[ContainerRecord]
+    containers: list[ContainerRecord]
+    start_time: str
+    pod_ip: str = ""
+    has_sandbox: bool = False
+    begins_anew: bool = False
+    """Whether containers ended with the kubelet that ran them, and may be restarted."""
+    cannot_go_on: bool = False
+    """Whether they ended so, and none may be restarted."""
+    is_ending: bool = False
+    """Whether no container will be started again, whatever the restart policy says."""
+    failure: tuple[str, str] | None = None
+    """Reason and message if the pod as a whole has failed."""
+
+    @classmethod
+    def restore(cls, pod: Object, now: str) -> PodRecord:
+        """The record of a pod that may have been run by another kubelet before.
+
+        Its containers ended with that kubelet. If they may be restarted, the pod begins anew, with its init containers,
+        as after a restart of a node.
+        """
+        spec, status = pod["spec"], pod.get("status") or {}
+        present = {
+            entry["name"]: entry
+            for kind in ("initContainerStatuses", "containerStatuses")
+            for entry in status.get(kind) or []
+        }
+        init = [
+            ContainerRecord.restore_init(
+                each, present.get(each["name"]), RestartPolicy.of(pod, each, init=True), now=now
+            )
+            for each in spec.get("initContainers") or []
+        ]
+        waiting = "PodInitializing" if init else "ContainerCreating"
+        containers = [
+            ContainerRecord.restore(
+                each, present.get(each["name"]), RestartPolicy.of(pod, each), waiting=waiting, now=now
+            )
+            for each in spec["containers"]
+        ]
+        record = cls(init, containers, status.get("startTime") or now, status.get("podIP") or "")
+        if any(container.is_lost for container in (*init, *containers)):
+            record.begins_anew = any(container.policy.survives_kill for container in containers)
+            record.cannot_go_on = not record.begins_anew
+            for container in init if record.begins_anew else ():
+                container.run_again("PodInitializing")
+        return record
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the containers have been started, or may be."""
+        return self._has_run or all(container.is_initialized for container in self.init)
+
+    @property
+    def initialization_has_failed(self) -> bool:
+        """Whether an init container has failed for good."""
+        ended = [(each.policy, each.state.exit_code) for each in self.init if isinstance(each.state, Terminated)]
+        return any(code != 0 and not policy.restarts(code) for policy, code in ended)
+
+    def end(self, now: str, message: str) -> None:
+        """No container runs any more, and none will; `message` is for those whose end nobody saw."""
+        self.is_ending = True
+        if not self.pod_ip:
+            # The pod was refused: its containers are not lost, they were never meant to run.
+            return
+        if self.is_initialized or all(each.has_succeeded for each in self.init if not each.sidecar):
+            for container in self.containers:
+                container.end(now, message)
+        for container in self.init:
+            if container.has_run:
+                container.end(now, message)
+
+    def phase(self) -> str:
+        """The pod's phase."""
+        running = any(isinstance(container.state, Running) for container in (*self.init, *self.containers))
+        if not running and self.failure is not None:
+            return "Failed"
+        if not running and self.is_ending:
+            return "Succeeded" if all(container.has_succeeded for container in self.containers) else "Failed"
+        if not self.is_initialized:
+            return "Failed" if self.initialization_has_failed and not running else "Pending"
+        if not all(container.has_run for container in self.containers):
+            return "Pending"
+        ended = [
+            (container.policy, container.outcome.exit_code)
+            for container in self.containers
+            if container.outcome is not None
+        ]
+        if running or any(policy.restarts(code) for policy, code in ended):
+            return "Running"
+        return "Failed" if any(code for _, code in ended) else "Succeeded"
+
+    @property
+    def _has_run(self) -> bool:
+        return any(container.has_run for container in self.containers)
+
+
+@dataclass(slots=True)
+class StatusBuilder:
+    """Turns records of one pod into its status, and remembers since when its conditions hold."""
+
+    _conditions: dict[str, Object] = field(default_factory=dict)
+
+    def build(self, pod: Object, record: PodRecord, now: str) -> Object:
+        """The status to write; conditions of others in `pod` are kept."""
+        phase = record.phase()
+        status: Object = {
+            "phase": phase,
+            "conditions": self._update_conditions(pod, record, phase, now),
+            "startTime": record.start_time,
+            "hostIP": HOST_IP,
+            "hostIPs": [{"ip": HOST_IP}],
+            "qosClass": (pod.get("status") or {}).get("qosClass") or quality_of_service(pod),
+            "containerStatuses": [container.to_status(init=False) for container in record.containers],
+        }
+        if record.init:
+            status["initContainerStatuses"] = [container.to_status(init=True) for container in record.init]
+        if record.pod_ip:
+            status |= {"podIP": record.pod_ip, "podIPs": [{"ip": record.pod_ip}]}
+        if record.failure is not None:
+            status |= {"reason": record.failure[0], "message": record.failure[1]}
+        return status
+
+    def _update_conditions(self, pod: Object, record: PodRecord, phase: str, now: str) -> list[Object]:
+        present = (pod.get("status") or {}).get("conditions") or []
+        before = {condition["type"]: condition for condition in present} | self._conditions
+        wanted = _wanted_conditions(record, phase)
+        for condition in wanted:
+            old = before.get(condition["type"]) or {}
+            since = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
+            self._conditions[condition["type"]] = condition | {
+                "lastProbeTime": None,
+                "lastTransitionTime": since or now,
+            }
+        others = [condition for condition in present if condition["type"] not in self._conditions]
+        return [*self._conditions.values(), *others]
+
+
+def quality_of_service(pod: Object) -> str:
+    """`status.qosClass`: Guaranteed, Burstable or BestEffort."""
+    containers = all_containers(pod)
+    requests = [_amounts(container, "requests") for container in containers]
+    limits = [_amounts(container, "limits") for container in containers]
+    if not any((*requests, *limits)):
+        return "BestEffort"
+    equal = all((request or limit) == limit for request, limit in zip(requests, limits, strict=True))
+    complete = all(set(limit) == {"cpu", "memory"} for limit in limits)
+    return "Guaranteed" if equal and complete else "Burstable"
+
+
+def _amounts(container: Mapping[str, Any], kind: str) -> dict[str, object]:
+    amounts = (container.get("resources") or {}).get(kind) or {}
+    return {name: parse_quantity(amounts[name]) for name in ("cpu", "memory") if amounts.get(name)}
+
+
+def _wanted_conditions(record: PodRecord, phase: str) -> list[Object]:
+    incomplete = [] if record.is_initialized else [each.name for each in record.init if not each.is_initialized]
+    if phase == "Succeeded":
+        initialized = _condition("Initialized", True, "PodCompleted")
+    else:
+        message = f"containers with incomplete status: [{' '.join(incomplete)}]"
+        initialized = _condition("Initialized", not incomplete, "ContainersNotInitialized", message)
+    return [
+        _condition("PodReadyToStartContainers", record.has_sandbox),
+        initialized,
+        *[_readiness(name, record, phase) for name in ("Ready", "ContainersReady")],
+        _condition("PodScheduled", True),
+    ]
+
+
+def _readiness(name: str, record: PodRecord, phase: str) -> Object:
+    if finished := {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase):
+        return _condition(name, False, finished)
+    needed = [*(each for each in record.init if each.sidecar), *record.containers]
+    unready = [container.name for container in needed if not container.is_ready]
+    message = f"containers with unready status: [{' '.join(unready)}]"
+    return _condition(name, not unready, "ContainersNotReady", message)
+
+
+def _condition(name: str, holds: bool, reason: str = "", message: str = "") -> Object:
+    condition: Object = {"type": name, "status": "True" if holds else "False"}
+    if reason and (not holds or reason == "PodCompleted"):
+        condition["reason"] = reason
+    if message and not holds:
+        condition["message"] = message
+    return condition

@@ -1,0 +1,163 @@
+"""Plans the root file system of a container: the machine's own, with the pod's mounts where the pod wants them.
+
+A mount point that the machine lacks must exist in the container only. Its nearest existing ancestor directory is
+therefore covered by a tmpfs that holds bind mounts of the directory's entries, and the mount point is made in there.
+The root directory is always rebuilt so, because nothing can be mounted over `/` itself.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainer_devcluster.kubelet.beneath import make_beneath, resolve_beneath
+from trainer_devcluster.kubelet.errors import ContainerCreateError
+from trainer_devcluster.kubelet.shim.spec import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxMount:
+    """A file or directory of the machine that the container sees somewhere else."""
+
+    source: Path
+    target: str
+    read_only: bool = False
+    recursive: bool = False
+    """Whether what is mounted below is read-only too."""
+    owned: bool = False
+    """Whether `source` belongs to the pod, so that mount points may be made inside it."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    shadowed: set[str] = field(default_factory=lambda: {"/"})
+    directories: list[str] = field(default_factory=list)
+    created: set[str] = field(default_factory=set)
+    binds: list[Operation] = field(default_factory=list)
+
+    def operations(self) -> tuple[Operation, ...]:
+        """Covers before what is made in them, outer ones before inner ones, then the mounts."""
+        steps = [step for path in sorted(self.shadowed, key=_depth) for step in _shadow(path)]
+        steps += [Operation("directory", path) for path in self.directories]
+        return (*steps, *self.binds)
+
+    def make_room(self, target: str, *, for_directory: bool) -> None:
+        """See to it that a mount point exists in the container."""
+        path = Path(target)
+        if target == "/" or path.is_relative_to("/proc"):
+            raise ContainerCreateError(f"nothing can be mounted at {target}: choose another mountPath")
+        if path.exists():
+            if path.is_dir() != for_directory:
+                kinds = ("directory", "file") if for_directory else ("file", "directory")
+                raise ContainerCreateError(f"cannot mount a {kinds[0]} at {target}, which is a {kinds[1]} here")
+            return
+        ancestor = path.parent
+        missing = [target]
+        while not ancestor.exists() and str(ancestor) not in self.created:
+            missing.append(str(ancestor))
+            ancestor = ancestor.parent
+        if str(ancestor) not in self.created:
+            if not ancestor.is_dir():
+                raise ContainerCreateError(f"cannot mount at {target}: {ancestor} is not a directory")
+            self.shadowed.add(str(ancestor))
+        self.created.update(missing)
+        if len(missing) > 1:
+            self.directories.append(str(path.parent))
+
+
+def plan_root(mounts: Iterable[SandboxMount], needed: Iterable[Path] = ()) -> tuple[Operation, ...]:
+    """Operations for the shim that build the root file system; reads directories, so it may block.
+
+    Mount points inside another mount are made in its source if that is owned by the pod.
+
+    Args:
+        mounts: what the pod wants.
+        needed: directories of this machine without which nothing runs in a container, having no image: they stay where
+            they are, also when a volume of the pod is mounted over them. Default: none.
+
+    Raises:
+        ContainerCreateError: a mount point is impossible; the message names it.
+        OSError: a directory that must be rebuilt cannot be read.
+    """
+    plan = _Plan()
+    placed: dict[str, tuple[SandboxMount, str]] = {}
+    mounts = tuple(mounts)
+    mounts += tuple(SandboxMount(path, str(path)) for path in needed if _is_covered(path, mounts))
+    for mount in sorted(mounts, key=lambda mount: mount.target.split("/")):
+        declared = posixpath.normpath(mount.target)
+        if declared in placed:
+            raise ContainerCreateError(f"mountPath {declared} is used twice")
+        outer = _enclosing(declared, placed)
+        if outer is None:
+            target = os.path.realpath(declared)
+            plan.make_room(target, for_directory=mount.source.is_dir())
+        else:
+            inside = _make_inside(placed[outer][0], posixpath.relpath(declared, outer), mount)
+            target = posixpath.normpath(posixpath.join(placed[outer][1], inside))
+            innermost = max((other for _, other in placed.values() if Path(target).is_relative_to(other)), key=len)
+            if innermost != placed[outer][1]:
+                # A mount point made there would be made in a volume that has not been looked at.
+                raise ContainerCreateError(f"cannot mount at {declared}: a symbolic link leads to {target}")
+        placed[declared] = (mount, target)
+        plan.binds.append(_bind(target, mount))
+    return plan.operations()
+
+
+def _is_covered(path: Path, mounts: Iterable[SandboxMount]) -> bool:
+    """Whether a volume of the pod hides a directory that no other mount is meant to replace."""
+    targets = {Path(posixpath.normpath(mount.target)): mount for mount in mounts}
+    nearest = next((parent for parent in path.parents if parent in targets), None)
+    return path not in targets and nearest is not None and targets[nearest].owned
+
+
+def _bind(target: str, mount: SandboxMount) -> Operation:
+    return Operation("bind", target, str(mount.source), read_only=mount.read_only, recursive=mount.recursive)
+
+
+def is_available(target: str, mounts: Iterable[SandboxMount]) -> bool:
+    """Whether a directory exists in the container: on the machine, or perhaps in one of the mounts; may block."""
+    covered = any(Path(target).is_relative_to(mount.target) for mount in mounts)
+    return covered or Path(target).is_dir()
+
+
+def _enclosing(target: str, placed: dict[str, tuple[SandboxMount, str]]) -> str | None:
+    return max((outer for outer in placed if Path(target).is_relative_to(outer)), key=len, default=None)
+
+
+def _make_inside(outer: SandboxMount, rest: str, mount: SandboxMount) -> str:
+    """Make the mount point inside another mount, unless it exists; returns where it is in there, links resolved."""
+    inside = resolve_beneath(outer.source, rest)
+    if inside is None:
+        raise ContainerCreateError(
+            f"cannot mount at {mount.target}: a symbolic link at {rest} leads out of what is mounted at {outer.target}"
+        )
+    if not (outer.source / inside).exists():
+        if not outer.owned:
+            raise ContainerCreateError(
+                f"cannot mount at {mount.target}: {rest} does not exist in what is mounted at {outer.target}"
+            )
+        make_beneath(outer.source, inside, is_directory=mount.source.is_dir())
+    return inside
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return len(Path(path).parts), path
+
+
+def _shadow(directory: str) -> list[Operation]:
+    steps = [] if directory == "/" else [Operation("tmpfs", directory)]
+    with os.scandir(directory) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.path == "/proc":
+                steps += [Operation("directory", "/proc"), Operation("proc", "/proc")]
+            elif entry.is_symlink():
+                steps.append(Operation("symlink", entry.path, str(Path(entry.path).readlink()), optional=True))
+            else:
+                steps.append(Operation("bind", entry.path, entry.path, optional=True))
+    return steps

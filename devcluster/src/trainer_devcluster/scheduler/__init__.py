@@ -1,0 +1,10 @@
+"""The scheduler of the dev cluster: decides which pods its one node takes, one by one or as gangs.
+
+Kubernetes documentation, "Kubernetes Scheduler". What it looks at is told in `node_fit`, what it does about gangs in
+`gangs`. It never preempts: what does not fit waits until something ends.
+"""
+
+from trainer_devcluster.scheduler.gangs import GangScheduler, definition_of, parse_gang_schedulers
+from trainer_devcluster.scheduler.scheduler import Scheduler, register
+
+__all__ = ["GangScheduler", "Scheduler", "definition_of", "parse_gang_schedulers", "register"]

@@ -1,0 +1,128 @@
+"""Whether the node takes a pod: what is looked at, in the order and with the words of kube-scheduler.
+
+Looked at are `spec.unschedulable`, taints, `nodeSelector`, required node affinity, the number of pods, and requests for
+every resource against what the node has allocatable. Preferences are moot with one node, and so is how pods are spread
+over several (`podAffinity`, `podAntiAffinity`, `topologySpreadConstraints`): what is written for a cluster shall run on
+a laptop. Ports and volumes are left to the kubelet.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from trainer.kube.objects import is_condition_true
+from trainer.kube.quantity import Quantity, parse_quantity
+from trainer_devcluster.scheduler.node_selection import matches_node
+from trainer_devcluster.scheduler.taints import UNSCHEDULABLE, tolerates, untolerated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.scheduler.candidate import Candidate
+
+_BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the node does not take a pod."""
+
+    reasons: tuple[str, ...]
+    may_pass: bool = False
+    """Whether it would if other pods were not there. Default: no."""
+
+    def __str__(self) -> str:
+        return ", ".join(sorted(f"1 {reason}" for reason in self.reasons))
+
+
+class Room:
+    """What is left of the node while pods are being placed on it."""
+
+    def __init__(self, node: Object, placed: Iterable[Candidate]) -> None:
+        self._node = node
+        self._taints = _taints(node)
+        self._allocatable = _allocatable(node)
+        self._taken: defaultdict[str, Decimal] = defaultdict(Decimal)
+        self._placed: dict[str, Candidate] = {}
+        for candidate in placed:
+            self.take(candidate)
+
+    def take(self, candidate: Candidate) -> None:
+        """Place a pod, whether it fits or not."""
+        self._placed[candidate.uid] = candidate
+        self._taken["pods"] += 1
+        for name, amount in candidate.requests.items():
+            self._taken[name] += amount
+
+    def give_back(self, candidate: Candidate) -> None:
+        """Take a placed pod away again."""
+        del self._placed[candidate.uid]
+        self._taken["pods"] -= 1
+        for name, amount in candidate.requests.items():
+            self._taken[name] -= amount
+
+    def refusal(self, candidate: Candidate) -> Refusal | None:
+        """Why the node does not take this pod; None if it does."""
+        if (self._node.get("spec") or {}).get("unschedulable") and not tolerates(candidate.tolerations, UNSCHEDULABLE):
+            return Refusal(("node(s) were unschedulable",))
+        if untolerated(self._taints, candidate.tolerations, _BLOCKING_EFFECTS):
+            return Refusal(("node(s) had untolerated taint(s)",))
+        if not matches_node(candidate, self._node):
+            return Refusal(("node(s) didn't match Pod's node affinity/selector",))
+        return self._shortage(candidate)
+
+    def gap(self, wanted: Mapping[str, object], without: Iterable[Candidate]) -> str:
+        """How much of these resources is lacking, if some placed pods are not counted; "" if nothing."""
+        freed: defaultdict[str, Decimal] = defaultdict(Decimal)
+        for candidate in without:
+            for name, amount in candidate.requests.items():
+                freed[name] += amount
+        lacking = []
+        for name, text in sorted(wanted.items()):
+            try:
+                quantity = Quantity.parse(text)
+            except ValueError as error:
+                lacking.append(f"{name} {error}")
+                continue
+            short = quantity.amount - (self._free(name) + freed[name])
+            if short > 0:
+                lacking.append(f"{name} {Quantity(short, quantity.is_binary)}")
+        return ", ".join(lacking)
+
+    def has_victims(self, candidate: Candidate) -> bool:
+        """Whether a scheduler that preempts would find pods of a lower priority."""
+        return any(placed.priority < candidate.priority for placed in self._placed.values())
+
+    def _shortage(self, candidate: Candidate) -> Refusal | None:
+        reasons, may_pass = [], True
+        if self._free("pods") < 1:
+            reasons.append("Too many pods")
+        for name, amount in candidate.requests.items():
+            if amount > self._free(name):
+                reasons.append(f"Insufficient {name}")
+                may_pass = may_pass and amount <= self._allocatable.get(name, 0)
+        return Refusal(tuple(reasons), may_pass) if reasons else None
+
+    def _free(self, name: str) -> Decimal:
+        return self._allocatable.get(name, Decimal()) - self._taken[name]
+
+
+def _allocatable(node: Object) -> dict[str, Decimal]:
+    """What is allocatable; nothing of what makes no sense, as anybody may patch the status."""
+    amounts: dict[str, Decimal] = {}
+    for name, text in ((node.get("status") or {}).get("allocatable") or {}).items():
+        with suppress(ValueError):
+            amounts[name] = parse_quantity(text)
+    return amounts
+
+
+def _taints(node: Object) -> list[Object]:
+    """Its taints, and the one that the node controller of a real cluster gives to nodes that are not ready."""
+    taints: list[Object] = list((node.get("spec") or {}).get("taints") or [])
+    return taints if is_condition_true(node, "Ready") else [*taints, _NOT_READY]

@@ -1,0 +1,140 @@
+"""One round of scheduling: which of the waiting pods the node takes, and what the others are told."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trainer_devcluster.scheduler import texts
+from trainer_devcluster.scheduler.gangs import VOLCANO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.scheduler.candidate import Candidate
+    from trainer_devcluster.scheduler.gangs import Gang
+    from trainer_devcluster.scheduler.node_fit import Refusal, Room
+
+_PERMIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class GangState:
+    """What exists of a gang."""
+
+    spec: Object | None
+    """Of its PodGroup; None: there is no PodGroup."""
+    members: int = 0
+    """Pods that name the PodGroup, whatever has become of them."""
+    assigned: Sequence[Candidate] = ()
+    """Those of them that take room on the node."""
+    succeeded: int = 0
+    """Those that have succeeded, which count as scheduled."""
+
+    @property
+    def least(self) -> int:
+        """How many have to be scheduled together."""
+        return max(1, int((self.spec or {}).get("minMember") or 1))
+
+    @property
+    def timeout(self) -> float:
+        """Seconds after which pods that fit are told that the rest is missing."""
+        return float((self.spec or {}).get("scheduleTimeoutSeconds") or _PERMIT_SECONDS)
+
+
+@dataclass(slots=True)
+class Placement:
+    """The outcome of a round.
+
+    Args:
+        room: of the node; what is placed is taken from it.
+        states: looks up what exists of a gang.
+    """
+
+    room: Room
+    states: Callable[[Gang], GangState]
+    bound: list[Candidate] = field(default_factory=list)
+    """What the node takes, in the order of the turns."""
+    held: dict[Candidate, str] = field(default_factory=dict)
+    """What has to wait, and why."""
+    parked: dict[Gang, list[Candidate]] = field(default_factory=dict)
+    """Pods that fit, of gangs whose other pods nobody can schedule yet: they wait in silence, up to `timeout`."""
+
+    def place(self, waiting: Iterable[Candidate]) -> None:
+        """Give every pod its turn; that of a gang is that of its first pod."""
+        turns = sorted(waiting, key=lambda candidate: candidate.rank)
+        gangs: defaultdict[Gang, list[Candidate]] = defaultdict(list)
+        for candidate in turns:
+            if candidate.gang is not None:
+                gangs[candidate.gang].append(candidate)
+        for candidate in turns:
+            if candidate.gang is None:
+                self._place_one(candidate)
+            elif candidate.gang in gangs:
+                self._place_gang(candidate.gang, gangs.pop(candidate.gang))
+
+    def _place_one(self, candidate: Candidate) -> None:
+        refusal = self.room.refusal(candidate)
+        if refusal is None:
+            self.room.take(candidate)
+            self.bound.append(candidate)
+        else:
+            self.held[candidate] = texts.no_fit(candidate, refusal, self.room)
+
+    def _place_gang(self, gang: Gang, members: list[Candidate]) -> None:
+        state = self.states(gang)
+        if state.spec is None:
+            self._hold_all(members, lambda _: texts.no_pod_group(gang))
+            return
+        gap = self.room.gap(state.spec.get("minResources") or {}, state.assigned)
+        if state.members < state.least or gap:
+            self._hold_all(members, lambda member: _unready(gang, state, member, len(members), gap))
+            return
+        fitting, misfits = self._try(members)
+        if len(state.assigned) + state.succeeded + len(fitting) >= state.least:
+            self.bound += fitting
+            for member, refusal in misfits:
+                self.held[member] = texts.no_fit(member, refusal, self.room)
+            return
+        for member in fitting:
+            self.room.give_back(member)
+        self._wait(gang, state, fitting, misfits)
+
+    def _try(self, members: list[Candidate]) -> tuple[list[Candidate], list[tuple[Candidate, Refusal]]]:
+        fitting, misfits = [], []
+        for member in members:
+            refusal = self.room.refusal(member)
+            if refusal is None:
+                self.room.take(member)
+                fitting.append(member)
+            else:
+                misfits.append((member, refusal))
+        return fitting, misfits
+
+    def _wait(
+        self, gang: Gang, state: GangState, fitting: list[Candidate], misfits: list[tuple[Candidate, Refusal]]
+    ) -> None:
+        if gang.scheduler == VOLCANO.name:
+            pending = len(fitting) + len(misfits)
+            text = texts.gang_not_ready(pending, state.members, state.least, misfits=misfits)
+            self._hold_all([*fitting, *(member for member, _ in misfits)], lambda _: text)
+            return
+        for member, refusal in misfits:
+            self.held[member] = texts.no_fit(member, refusal, self.room)
+        if misfits:
+            self._hold_all(fitting, lambda _: texts.rejected_for(gang, misfits[0][0]))
+        else:
+            self.parked[gang] = fitting
+
+    def _hold_all(self, members: Iterable[Candidate], text: Callable[[Candidate], str]) -> None:
+        self.held |= {member: text(member) for member in members}
+
+
+def _unready(gang: Gang, state: GangState, member: Candidate, pending: int, gap: str) -> str:
+    if gang.scheduler == VOLCANO.name:
+        return texts.gang_not_ready(pending, state.members, state.least)
+    if state.members < state.least:
+        return texts.too_few_siblings(member, state.members, state.least)
+    return texts.resource_gap(member, gap)

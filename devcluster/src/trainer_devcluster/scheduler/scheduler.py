@@ -1,0 +1,224 @@
+"""The scheduler: binds pods to the only node, and tells those that have to wait why."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import structlog
+
+from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.reconcile import Result
+from trainer.kube.controller.sources import Availability
+from trainer.kube.errors import ConflictError, KubeError, NotFoundError
+from trainer.kube.events.recorder import EventRecorder
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import NODES, PODS
+from trainer_devcluster.scheduler import texts
+from trainer_devcluster.scheduler.candidate import DEFAULT_SCHEDULER, Candidate, is_waiting, takes_room
+from trainer_devcluster.scheduler.gangs import GANG_SCHEDULERS, known_schedulers
+from trainer_devcluster.scheduler.node_fit import Room
+from trainer_devcluster.scheduler.placement import Placement
+from trainer_devcluster.scheduler.pod_groups import PodGroups
+from trainer_devcluster.scheduler.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+    from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.manager.manager import Manager
+    from trainer.kube.objects import Object
+    from trainer_devcluster.scheduler.gangs import Gang
+
+log = structlog.get_logger(__name__)
+
+_ROUND: Final = ObjectKey("", "round")
+"""What every change asks for: who gets a node depends on all who want it."""
+
+_INDEX = "scheduling"
+_WAITING, _PLACED = "waiting", "placed"
+_CONCURRENT_WRITES = 16
+_GATED = "Scheduling is blocked due to non-empty scheduling gates"
+
+
+class Scheduler:
+    """Looks at all pods that have no node whenever something changes that may help one of them.
+
+    Constructing it registers it with the manager. It schedules pods of kube-scheduler and of the gang schedulers, as
+    `spec.schedulerName` says; others wait, and are told so.
+    """
+
+    def __init__(self, manager: Manager, node_name: str) -> None:
+        self._client = manager.client
+        self._clock = manager.clock
+        self._node = ObjectKey("", node_name)
+        pods = manager.informer(PODS)
+        pods.add_index(_INDEX, self._stage)
+        self._pods = pods.lister
+        self._nodes = manager.informer(NODES).lister
+        self._assumed: dict[ObjectKey, Candidate] = {}
+        self._groups = PodGroups(manager, self._candidate, self._assumed)
+        self._known = known_schedulers(DEFAULT_SCHEDULER)
+        self._recorders = {name: EventRecorder(manager.events, name) for name in self._known}
+        self._verdicts = Verdicts(self._client, self._clock, self._pods)
+        self._candidates: dict[ObjectKey, tuple[str, Candidate]] = {}
+        self._parked_since: dict[Gang, float] = {}
+        controller = Controller("scheduler", manager, self.reconcile)
+        controller.watches(PODS, _round, predicate=_matters).watches(NODES, _round)
+        for scheduler in GANG_SCHEDULERS.values():
+            controller.watches(scheduler.pod_groups, _round, optional=True)
+            informer = manager.informer(scheduler.pod_groups, optional=True)
+            controller.watches_source(Availability(informer, lambda: [_ROUND]))
+
+    async def reconcile(self, _key: ObjectKey) -> Result | None:
+        """Place what can be placed. Raises `KubeError` for another try."""
+        placed, waiting = self._placed(), self._waiting()
+        gated = [candidate for candidate in waiting if candidate.is_gated]
+        waiting = [candidate for candidate in waiting if not candidate.is_gated]
+        strangers = [candidate for candidate in waiting if candidate.scheduler not in self._known]
+        held = {candidate: texts.unknown_scheduler(candidate, self._known) for candidate in strangers}
+        ours = [candidate for candidate in waiting if candidate.scheduler in self._known]
+        node = self._nodes.get(self._node)
+        if node is None:
+            held |= dict.fromkeys(ours, texts.NO_NODES)
+            bound: list[Candidate] = []
+            pause = None
+        else:
+            placement = Placement(Room(node, placed), self._groups.state)
+            placement.place(ours)
+            pause = self._wait_for_parked(placement)
+            bound, held = placement.bound, held | placement.held
+        await self._carry_out(bound, held, gated)
+        return None if pause is None else Result(requeue_after=pause)
+
+    async def _carry_out(self, bound: list[Candidate], held: dict[Candidate, str], gated: list[Candidate]) -> None:
+        """Write everything, whatever becomes of a single write; the first failure is raised in the end."""
+        limit = anyio.CapacityLimiter(_CONCURRENT_WRITES)
+        failures: list[KubeError] = []
+
+        async def write(step: Callable[[], Awaitable[None]]) -> None:
+            async with limit:
+                try:
+                    await step()
+                except KubeError as error:
+                    failures.append(error)
+
+        verdicts = [(candidate, "Unschedulable", text) for candidate, text in held.items()]
+        verdicts += [(candidate, "SchedulingGated", _GATED) for candidate in gated]
+        async with anyio.create_task_group() as tasks:
+            for candidate in bound:
+                tasks.start_soon(write, partial(self._bind, candidate))
+            for verdict in verdicts:
+                if self._verdicts.is_news(*verdict):
+                    tasks.start_soon(write, partial(self._hold, *verdict))
+        if failures:
+            raise failures[0]
+
+    async def _bind(self, candidate: Candidate) -> None:
+        target = {"apiVersion": "v1", "kind": "Node", "name": self._node.name}
+        metadata = {"name": candidate.key.name, "namespace": candidate.key.namespace, "uid": candidate.uid}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        pod = self._pods.peek(candidate.key)
+        # Until the watch shows it: other rounds may come before.
+        self._assumed[candidate.key] = candidate
+        try:
+            await self._client.create(PODS, binding, subresource="binding")
+        except (NotFoundError, ConflictError):
+            del self._assumed[candidate.key]
+            return
+        except BaseException:
+            del self._assumed[candidate.key]
+            raise
+        recorder = self._recorders[candidate.scheduler]
+        if pod is not None:
+            message = f"Successfully assigned {candidate.key} to {self._node.name}"
+            recorder.record(pod, type="Normal", reason="Scheduled", message=message)
+            if candidate.moot:
+                message = f"There is one node, so {' and '.join(candidate.moot)} has no effect"
+                recorder.record(pod, type="Warning", reason="Ignored", message=message)
+
+    async def _hold(self, candidate: Candidate, reason: str, text: str) -> None:
+        pod = await self._verdicts.write(candidate, reason, text)
+        if pod is not None and reason == "Unschedulable":
+            recorder = self._recorders.get(candidate.scheduler, self._recorders[DEFAULT_SCHEDULER])
+            recorder.record(pod, type="Warning", reason="FailedScheduling", message=text)
+
+    def _wait_for_parked(self, placement: Placement) -> float | None:
+        """Tell pods that have waited too long for the rest of their gang; returns seconds until the next is due."""
+        now, pauses = self._clock.monotonic(), []
+        self._parked_since = {gang: self._parked_since.get(gang, now) for gang in placement.parked}
+        for gang, members in placement.parked.items():
+            timeout = self._groups.state(gang).timeout
+            left = self._parked_since[gang] + timeout - now
+            if left > 0:
+                pauses.append(left)
+            else:
+                placement.held |= dict.fromkeys(members, texts.timed_out(timeout))
+        return min(pauses, default=None)
+
+    def _waiting(self) -> list[Candidate]:
+        """The pods without a node; those that are assumed to have one by now are left out."""
+        found = list(self._candidates_at(_WAITING))
+        self._forget_others(found)
+        return [candidate for candidate in found if candidate.key not in self._assumed]
+
+    def _placed(self) -> list[Candidate]:
+        for key, candidate in list(self._assumed.items()):
+            pod = self._pods.peek(key)
+            if pod is None or pod.uid != candidate.uid or pod["spec"].get("nodeName"):
+                del self._assumed[key]
+        return [*self._candidates_at(_PLACED), *self._assumed.values()]
+
+    def _stage(self, pod: CachedObject) -> Iterable[str]:
+        if is_waiting(pod):
+            return (_WAITING,)
+        return (_PLACED,) if takes_room(pod) and pod["spec"]["nodeName"] == self._node.name else ()
+
+    def _candidates_at(self, stage: str) -> Iterator[Candidate]:
+        for key in self._pods.keys_by_index(_INDEX, stage):
+            candidate = self._candidate(key)
+            if candidate is not None:
+                yield candidate
+
+    def _candidate(self, key: ObjectKey) -> Candidate | None:
+        """The pod under this key, read when it has changed; None if it is gone, or cannot be read."""
+        pod = self._pods.peek(key)
+        if pod is None:
+            return None
+        version, known = self._candidates.get(key, ("", None))
+        if known is None or version != pod.resource_version or known.uid != pod.uid:
+            try:
+                known = Candidate.of(pod)
+            except ValueError as error:
+                log.warning("cannot read pod, leaving it out", pod=str(key), error=str(error))
+                return None
+            self._candidates[key] = (pod.resource_version, known)
+        return known
+
+    def _forget_others(self, waiting: list[Candidate]) -> None:
+        """Keep no more than what is there."""
+        if len(self._candidates) > 2 * len(waiting) + 1000:
+            self._candidates = {key: entry for key, entry in self._candidates.items() if self._pods.peek(key)}
+
+
+def register(manager: Manager, node_name: str) -> Scheduler:
+    """Add the scheduler to a manager that does not run yet."""
+    return Scheduler(manager, node_name)
+
+
+def _round(_obj: CachedObject) -> Iterable[ObjectKey]:
+    return (_ROUND,)
+
+
+def _matters(old: CachedObject | None, new: CachedObject | None) -> bool:
+    """Whether a pod waits, or something it has taken has become free."""
+    if new is not None and is_waiting(new):
+        return old is None or not is_waiting(old) or _wish(old) != _wish(new)
+    return old is not None and takes_room(old) and not (new is not None and takes_room(new))
+
+
+def _wish(pod: CachedObject) -> tuple[Object, Object]:
+    """What decides where a pod may run."""
+    metadata = pod["metadata"]
+    return pod["spec"], {name: metadata.get(name) for name in ("labels", "annotations")}

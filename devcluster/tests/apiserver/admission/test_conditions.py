@@ -1,0 +1,94 @@
+"""Match conditions: what they see, and what happens when they cannot be evaluated."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainer.kube.resource import CONFIG_MAPS
+from trainer_devcluster.apiserver.admission.access_checks import Requester
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
+from trainer_devcluster.apiserver.admission.conditions import Condition, ConditionError, all_hold
+from trainer_devcluster.apiserver.authentication.user import User
+from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
+from trainer_devcluster.apiserver.storage import Storage
+
+REQUESTER = Requester.of(
+    RbacAuthorizer(Storage()),
+    Attributes(Endpoint(Operation.UPDATE, CONFIG_MAPS), "n", "a", None, None, User("jane"), {}),
+)
+REQUEST = {
+    "operation": "UPDATE",
+    "name": "a",
+    "userInfo": {"username": "jane", "groups": ["devs"]},
+    "object": {"metadata": {"labels": {"team": "x"}}, "spec": {"replicas": 3}},
+    "oldObject": None,
+}
+
+
+def conditions(*expressions: str) -> tuple[Condition, ...]:
+    return tuple(Condition.compile(str(index), expression) for index, expression in enumerate(expressions))
+
+
+@pytest.mark.parametrize(
+    ("expressions", "expected"),
+    [
+        pytest.param([], True, id="none"),
+        pytest.param(["object.spec.replicas > 2"], True, id="object"),
+        pytest.param(["oldObject == null"], True, id="no old object"),
+        pytest.param(["request.userInfo.username != 'jane'"], False, id="user"),
+        pytest.param(["'devs' in request.userInfo.groups", "request.operation == 'UPDATE'"], True, id="several"),
+        pytest.param(["has(object.metadata.labels) && 'team' in object.metadata.labels"], True, id="has"),
+        pytest.param(["object.metadata.labels.all(k, k.startsWith('t'))"], True, id="macro"),
+        pytest.param(["object.spec.missing == 1", "false"], False, id="one that is false decides"),
+    ],
+)
+def test_conditions(expressions: list[str], expected: bool) -> None:
+    """All of them have to be true."""
+    assert all_hold(conditions(*expressions), REQUEST, REQUESTER) is expected
+
+
+@pytest.mark.parametrize(
+    ("expressions", "message"),
+    [
+        pytest.param(
+            ["object.spec.missing == 1"],
+            "expression 'object.spec.missing == 1' resulted in error: no such key: missing",
+            id="missing",
+        ),
+        pytest.param(
+            ["object.spec.a == 1", "object.spec.b == 1"],
+            "[expression 'object.spec.a == 1' resulted in error: no such key: a, "
+            "expression 'object.spec.b == 1' resulted in error: no such key: b]",
+            id="several",
+        ),
+    ],
+)
+def test_conditions_that_cannot_be_evaluated(expressions: list[str], message: str) -> None:
+    """The error names every expression that failed."""
+    with pytest.raises(ConditionError) as caught:
+        all_hold(conditions(*expressions), REQUEST, REQUESTER)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        pytest.param("1 +", "compilation failed: ERROR: <input>:1:4: Syntax error", id="syntax"),
+        pytest.param("self.x == 1", "undeclared reference to 'self'", id="variable"),
+        pytest.param("f(1)", "undeclared reference to 'f'", id="function"),
+        pytest.param("authorizer.check('get').allowed()", "found no matching overload for 'check'", id="overload"),
+        pytest.param("authorizer.nothing", "undefined field 'nothing'", id="field"),
+        pytest.param(
+            "authorizer.serviceAccount('n', 'a').requestResource.check('get').allowed()",
+            "does not support field selection",
+            id="the request of somebody else",
+        ),
+        pytest.param("object.spec.replicas", "must evaluate to bool", id="perhaps no bool"),
+        pytest.param("'a'", "must evaluate to bool", id="no bool"),
+    ],
+)
+def test_conditions_that_do_not_compile(expression: str, problem: str) -> None:
+    """What will never be evaluated is found before it is stored."""
+    with pytest.raises(ValueError, match=r"compilation failed|must evaluate") as caught:
+        Condition.compile("x", expression)
+    assert problem in str(caught.value)

@@ -1,0 +1,71 @@
+"""Authentication and the files that carry secrets."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
+from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
+from trainer_devcluster.apiserver.kubeconfig import kubeconfig
+from trainer_devcluster.apiserver.status import StatusError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
+    from trainer_devcluster.apiserver.authentication.user import User
+
+
+@pytest.mark.parametrize(
+    ("authorization", "user"),
+    [
+        pytest.param("Bearer secret", ADMINISTRATOR, id="the token"),
+        pytest.param("bearer secret", ADMINISTRATOR, id="scheme in any case"),
+        pytest.param("Bearer wrong", None, id="a wrong token"),
+        pytest.param("Bearer ", None, id="no token"),
+        pytest.param("Bearer a.b.c", None, id="not quite a token of a ServiceAccount"),
+        pytest.param("Basic secret", None, id="another scheme"),
+        pytest.param("Bearer gehe\u00efm", None, id="not ASCII"),
+        pytest.param("Bearer \udcff", None, id="not even text"),
+        pytest.param(None, ANONYMOUS, id="anonymous"),
+    ],
+)
+def test_who_asks(authorization: str | None, user: User | None, tokens: ServiceAccountTokens) -> None:
+    """The administrator is known by the token; whoever offers another one is refused, whoever offers none is nobody."""
+    authenticator = Authenticator("secret", tokens)
+    if user is not None:
+        assert authenticator.authenticate(authorization) == user
+        return
+    with pytest.raises(StatusError) as caught:
+        authenticator.authenticate(authorization)
+    assert caught.value.code == 401
+
+
+def test_token_is_made_once(tmp_path: Path) -> None:
+    """The token outlives a restart and is readable by its owner only."""
+    path = tmp_path / "data" / "token"
+    token = load_or_create_token(path)
+    assert len(token) > 30
+    assert load_or_create_token(path) == token
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"two words", b"two\nlines"])
+def test_unusable_token(tmp_path: Path, content: bytes) -> None:
+    """A token that no header can carry is refused with the name of its file."""
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(OSError, match="delete it") as caught:
+        load_or_create_token(tmp_path / "token")
+    assert caught.value.filename == str(tmp_path / "token")
+
+
+def test_kubeconfig_has_one_context() -> None:
+    """Cluster, user and context have the same name and the context is current."""
+    document = yaml.safe_load(kubeconfig("https://127.0.0.1:1", "secret", "PEM"))
+    assert document["current-context"] == document["contexts"][0]["name"] == "trainer-dev"
+    assert document["users"][0]["user"] == {"token": "secret"}
+    assert document["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:1"

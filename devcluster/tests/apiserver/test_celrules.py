@@ -1,0 +1,361 @@
+"""CEL rules of custom resources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainer_devcluster.apiserver.celrules import compile_rules
+from trainer_devcluster.apiserver.correlation import ABSENT
+from trainer_devcluster.apiserver.structural import SchemaError, StructuralSchema
+
+ITEM = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": {"type": "string"}, "size": {"type": "integer"}},
+    "x-kubernetes-validations": [{"rule": "self.size == oldSelf.size", "message": "size is immutable"}],
+}
+
+
+NO_SIGNATURE = "call arguments did not match a supported operator, function or macro signature"
+
+
+def rule(expression: str, **more: Any) -> dict[str, Any]:
+    return {"rule": expression, **more}
+
+
+def schema_of(*rules: dict[str, Any], kind: str = "object", **keywords: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"a": {"type": kind, "x-kubernetes-validations": list(rules), **keywords}},
+    }
+
+
+def check(schema: dict[str, Any], value: object, old: object = ABSENT) -> list[str]:
+    rules, causes = compile_rules(schema)
+    assert causes == []
+    return [str(cause) for cause in rules.validate({"a": value}, ABSENT if old is ABSENT else {"a": old})]
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        pytest.param(rule("self > 3"), [], id="holds"),
+        pytest.param(rule("self > 5"), ["a: Invalid value: 4: failed rule: self > 5"], id="default message"),
+        pytest.param(rule("self > 5", message=" too small "), ["a: Invalid value: 4: too small"], id="message"),
+        pytest.param(
+            rule("self > 5", messageExpression="'got ' + string(self)"),
+            ["a: Invalid value: 4: got 4"],
+            id="message expression",
+        ),
+        pytest.param(
+            rule("self > 5", message="m", messageExpression="string(1 / 0)"),
+            ["a: Invalid value: 4: m"],
+            id="failing message",
+        ),
+        pytest.param(
+            rule("self > 5", message="no", reason="FieldValueForbidden"), ["a: Forbidden: no"], id="reason forbidden"
+        ),
+        pytest.param(
+            rule("self > 5", message="no", reason="FieldValueRequired"), ["a: Required value: no"], id="reason required"
+        ),
+        pytest.param(rule("self > 5", reason="FieldValueDuplicate"), ["a: Duplicate value: 4"], id="reason duplicate"),
+        pytest.param(
+            rule("1 / 0 == self"), ["a: Invalid value: 4: division by zero evaluating rule: 1 / 0 == self"], id="error"
+        ),
+        pytest.param(
+            rule("dyn('x') < self", message="no"),
+            [f"a: Invalid value: 4: 'no such overload': {NO_SIGNATURE} for rule: no"],
+            id="no overload",
+        ),
+    ],
+)
+def test_outcomes(rules: dict[str, Any], expected: list[str]) -> None:
+    """A rule that does not hold, or fails, is a cause with the configured reason and message."""
+    assert check(schema_of(rules, kind="integer"), 4) == expected
+
+
+def test_values_of_objects_are_left_out_of_messages() -> None:
+    """Only scalars are shown; fieldPath moves the complaint to a child."""
+    schema = schema_of(rule("self.x == 'y'", message="wrong", fieldPath=".x"), properties={"x": {"type": "string"}})
+    assert check(schema, {"x": "z"}) == ["a.x: Invalid value: wrong"]
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        pytest.param({"x": 1}, ABSENT, [], id="create"),
+        pytest.param({"x": 1}, {"x": 1}, [], id="same"),
+        pytest.param({"x": 2}, {"x": 1}, ["a: Invalid value: immutable"], id="changed"),
+        pytest.param({"x": 1}, {}, ["a: Invalid value: immutable"], id="field added"),
+        pytest.param(None, {"x": 1}, [], id="null is not checked"),
+    ],
+)
+def test_transition_rules(new: object, old: object, expected: list[str]) -> None:
+    """`oldSelf` rules run where there is an old value."""
+    schema = schema_of(rule("self == oldSelf", message="immutable"), properties={"x": {"type": "integer"}})
+    assert check(schema, new, old) == expected
+
+
+def test_optional_old_self_runs_on_create_too() -> None:
+    """With optionalOldSelf a transition rule decides itself what absence means."""
+    schema = schema_of(rule("oldSelf.hasValue() || self == 1", optionalOldSelf=True), kind="integer")
+    assert check(schema, 1) == []
+    assert check(schema, 2) == ["a: Invalid value: 2: failed rule: oldSelf.hasValue() || self == 1"]
+    assert check(schema, 2, 5) == []
+
+
+def test_old_items() -> None:
+    """Items of a map list have the item with the same keys as their old self."""
+    schema = schema_of(
+        kind="array", items=ITEM, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    )
+    old = [{"name": "p", "size": 1}, {"name": "q", "size": 2}]
+    new = [{"name": "q", "size": 2}, {"name": "p", "size": 9}, {"name": "r", "size": 1}]
+    assert check(schema, new, old) == ["a[1]: Invalid value: size is immutable"]
+
+
+@pytest.mark.parametrize("list_type", ["atomic", "set", None])
+def test_items_without_a_past(list_type: str | None) -> None:
+    """What no old value can be found for may not ask for it, as in the real server."""
+    schema = schema_of(kind="array", items=ITEM, **{"x-kubernetes-list-type": list_type})
+    _, (cause,) = compile_rules(schema, "root")
+    assert cause.field == "root.properties[a].items.x-kubernetes-validations[0].rule"
+    assert (
+        "oldSelf cannot be used on the uncorrelatable portion of the schema within root.properties[a]" in cause.message
+    )
+
+
+CREATED = "has(oldSelf.status) && oldSelf.status.conditions.exists(c, c.type == 'Created' && c.status == 'True')"
+SAME = "has(self.spec.x) == has(oldSelf.spec.x) && (!has(self.spec.x) || self.spec.x == oldSelf.spec.x)"
+JOB = {
+    "type": "object",
+    "properties": {
+        "spec": {"type": "object", "properties": {"x": {"type": "integer"}}},
+        "status": {
+            "type": "object",
+            "properties": {
+                "conditions": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["type"],
+                    "items": {
+                        "type": "object",
+                        "required": ["type"],
+                        "properties": {"type": {"type": "string"}, "status": {"type": "string"}},
+                    },
+                }
+            },
+        },
+    },
+    "x-kubernetes-validations": [
+        rule(f"!({CREATED}) || ({SAME})", message="immutable", reason="FieldValueForbidden", fieldPath=".spec.x")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "state", "expected"),
+    [
+        pytest.param({"x": 1}, {"x": 2}, None, [], id="before"),
+        pytest.param({"x": 1}, {"x": 2}, "False", [], id="not yet"),
+        pytest.param({"x": 1}, {"x": 2}, "True", ["spec.x: Forbidden: immutable"], id="changed"),
+        pytest.param({"x": 1}, {}, "True", ["spec.x: Forbidden: immutable"], id="added"),
+        pytest.param({}, {"x": 1}, "True", ["spec.x: Forbidden: immutable"], id="removed"),
+        pytest.param({"x": 1}, {"x": 1}, "True", [], id="kept"),
+        pytest.param({}, {}, "True", [], id="still absent"),
+    ],
+)
+def test_rules_that_depend_on_the_status(
+    new: dict[str, int], old: dict[str, int], state: str | None, expected: list[str]
+) -> None:
+    """Rules at the root compare the specification with the old one as far as the old status says."""
+    rules, causes = compile_rules(JOB, is_resource=True)
+    assert causes == []
+    status = {} if state is None else {"status": {"conditions": [{"type": "Created", "status": state}]}}
+    found = rules.validate({"spec": new, **status, "metadata": {"name": "a"}}, {"spec": old, **status})
+    assert [str(cause) for cause in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "expected"),
+    [
+        pytest.param("type(self.port) == int ? self.port > 5 : self.port == '80%'", {"port": "80%"}, [], id="text"),
+        pytest.param("type(self.port) == int ? self.port > 5 : self.port == '80%'", {"port": 6}, [], id="number"),
+        pytest.param("string(self.port) in ['auto', '4']", {"port": 4}, [], id="as text"),
+        pytest.param("!has(self.port) || int(self.port) > 0", {}, [], id="absent"),
+        pytest.param(
+            "self.names.all(n, n.startsWith('a')) && size(self.names) == 2", {"names": ["a", "ab"]}, [], id="all"
+        ),
+        pytest.param("self.names.map(n, n.size()).exists(s, s > 1)", {"names": ["a", "ab"]}, [], id="map"),
+        pytest.param("self.names.filter(n, n.matches('^a$')).size() == 1", {"names": ["a", "ab"]}, [], id="filter"),
+        pytest.param("self.names.exists_one(n, n == 'a')", {"names": ["a", "ab"]}, [], id="exists_one"),
+        pytest.param("self.names.join('-').upperAscii() == 'A-AB'", {"names": ["a", "ab"]}, [], id="texts"),
+        pytest.param("self.map.all(k, self.map[k] != '')", {"map": {"a": "x"}}, [], id="map values"),
+        pytest.param("'a' in self.map && self.map['a'].contains('x')", {"map": {"a": "x"}}, [], id="map keys"),
+        pytest.param(
+            "[has(self.port), has(self.names)].filter(present, present).size() <= 1",
+            {"port": 1, "names": []},
+            ["a: Invalid value: no"],
+            id="one of several",
+        ),
+    ],
+)
+def test_expressions(expression: str, value: object, expected: list[str]) -> None:
+    """What rules of definitions like ours need can be said."""
+    schema = schema_of(
+        rule(expression, message="no"),
+        properties={
+            "port": {"x-kubernetes-int-or-string": True},
+            "names": {"type": "array", "items": {"type": "string"}},
+            "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+    )
+    assert check(schema, value) == expected
+
+
+def test_unchanged_values_are_not_checked_again() -> None:
+    """A stored value that breaks a newer rule may stay; transition rules always run."""
+    schema = schema_of(rule("self > 5"), rule("self < oldSelf"), kind="integer")
+    assert check(schema, 4, 4) == ["a: Invalid value: 4: failed rule: self < oldSelf"]
+    assert check(schema, 3, 4) == ["a: Invalid value: 3: failed rule: self > 5"]
+
+
+def test_map_values() -> None:
+    """Rules on map values name the key."""
+    schema = schema_of(
+        kind="object",
+        additionalProperties={"type": "string", "x-kubernetes-validations": [rule("self != 'x'", message="no x")]},
+    )
+    assert check(schema, {"k": "x", "l": "y"}) == ['a[k]: Invalid value: "x": no x']
+
+
+def test_the_root_sees_the_names_of_the_object() -> None:
+    """At the root, self has apiVersion, kind and the names in metadata, but no labels."""
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object"}},
+        "x-kubernetes-validations": [rule("self.metadata.name.startsWith('a') && self.kind == 'K'")],
+    }
+    rules, causes = compile_rules(schema, is_resource=True)
+    assert causes == []
+    assert rules.validate({"apiVersion": "v1", "kind": "K", "metadata": {"name": "abc"}}) == []
+    schema["x-kubernetes-validations"] = [rule("has(self.metadata.labels)")]
+    _, causes = compile_rules(schema, is_resource=True)
+    assert "undefined field 'labels'" in causes[0].message
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param({"rule": "self >"}, "x-kubernetes-validations[0].rule", id="syntax"),
+        pytest.param({"rule": "self.nope > 1"}, "x-kubernetes-validations[0].rule", id="unknown field"),
+        pytest.param({"rule": "quantity(self.x).sign() == 1"}, "x-kubernetes-validations[0].rule", id="wrong type"),
+        pytest.param({"rule": "self.x"}, "x-kubernetes-validations[0].rule", id="no boolean"),
+        pytest.param({"rule": " "}, "x-kubernetes-validations[0].rule", id="empty"),
+        pytest.param(
+            {"rule": "self.x > 1", "messageExpression": "self.x +"},
+            "x-kubernetes-validations[0].messageExpression",
+            id="message",
+        ),
+        pytest.param(
+            {"rule": "true", "messageExpression": " "}, "x-kubernetes-validations[0].messageExpression", id="blank"
+        ),
+        pytest.param({"rule": "true", "message": " "}, "x-kubernetes-validations[0].message", id="blank message"),
+        pytest.param({"rule": "true", "message": "a\nb"}, "x-kubernetes-validations[0].message", id="lines"),
+        pytest.param({"rule": "true\n&& true"}, "x-kubernetes-validations[0].message", id="lines without a message"),
+        pytest.param({"rule": "true", "reason": "Bad"}, "x-kubernetes-validations[0].reason", id="reason"),
+        pytest.param({"rule": "true", "fieldPath": ".y"}, "x-kubernetes-validations[0].fieldPath", id="field path"),
+        pytest.param({"rule": "true", "fieldPath": "x"}, "x-kubernetes-validations[0].fieldPath", id="no field path"),
+        pytest.param(
+            {"rule": "true", "optionalOldSelf": True}, "x-kubernetes-validations[0].optionalOldSelf", id="no old self"
+        ),
+    ],
+)
+def test_rules_that_cannot_be_compiled(entry: dict[str, Any], expected: str) -> None:
+    """What we cannot evaluate is refused when the definition is made."""
+    schema = schema_of(entry, properties={"x": {"type": "integer"}})
+    with pytest.raises(SchemaError) as caught:
+        StructuralSchema.from_crd(schema, "root")
+    (cause,) = caught.value.causes
+    assert cause.field == f"root.properties[a].{expected}"
+
+
+TYPES: dict[str, Any] = {
+    "n": {"type": "integer"},
+    "s": {"type": "string"},
+    "list": {"type": "array", "items": {"type": "string"}},
+    "port": {"x-kubernetes-int-or-string": True},
+    "open": {"x-kubernetes-preserve-unknown-fields": True},
+    "when": {"type": "string", "format": "date-time"},
+    "a-b": {"type": "integer"},
+}
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        pytest.param(
+            rule("self.nope <= 1"),
+            '.rule: Invalid value: {"Rule":"self.nope \\u003c= 1","Message":"","MessageExpression":"","Reason":null,'
+            '"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:5: undefined field \'nope\'\n'
+            " | self.nope <= 1\n | ....^",
+            id="unknown field",
+        ),
+        pytest.param(
+            rule("self.s == 1", message="m", reason="FieldValueInvalid"),
+            '.rule: Invalid value: {"Rule":"self.s == 1","Message":"m","MessageExpression":"",'
+            '"Reason":"FieldValueInvalid","FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: '
+            "<input>:1:8: found no matching overload for '_==_' applied to '(string, int)'\n | self.s == 1\n"
+            " | .......^",
+            id="types that do not go together",
+        ),
+        pytest.param(
+            rule("self.n"),
+            '.rule: Invalid value: {"Rule":"self.n","Message":"","MessageExpression":"","Reason":null,"FieldPath":"",'
+            '"OptionalOldSelf":null}: cel expression must evaluate to a bool',
+            id="no boolean",
+        ),
+        pytest.param(
+            rule("true", messageExpression="self.n"),
+            '.messageExpression: Invalid value: {"Rule":"true","Message":"","MessageExpression":"self.n","Reason":null,'
+            '"FieldPath":"","OptionalOldSelf":null}: messageExpression must evaluate to a string',
+            id="message that is no text",
+        ),
+        pytest.param(
+            rule("self.open == 1"),
+            '.rule: Invalid value: {"Rule":"self.open == 1","Message":"","MessageExpression":"","Reason":null,'
+            '"FieldPath":"","OptionalOldSelf":null}: compilation failed: ERROR: <input>:1:5: undefined field \'open\'\n'
+            " | self.open == 1\n | ....^",
+            id="what is not described cannot be reached",
+        ),
+        pytest.param(
+            rule("self.n == 1", optionalOldSelf=True),
+            ".optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule",
+            id="no old self",
+        ),
+    ],
+)
+def test_texts_of_rules_that_cannot_be_compiled(entry: dict[str, Any], expected: str) -> None:
+    """A refusal shows the rule, the place in it and what is wrong there, as the real server does."""
+    with pytest.raises(SchemaError) as caught:
+        StructuralSchema.from_crd(schema_of(entry, properties=TYPES), "root")
+    assert list(map(str, caught.value.causes)) == [f"root.properties[a].x-kubernetes-validations[0]{expected}"]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "self.port == 1 || self.port == '1'",
+        "self.when < timestamp('2030-01-01T00:00:00Z')",
+        "self.a__dash__b > 0",
+        "self.?s.orValue('') == ''",
+        "self.list.isSorted() && self.list.indexOf('x') >= 0",
+        "cel.bind(first, self.list[0], first.startsWith('a'))",
+        "self.list.all(i, v, v != string(i))",
+    ],
+)
+def test_rules_that_can_be_compiled(expression: str) -> None:
+    """Types follow from the schema; int-or-string goes with both."""
+    StructuralSchema.from_crd(schema_of(rule(expression), properties=TYPES))

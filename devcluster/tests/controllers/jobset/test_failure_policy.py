@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from devcluster.tests.controllers.jobset.samples import (
+    NOW,
+    conditions_of,
+    failed,
+    make_job,
+    make_jobset,
+    make_replicated_job,
+)
+from trainer_devcluster.controllers.announcement import Announcement
+from trainer_devcluster.controllers.jobset.failure_policy import apply_failure_policy
+from trainer_devcluster.controllers.jobset.status_draft import StatusDraft
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+def ruled(policy: dict[str, Any] | None, status: dict[str, Any] | None = None) -> StatusDraft:
+    """The status after js-a-0 failed 9 s ago (deadline) and js-b-0 5 s ago (back-off limit)."""
+    spec = {} if policy is None else {"failurePolicy": policy}
+    jobset = make_jobset(make_replicated_job("a"), make_replicated_job("b"), status=status, **spec)
+    jobs = [
+        make_job(jobset, "b", status=failed(5)),
+        make_job(jobset, "a", status=failed(9, "DeadlineExceeded", "exit code 42")),
+    ]
+    draft = StatusDraft(jobset, NOW)
+    apply_failure_policy(draft, jobset, jobs)
+    return draft
+
+
+def test_without_a_policy_the_jobset_fails() -> None:
+    """The message names the Job that failed first."""
+    draft = ruled(None)
+    message = "jobset failed due to one or more job failures (first failed job: js-a-0)"
+    assert conditions_of(draft.status) == {"Failed": ("True", "FailedJobs")}
+    assert draft.status["terminalState"] == "Failed"
+    assert draft.events == [Announcement("Warning", "FailedJobs", message)]
+
+
+def test_policy_without_rules_restarts() -> None:
+    """Restarts count until maxRestarts is reached."""
+    draft = ruled({"maxRestarts": 1})
+    message = "applying RestartJobSet failure policy action (first failed job: js-a-0)"
+    assert (draft.status["restarts"], draft.status["restartsCountTowardsMax"]) == (1, 1)
+    assert conditions_of(draft.status) == {"RestartingJobSet": ("True", "DefaultFailurePolicy")}
+    assert draft.events[-1] == Announcement("Warning", "RestartJobSetFailurePolicyAction", message)
+
+    draft = ruled({"maxRestarts": 1}, {"restarts": 3, "restartsCountTowardsMax": 1})
+    assert conditions_of(draft.status) == {"Failed": ("True", "ReachedMaxRestarts")}
+    assert draft.status["restarts"] == 3
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        pytest.param({"targetReplicatedJobs": ["b"]}, id="target"),
+        pytest.param({"onJobFailureReasons": ["BackoffLimitExceeded"]}, id="reason"),
+        pytest.param({"onJobFailureMessagePatterns": ["[broken", "^m$"]}, id="message pattern"),
+    ],
+)
+def test_first_matching_rule_decides(match: dict[str, Any]) -> None:
+    """A rule looks at all failed Jobs, and the later rules do not matter."""
+    rules = [
+        {"name": "never", "action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"]},
+        {"name": "mine", "action": "FailJobSet", **match},
+        {"name": "all", "action": "RestartJobSet"},
+    ]
+    draft = ruled({"maxRestarts": 5, "rules": rules})
+    assert conditions_of(draft.status) == {"Failed": ("True", "FailJobSetFailurePolicyAction")}
+    assert draft.status["conditions"][0]["message"].endswith("(first failed job: js-b-0)")
+
+
+def test_uncounted_restart_goes_on_beyond_the_limit() -> None:
+    """RestartJobSetAndIgnoreMaxRestarts leaves the counter towards the limit alone."""
+    rules = [{"name": "host", "action": "RestartJobSetAndIgnoreMaxRestarts"}]
+    draft = ruled({"maxRestarts": 0, "rules": rules})
+    assert draft.status["restarts"] == 1
+    assert "restartsCountTowardsMax" not in draft.status
+    assert conditions_of(draft.status) == {"RestartingJobSet": ("True", "FailurePolicy_host")}
+
+
+def test_failure_ends_a_restart() -> None:
+    """A JobSet that fails for good is no longer restarting."""
+    restarting = {"type": "RestartingJobSet", "status": "True", "reason": "DefaultFailurePolicy", "message": "m"}
+    draft = ruled(None, {"restarts": 1, "conditions": [restarting]})
+    expected = {"RestartingJobSet": ("False", "JobSetFailed"), "Failed": ("True", "FailedJobs")}
+    assert conditions_of(draft.status) == expected
+
+
+def restarted(action: str, max_restarts: int, *counts: Object, **status: Any) -> StatusDraft:
+    """The status after Job 1 of two has failed, with a rule that has single Jobs restarted."""
+    policy = {"maxRestarts": max_restarts, "rules": [{"name": "one", "action": action}]}
+    status = {"restarts": 0, "replicatedJobsStatus": [{"name": "a"}, *counts], **status}
+    jobset = make_jobset(make_replicated_job("a", replicas=2), status=status, failurePolicy=policy)
+    draft = StatusDraft(jobset, NOW)
+    apply_failure_policy(draft, jobset, [make_job(jobset, "a", 1, status=failed(5))])
+    return draft
+
+
+@pytest.mark.parametrize(
+    ("action", "counts"),
+    [
+        pytest.param("RestartJob", {"jobRestarts": [0, 1], "jobRestartsCountTowardsMax": [0, 1]}, id="counted"),
+        pytest.param("RestartJobAndIgnoreMaxRestarts", {"jobRestarts": [0, 1]}, id="not counted"),
+    ],
+)
+def test_single_jobs_may_be_restarted(action: str, counts: Object) -> None:
+    """Only the failed one is made again, which is no restart of the JobSet."""
+    draft = restarted(action, 1)
+    assert draft.status["restarts"] == 0
+    assert draft.status["replicatedJobsStatus"] == [{"name": "a", **counts}]
+    assert conditions_of(draft.status) == {}
+    message = f"applying {action} failure policy action (first failed job: js-a-1)"
+    assert draft.events == [Announcement("Warning", f"{action}FailurePolicyAction", message)]
+
+
+@pytest.mark.parametrize(
+    ("status", "other"),
+    [
+        pytest.param({"restartsCountTowardsMax": 2}, {"name": "b"}, id="by restarts of all"),
+        pytest.param({}, {"name": "b", "jobRestartsCountTowardsMax": [1, 1]}, id="by restarts of single Jobs"),
+        pytest.param(
+            {"restartsCountTowardsMax": 1}, {"name": "b", "jobRestartsCountTowardsMax": [1]}, id="by both together"
+        ),
+    ],
+)
+def test_restarts_share_one_budget(status: Object, other: Object) -> None:
+    """maxRestarts limits the sum."""
+    draft = restarted("RestartJob", 2, other, **status)
+    assert conditions_of(draft.status) == {"Failed": ("True", "ReachedMaxRestarts")}
+
+
+def test_second_restart_is_told_although_the_first_goes_on() -> None:
+    """The condition stays true since the first, and says what is the case now."""
+    since = "2026-11-21T11:00:00Z"
+    first = {"type": "RestartingJobSet", "status": "True", "reason": "FailurePolicy_x", "message": "m"}
+    draft = ruled({"maxRestarts": 5}, {"restarts": 1, "conditions": [{**first, "lastTransitionTime": since}]})
+    [condition] = draft.status["conditions"]
+    assert (condition["reason"], condition["lastTransitionTime"]) == ("DefaultFailurePolicy", since)
+    assert [event.reason for event in draft.events] == ["DefaultFailurePolicy", "RestartJobSetFailurePolicyAction"]

@@ -1,0 +1,50 @@
+"""The choice of a pod network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer_devcluster.kubelet.errors import PodNetworkError
+from trainer_devcluster.kubelet.network import netns, probe
+from trainer_devcluster.kubelet.network.probe import open_pod_network
+from trainer_devcluster.kubelet.options import PodNetworkMode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer_devcluster.kubelet.network.hosts import HostsNetwork
+
+
+def refuse() -> HostsNetwork:
+    """Stands for a kernel that allows no namespaces."""
+    raise PodNetworkError("the kernel refuses")
+
+
+async def test_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If nothing better works, the plain network is used, and the description says why."""
+    monkeypatch.setattr(netns, "_find_ip", lambda: None)
+    monkeypatch.setattr(probe, "HostsNetwork", refuse)
+    async with open_pod_network(PodNetworkMode.AUTO, tmp_path) as chosen:
+        assert chosen.network.mode is PodNetworkMode.PLAIN
+        assert "netns does not work here: the program ip is missing (package iproute2)" in chosen.description
+        assert "hosts does not work here: the kernel refuses" in chosen.description
+
+
+async def test_forced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mode that is forced and does not work is an error that says why."""
+    monkeypatch.setattr(probe, "HostsNetwork", refuse)
+    with pytest.raises(PodNetworkError, match="pod network hosts does not work here: the kernel refuses"):
+        async with open_pod_network(PodNetworkMode.HOSTS, tmp_path):
+            pass
+
+
+@pytest.mark.root
+async def test_prefers_netns(tmp_path: Path) -> None:
+    """Where everything works, each pod gets a network of its own; the probe leaves nothing behind."""
+    async with open_pod_network(PodNetworkMode.AUTO, tmp_path) as chosen:
+        if chosen.network.mode is not PodNetworkMode.NETNS:
+            pytest.skip(chosen.description)
+        assert chosen.description.startswith("netns: each pod has its own network")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,92 @@
+"""hostPath volumes."""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer_devcluster.kubelet.errors import VolumeError
+from trainer_devcluster.kubelet.host_paths import host_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A directory with a file, a directory and a socket."""
+    (tmp_path / "file").touch()
+    (tmp_path / "directory").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        pytest.param("", "file", id="any file"),
+        pytest.param("", "socket", id="any socket"),
+        pytest.param("Directory", "directory", id="directory"),
+        pytest.param("DirectoryOrCreate", "directory", id="directory that is there"),
+        pytest.param("File", "file", id="file"),
+        pytest.param("FileOrCreate", "file", id="file that is there"),
+        pytest.param("Socket", "socket", id="socket"),
+        pytest.param("CharDevice", "/dev/null", id="device"),
+    ],
+)
+def test_found(machine: Path, kind: str, name: str) -> None:
+    """What is there as it should be is used as it is."""
+    assert host_path({"path": str(machine / name), "type": kind}) == machine / name
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_directory"),
+    [
+        pytest.param("", True, id="no type"),
+        pytest.param("DirectoryOrCreate", True, id="directory"),
+        pytest.param("FileOrCreate", False, id="file"),
+    ],
+)
+def test_made(machine: Path, kind: str, is_directory: bool) -> None:
+    """What is missing is made by some types, and without one by the container runtime."""
+    path = host_path({"path": str(machine / "new"), "type": kind})
+    assert (path.is_dir(), path.is_file()) == (is_directory, not is_directory)
+    assert path.stat().st_mode & 0o777 == (0o755 if is_directory else 0o644)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "message"),
+    [
+        pytest.param("Directory", "file", "is not a directory", id="file as directory"),
+        pytest.param("DirectoryOrCreate", "file", "is not a directory", id="file where a directory may be made"),
+        pytest.param("Directory", "none", "is not a directory", id="nothing"),
+        pytest.param("File", "directory", "is not a file", id="directory as file"),
+        pytest.param("FileOrCreate", "directory", "is not a file", id="directory where a file may be made"),
+        pytest.param("Socket", "file", "is not a socket file", id="file as socket"),
+        pytest.param("CharDevice", "file", "is not a character device", id="file as device"),
+        pytest.param("BlockDevice", "/dev/null", "is not a block device", id="the other kind of device"),
+    ],
+)
+def test_refused(machine: Path, kind: str, name: str, message: str) -> None:
+    """Another thing than the type says is refused in a kubelet's words, and nothing is made."""
+    path = machine / name
+    with pytest.raises(VolumeError, match=f"^{re.escape(f'hostPath type check failed: {path} {message}')}$"):
+        host_path({"path": str(path), "type": kind})
+    assert not (machine / "none").exists()
+
+
+def test_unknown_type(tmp_path: Path) -> None:
+    """A type that does not exist is named."""
+    with pytest.raises(VolumeError, match=r"^Tape is an invalid volume type$"):
+        host_path({"path": str(tmp_path), "type": "Tape"})
+
+
+def test_file_in_a_directory_that_is_missing(tmp_path: Path) -> None:
+    """Only directories are made with those above them."""
+    with pytest.raises(FileNotFoundError):
+        host_path({"path": str(tmp_path / "a" / "b"), "type": "FileOrCreate"})
+    assert host_path({"path": str(tmp_path / "a" / "b"), "type": "DirectoryOrCreate"}).is_dir()

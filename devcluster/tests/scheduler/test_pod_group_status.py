@@ -1,0 +1,115 @@
+"""The status of PodGroups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer_devcluster.scheduler.pod_group_status import coscheduling_status, volcano_status
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+NOW = "2026-01-01T00:00:00Z"
+WAITS = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+
+
+def group(phase: str = "", least: int = 2, **status: object) -> Object:
+    """A PodGroup."""
+    return {"spec": {"minMember": least}, "status": ({"phase": phase} if phase else {}) | status}
+
+
+def pods(*phases: str) -> list[Object]:
+    """Pods in these phases; a pod that is Pending has no node, one that is Bound has one and is Pending."""
+    return [
+        {
+            "metadata": {"namespace": "ns", "ownerReferences": [{"name": "job"}]},
+            "spec": {} if phase == "Pending" else {"nodeName": "laptop"},
+            "status": {"phase": "Pending" if phase == "Bound" else phase, "conditions": [WAITS]},
+        }
+        for phase in phases
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "phases", "expected"),
+    [
+        pytest.param("", (), {"phase": "Pending"}, id="new"),
+        pytest.param("Pending", ("Pending",), {"phase": "Pending"}, id="too-few"),
+        pytest.param(
+            "Pending",
+            ("Pending", "Pending"),
+            {"phase": "Scheduling", "scheduleStartTime": NOW, "occupiedBy": "ns/job"},
+            id="enough",
+        ),
+        pytest.param(
+            "Scheduling",
+            ("Running", "Bound"),
+            {"phase": "Scheduling", "running": 1, "succeeded": 0, "failed": 0},
+            id="some-run",
+        ),
+        pytest.param(
+            "Scheduling",
+            ("Running", "Running"),
+            {"phase": "Running", "running": 2, "succeeded": 0, "failed": 0},
+            id="all-run",
+        ),
+        pytest.param(
+            "Running",
+            ("Succeeded", "Succeeded"),
+            {"phase": "Finished", "running": 0, "succeeded": 2, "failed": 0},
+            id="all-succeeded",
+        ),
+        pytest.param(
+            "Running",
+            ("Running", "Failed"),
+            {"phase": "Failed", "running": 1, "succeeded": 0, "failed": 1},
+            id="one-failed",
+        ),
+        pytest.param(
+            "Running", ("Running",), {"phase": "Pending", "running": 1, "succeeded": 0, "failed": 0}, id="one-is-gone"
+        ),
+        pytest.param("Finished", (), {"phase": "Finished"}, id="finished-for-good"),
+    ],
+)
+def test_coscheduling(before: str, phases: tuple[str, ...], expected: Object) -> None:
+    """The phase follows the pods as the controller of scheduler-plugins has it."""
+    assert coscheduling_status(group(before), pods(*phases), NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("phases", "phase", "counts", "condition"),
+    [
+        pytest.param((), "Pending", {}, None, id="nothing"),
+        pytest.param(("Pending", "Pending"), "Inqueue", {}, "Unschedulable", id="waiting"),
+        pytest.param(("Bound", "Bound"), "Running", {}, "Scheduled", id="bound"),
+        pytest.param(("Running", "Succeeded"), "Running", {"running": 1, "succeeded": 1}, "Scheduled", id="running"),
+        pytest.param(("Running", "Pending"), "Unknown", {"running": 1}, "Unschedulable", id="one-lost"),
+        pytest.param(("Succeeded", "Failed"), "Completed", {"succeeded": 1, "failed": 1}, "Unschedulable", id="ended"),
+    ],
+)
+def test_volcano(phases: tuple[str, ...], phase: str, counts: Object, condition: str | None) -> None:
+    """The phase follows the pods as Volcano has it, and a condition says whether they are scheduled."""
+    status = volcano_status(group(), pods(*phases), NOW)
+    kinds = [entry["type"] for entry in status.pop("conditions", [])]
+    assert status == {"phase": phase} | counts
+    assert kinds == ([condition] if condition and phase != "Completed" else [])
+
+
+def test_conditions_of_volcano() -> None:
+    """A condition says why, is kept while nothing changes, and others stay beside it."""
+    first = volcano_status(group(), pods("Pending", "Pending"), NOW)
+    (condition,) = first["conditions"]
+    assert condition | {"transitionID": ""} == {
+        "type": "Unschedulable",
+        "status": "True",
+        "reason": "NotEnoughResources",
+        "message": "no room",
+        "lastTransitionTime": NOW,
+        "transitionID": "",
+    }
+    again = volcano_status(group() | {"status": first}, pods("Pending", "Pending"), "2026-01-01T00:01:00Z")
+    assert again == first
+    later = volcano_status(group() | {"status": first}, pods("Bound", "Bound"), NOW)
+    assert [entry["type"] for entry in later["conditions"]] == ["Unschedulable", "Scheduled"]
