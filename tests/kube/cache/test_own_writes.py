@@ -159,6 +159,23 @@ def test_index_finds_what_was_written(informer: Informer) -> None:
     assert len(informer.lister.by_index(CONTROLLER_UID, "2")) == 1
 
 
+def test_index_function_reads_a_write_once(informer: Informer) -> None:
+    """However often readers ask the index: the object may be large, and the watch may lag."""
+    read: list[CachedObject] = []
+
+    def values_of(obj: CachedObject) -> tuple[str, ...]:
+        read.append(obj)
+        return (obj["value"],)
+
+    informer.add_index("value", values_of)
+    for version, value in ((5, "a"), (6, "b")):
+        informer.wrote(state(version, value=value))
+        for _ in range(3):
+            assert informer.lister.keys_by_index("value", value) == {KEY}
+    assert informer.lister.keys_by_index("value", "a") == set()
+    assert len(read) == 2
+
+
 async def test_deletion_that_never_shows_is_forgotten(informer: Informer, clock: ManualClock) -> None:
     """A deletion of another incarnation than the known one does not hide the object for ever."""
     informer.put(cached(3, value="3"))

@@ -12,7 +12,7 @@ version, as an aggregated API server may give, is not laid over.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class _Write:
     gone: bool
     """Whether the object has ended, so that no answer about it brings it back."""
     at: float
+    index_values: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Under what each index finds the object, found out once however often readers ask the index."""
 
 
 class OwnWrites:
@@ -114,6 +116,15 @@ class OwnWrites:
             else:
                 found.pop(key, None)
         return tuple(found.values())
+
+    def index_values(
+        self, index: str, obj: CachedObject, find: Callable[[CachedObject], Sequence[str]]
+    ) -> Sequence[str]:
+        """What `find` says of an object that `newest` shows."""
+        known = self._writes[obj.key].index_values
+        if index not in known:
+            known[index] = find(obj)
+        return known[index]
 
     def observe(self, obj: CachedObject, *, gone: bool) -> None:
         """The watch has shown this state, or the end, of an object."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
@@ -258,4 +259,5 @@ class Lister:
 
     def _under(self, index: str, value: str) -> Sequence[CachedObject]:
         found = self._store.by_index(index, value)
-        return self._writes.merge(found, lambda obj: value in self._store.index_values(index, obj))
+        values_of = partial(self._store.index_values, index)
+        return self._writes.merge(found, lambda obj: value in self._writes.index_values(index, obj, values_of))

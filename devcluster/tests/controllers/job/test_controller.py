@@ -15,13 +15,22 @@ from trainer.kube.objects import ObjectKey, is_being_deleted, is_condition_true,
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.testing import WRITES
 from trainer.kube.testing.events import RecordedEvents
+from trainer_devcluster.controllers.job import controller
 from trainer_devcluster.controllers.job.controller import JobReconciler
-from trainer_devcluster.controllers.job.pods import completion_index, is_active, is_finished, is_tracked
+from trainer_devcluster.controllers.job.pod_template import NewPod, build_pod
+from trainer_devcluster.controllers.job.pods import (
+    completion_index,
+    is_active,
+    is_finished,
+    is_tracked,
+    without_containers,
+)
 from trainer_devcluster.controllers.options import ControllerOptions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 
 KEY = ObjectKey("n", "j")
@@ -37,11 +46,15 @@ class World:
         self.ended_badly = 0
         """How many failures the test has caused."""
 
-    async def reconcile(self) -> None:
+    def reconciler(self) -> JobReconciler:
+        """One that has just started."""
         jobs, pods = self.cluster.lister(JOBS), self.cluster.lister(PODS)
         recorder, options = EventRecorder(self.recorded, "job-controller"), ControllerOptions(pod_backoff_base=0)
         client, clock = self.cluster.client, self.cluster.clock
-        await JobReconciler(client, jobs, pods, recorder, clock=clock, options=options).reconcile(KEY)
+        return JobReconciler(client, jobs, pods, recorder, clock=clock, options=options)
+
+    async def reconcile(self) -> None:
+        await self.reconciler().reconcile(KEY)
 
     async def settle(self) -> None:
         """Reconcile until nothing changes any more."""
@@ -143,6 +156,34 @@ async def test_refused_pod_is_told_and_retried() -> None:
         with pytest.raises(ForbiddenError):
             await world.reconcile()
         assert world.events() == [("FailedCreate", "Error creating: exceeded quota")]
+
+
+async def test_large_pods_do_not_stop_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod is built when its turn comes, and read once for each of its versions: it may have a megabyte."""
+    built: list[NewPod] = []
+    read: list[ObjectKey] = []
+
+    def building(job: Object, new: NewPod) -> Object:
+        built.append(new)
+        return build_pod(job, new)
+
+    def reading(pod: CachedObject) -> Object:
+        read.append(pod.key)
+        return without_containers(pod)
+
+    monkeypatch.setattr(controller, "build_pod", building)
+    monkeypatch.setattr(controller, "without_containers", reading)
+    async with one_job(make_job(parallelism=20, completions=20)) as world:
+        world.server.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create", resource=PODS, skip=2)
+        with pytest.raises(ForbiddenError):
+            await world.reconcile()
+        assert len(built) == 3
+        await world.settle()
+        read.clear()
+        reconciler = world.reconciler()
+        for _ in range(5):
+            await reconciler.reconcile(KEY)
+        assert len(read) == 20
 
 
 async def test_pod_refused_by_a_terminating_namespace_is_no_failure() -> None:

@@ -7,6 +7,7 @@ import pytest
 from devcluster.tests.controllers.job.samples import ago, condition, make_job, make_pod, make_state
 from trainer_devcluster.controllers.job.per_index import failure_annotations
 from trainer_devcluster.controllers.job.plan import JobPlan, plan_job
+from trainer_devcluster.controllers.job.pod_template import build_pod
 from trainer_devcluster.controllers.job.pods import FAILURE_COUNT, IGNORED_FAILURE_COUNT
 from trainer_devcluster.controllers.options import ControllerOptions
 
@@ -61,7 +62,7 @@ def test_failed_pod_stays_until_its_replacement_exists() -> None:
     job, other = make_indexed(), make_pod("b", index=1)
     step = plan(job, failed("a", 0), other)
     [made] = step.create
-    assert made["metadata"]["annotations"][FAILURE_COUNT] == "1"
+    assert build_pod(job, made)["metadata"]["annotations"][FAILURE_COUNT] == "1"
     assert step.release == ()
 
     replacement = make_pod("c", index=0)
@@ -96,7 +97,7 @@ def test_indexes_wait_by_themselves() -> None:
     job = make_indexed(completions=3, parallelism=3, backoffLimitPerIndex=9)
     other, fresh, long_over = make_pod("b", index=1), failed("a", 0, finished=ago(1)), failed("c", 2, finished=ago(11))
     step = plan(job, fresh, other, long_over)
-    assert [pod["metadata"]["generateName"] for pod in step.create] == ["j-2-"]
+    assert [new.index for new in step.create] == [2]
 
     status = {"startTime": ago(60), "active": 2, "terminating": 0, "ready": 0, "uncountedTerminatedPods": {}}
     job = make_indexed({**status, "failedIndexes": ""}, completions=2, backoffLimitPerIndex=9)

@@ -16,7 +16,8 @@ from trainer.kube.objects import key_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import JOBS, PODS
 from trainer_devcluster.controllers.job.claims import STRAY_PODS, PodClaims, jobs_that_may_adopt, stray_in
 from trainer_devcluster.controllers.job.plan import plan_job
-from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER
+from trainer_devcluster.controllers.job.pod_template import build_pod
+from trainer_devcluster.controllers.job.pods import TRACKING_FINALIZER, without_containers
 from trainer_devcluster.controllers.job.spec import is_managed_here
 from trainer_devcluster.controllers.job.state import JobState
 from trainer_devcluster.controllers.job.status import announcements
@@ -57,6 +58,7 @@ class JobReconciler:
         self._recorder = recorder
         self._clock = clock
         self._options = options
+        self._read: dict[ObjectKey, dict[str, tuple[str, Object]]] = {}
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Carry out one step after the other until there is none left."""
@@ -74,11 +76,11 @@ class JobReconciler:
         for _ in range(_MAX_ROUNDS):
             job = self._jobs.get(key)
             if job is None or not is_managed_here(job):
+                self._read.pop(key, None)
                 return None
             if await self._claims.settle(job):
                 continue
-            pods = self._pods.by_index(CONTROLLER_UID, uid_of(job))
-            plan = plan_job(JobState(job, tuple(pods), self._clock.now()), self._options)
+            plan = plan_job(JobState(job, self._pods_of(key, job), self._clock.now()), self._options)
             if plan.changes_pods:
                 await self._change_pods(job, plan)
             elif plan.status is not None:
@@ -89,9 +91,22 @@ class JobReconciler:
                 return Result(requeue_after=plan.requeue_after)
         return Result(requeue_after=0)
 
+    def _pods_of(self, key: ObjectKey, job: Object) -> tuple[Object, ...]:
+        """The pods of a Job, each of which is read once for each of its versions."""
+        known, found = self._read.get(key, {}), {}
+        for pod_key in self._pods.keys_by_index(CONTROLLER_UID, uid_of(job)):
+            pod = self._pods.peek(pod_key)
+            if pod is None:
+                continue
+            version, read = known.get(pod.uid, ("", {}))
+            same = version == pod.resource_version
+            found[pod.uid] = (pod.resource_version, read if same else without_containers(pod))
+        self._read[key] = found
+        return tuple(read for _, read in found.values())
+
     async def _change_pods(self, job: Object, plan: JobPlan) -> None:
-        for pod in plan.create:
-            await self._create(job, pod)
+        for new in plan.create:
+            await self._create(job, build_pod(job, new))
         await self._release(plan.withdraw)
         for pod in (*plan.delete, *plan.withdraw):
             await self._delete(job, pod)

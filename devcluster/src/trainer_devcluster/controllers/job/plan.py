@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.objects import is_being_deleted, is_condition_true
 from trainer_devcluster.controllers.job.accounts import Accounts, settle
 from trainer_devcluster.controllers.job.backoff import index_delay, replacement_delay
-from trainer_devcluster.controllers.job.pod_template import build_pod
+from trainer_devcluster.controllers.job.pod_template import NewPod
 from trainer_devcluster.controllers.job.scaling import scale
 from trainer_devcluster.controllers.job.spec import is_complete_or_failed
 from trainer_devcluster.controllers.job.status import build_status
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class JobPlan:
     """The steps still to do; an empty plan means that the Job is as it should be."""
 
-    create: tuple[Object, ...] = ()
+    create: tuple[NewPod, ...] = ()
     """Pods to make."""
     delete: tuple[Object, ...] = ()
     """Pods to delete; they keep the tracking finalizer and count as failed."""
@@ -70,7 +70,7 @@ def plan_job(state: JobState, options: ControllerOptions) -> JobPlan:
     due, delay = _due(state, accounts, scaling.missing, options)
     if due:
         awaiting = accounts.index_failures.awaiting
-        return JobPlan(create=tuple(build_pod(state.job, index, awaiting.get(index or 0)) for index in due))
+        return JobPlan(create=tuple(NewPod(index, awaiting.get(index or 0)) for index in due))
     waits = [wait for wait in (delay, time_to_deadline(state)) if wait is not None]
     return replace(_status_steps(state, accounts, None), requeue_after=min(waits, default=None))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import controller_reference, name_of, namespace_of
@@ -20,14 +21,19 @@ _INDEX_VARIABLE: Object = {
 }
 
 
-def build_pod(job: Object, index: int | None, replaced: Object | None = None) -> Object:
-    """A new pod of the Job; with an index also its hostname, label, annotation and JOB_COMPLETION_INDEX variable.
+@dataclass(frozen=True, slots=True)
+class NewPod:
+    """A pod to make, which is built when its turn comes: thousands of large ones would stop the event loop."""
 
-    Args:
-        job: the Job.
-        index: the completion index; None for a NonIndexed Job.
-        replaced: the failed pod of the same index whose failure count the new pod takes over.
-    """
+    index: int | None
+    """The completion index; None for a NonIndexed Job."""
+    replaced: Object | None = None
+    """The failed pod of the same index whose failure count the new pod takes over."""
+
+
+def build_pod(job: Object, new: NewPod) -> Object:
+    """A new pod of the Job; with an index also its hostname, label, annotation and JOB_COMPLETION_INDEX variable."""
+    index = new.index
     template = deepcopy(job["spec"]["template"])
     given = template.get("metadata") or {}
     metadata: Object = {
@@ -43,7 +49,7 @@ def build_pod(job: Object, index: int | None, replaced: Object | None = None) ->
         metadata["labels"][COMPLETION_INDEX] = str(index)
         metadata["annotations"][COMPLETION_INDEX] = str(index)
         if job["spec"].get("backoffLimitPerIndex") is not None:
-            metadata["annotations"] |= failure_annotations(job, replaced)
+            metadata["annotations"] |= failure_annotations(job, new.replaced)
         spec["hostname"] = f"{name_of(job)}-{index}"
         for container in (*(spec.get("initContainers") or []), *spec["containers"]):
             _add_index_variable(container)

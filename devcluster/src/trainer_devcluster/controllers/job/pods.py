@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.container_status import container_statuses
 from trainer.kube.objects import annotations_of, find_condition, is_being_deleted, is_condition_true, metadata_of
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
@@ -24,6 +27,25 @@ FAILURE_COUNT = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURE_COUNT = "batch.kubernetes.io/job-index-ignored-failure-count"
 """Annotation: how many pods of the index failed before this one and were ignored."""
 _LARGEST_COUNT = 2**31 - 1
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: dict[str, Any]
+    spec: _Spec
+    status: dict[str, Any] | None = None
+
+
+_pod = msgspec.json.Decoder(_Pod)
+
+
+def without_containers(pod: CachedObject) -> Object:
+    """Metadata, status and `spec.nodeName` of a pod; its containers may be a megabyte, which nobody here reads."""
+    read: Object = msgspec.to_builtins(_pod.decode(pod.raw))
+    return read
 
 
 def phase_of(pod: Object) -> str:
