@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 if TYPE_CHECKING:
-    from e2e.cluster import Cluster
+    from e2e.kubectl import Kubectl
 
 LABEL = "e2e.trainer.kubeflow.org/run"
 """On namespaces and cluster-scoped objects that tests make, with the name of the run."""
@@ -26,11 +26,11 @@ class Belongings:
     """Name of the run; "" in a cluster that goes away with it, where nothing needs to be known again."""
     created: list[dict[str, Any]] = field(default_factory=list)
 
-    def create(self, cluster: Cluster, *objects: dict[str, Any], namespace: str = "") -> None:
+    def create(self, kubectl: Kubectl, *objects: dict[str, Any], namespace: str = "") -> None:
         """Apply objects that were not there, and leave alone those that were.
 
         Args:
-            cluster: where.
+            kubectl: where.
             objects: in an order in which they can be made.
             namespace: of those that name none.
         """
@@ -38,14 +38,14 @@ class Belongings:
         new = objects
         if self.run:
             manifests = yaml.safe_dump_all(objects)
-            shown = cluster.kubectl("get", *place, "-f", "-", "-o", "json", stdin=manifests, check=False).stdout
+            shown = kubectl.kubectl("get", *place, "-f", "-", "-o", "json", stdin=manifests, check=False).stdout
             found = json.loads(shown) if shown.strip() else {}
             present = {_key(obj) for obj in found.get("items", [found] if found else [])}
             new = tuple(obj for obj in objects if _key(obj) not in present)
         if new:
             self.created += [obj | {"metadata": {"namespace": namespace, **obj["metadata"]}} for obj in new]
             manifests = yaml.safe_dump_all(new)
-            cluster.kubectl("apply", "--server-side", "--force-conflicts", *place, "-f", "-", stdin=manifests)
+            kubectl.kubectl("apply", "--server-side", "--force-conflicts", *place, "-f", "-", stdin=manifests)
 
     def labelled(self, obj: dict[str, Any]) -> dict[str, Any]:
         """The object as it is made, so that it is found in the end."""
@@ -54,24 +54,24 @@ class Belongings:
         metadata = obj["metadata"]
         return obj | {"metadata": metadata | {"labels": {**metadata.get("labels", {}), LABEL: self.run}}}
 
-    def remove(self, cluster: Cluster) -> None:
+    def remove(self, kubectl: Kubectl) -> None:
         """Delete everything, the youngest first; what is gone already is no matter, and a failure stops nothing."""
         if not self.run:
             return
         failures = []
         for kind in LABELLED:
             command = ("delete", kind.lower(), "-l", f"{LABEL}={self.run}", "--ignore-not-found", "--timeout=80s")
-            failures += _failures(cluster, *command)
+            failures += _failures(kubectl, *command)
         for obj in reversed(self.created):
-            failures += _failures(cluster, "delete", "--ignore-not-found", "--timeout=80s", "-f", "-", obj=obj)
+            failures += _failures(kubectl, "delete", "--ignore-not-found", "--timeout=80s", "-f", "-", obj=obj)
         self.created.clear()
         assert not failures, "\n".join(["could not be deleted:", *failures])
 
 
-def _failures(cluster: Cluster, *command: str, obj: dict[str, Any] | None = None) -> list[str]:
+def _failures(kubectl: Kubectl, *command: str, obj: dict[str, Any] | None = None) -> list[str]:
     stdin = None if obj is None else yaml.safe_dump(obj)
     try:
-        result = cluster.kubectl(*command, stdin=stdin, check=False)
+        result = kubectl.kubectl(*command, stdin=stdin, check=False)
     except subprocess.TimeoutExpired as error:
         return [str(error)]
     # A kind whose definition has gone has no objects any more.

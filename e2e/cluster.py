@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from e2e.belongings import Belongings
+from e2e.kubectl import BIN, Kubectl
 from e2e.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
     from subprocess import CompletedProcess
 
-    from e2e.manager import Manager
+    from e2e.processes import Process
 
-BIN = Path(sys.executable).parent
-"""Where `trainer` and `kubectl` of the environment under test are."""
 IMAGE = "python:3.11-slim"
 """Recorded and not pulled by the dev cluster; on another cluster every script of these tests runs in it."""
 
 
 @dataclass(slots=True)
-class Cluster:
+class Cluster(Kubectl):
     """One namespace of the cluster under test."""
 
-    kubeconfig: Path
-    """Of an administrator."""
     manager_kubeconfig: Path
     """Of the controller manager."""
     is_local: bool
     """Whether pods are processes of this machine."""
     pod_network: str
     """How pods of the dev cluster reach each other; empty on another cluster."""
-    manager: Manager
-    namespace: str = ""
+    manager: Process
+    """A Manager."""
     configuration: dict[str, Any] = field(default_factory=dict)
     """Of the controller manager."""
     belongings: Belongings = field(default_factory=Belongings)
@@ -50,20 +45,6 @@ class Cluster:
         """Whether mistakes are refused before they are stored."""
         return bool((self.configuration.get("webhook") or {}).get("enabled", True))
 
-    def kubectl(self, *arguments: str, check: bool = True, stdin: str | None = None) -> CompletedProcess[str]:
-        """Run kubectl to its end."""
-        result = subprocess.run(
-            self.command(*arguments), input=stdin, capture_output=True, text=True, timeout=90, check=False
-        )
-        if check and result.returncode != 0:
-            raise AssertionError(f"kubectl {' '.join(arguments)} exited with {result.returncode}:\n{result.stderr}")
-        return result
-
-    def command(self, *arguments: str) -> list[str]:
-        """The command line of a kubectl that talks to this namespace."""
-        namespace = ["--namespace", self.namespace] if self.namespace else []
-        return [str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig), *namespace, *arguments]
-
     def trainer(self, *arguments: str, stdin: str | None = None) -> CompletedProcess[str]:
         """Run a subcommand of `trainer` that takes a kubeconfig, to its end."""
         command = [str(BIN / "trainer"), *arguments, "--kubeconfig", str(self.kubeconfig), "-n", self.namespace]
@@ -72,16 +53,6 @@ class Cluster:
     def apply(self, *objects: dict[str, Any]) -> None:
         """kubectl apply -f -."""
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(map(self.belongings.labelled, objects)))
-
-    def get(self, kind: str, name: str) -> dict[str, Any] | None:
-        """One object, or None when there is none."""
-        text = self.kubectl("get", kind, name, "-o", "json", "--ignore-not-found").stdout
-        return json.loads(text) if text.strip() else None
-
-    def list(self, kind: str) -> list[dict[str, Any]]:
-        """All objects of the namespace."""
-        items: list[dict[str, Any]] = json.loads(self.kubectl("get", kind, "-o", "json").stdout)["items"]
-        return items
 
     def state(self, name: str) -> str:
         """`status.state` of a TrainJob; empty before it has one."""

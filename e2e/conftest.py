@@ -19,9 +19,10 @@ import yaml
 
 from e2e import audit, foreign
 from e2e.belongings import Belongings
-from e2e.cluster import BIN, Cluster
+from e2e.cluster import Cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, wait_for_trust, webhooks
+from e2e.kubectl import BIN
 from e2e.manager import InstalledManager, Manager, manager
 from e2e.processes import Process
 from e2e.waiting import until
@@ -128,7 +129,7 @@ def foreign_cluster(directory: Path, kubeconfig: Path) -> Iterator[Cluster]:
             foreign.refuse_unless_installed(cluster)
             cluster.manager, cluster.configuration = InstalledManager(), {}
             stack.callback(cluster.belongings.remove, cluster)
-            write_credentials(cluster)
+            write_credentials(cluster, cluster.manager_kubeconfig)
         else:
             foreign.refuse_unless_free(cluster)
             stack.callback(cluster.belongings.remove, cluster)
@@ -154,7 +155,7 @@ def _install(cluster: Cluster, stack: ExitStack) -> None:
     create(cluster, *yaml.safe_load_all((CONFIG / "crd/trainer.kubeflow.org.yaml").read_text()))
     cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
     create(cluster, *roles(cluster))
-    write_credentials(cluster)
+    write_credentials(cluster, cluster.manager_kubeconfig)
     cluster.manager = manager(cluster, cluster.manager_kubeconfig.parent)
     stack.callback(cluster.manager.stop)
     section = cluster.configuration["webhook"]

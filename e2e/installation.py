@@ -16,7 +16,7 @@ from e2e.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from e2e.cluster import Cluster
+    from e2e.kubectl import Kubectl
 
 CONFIG = Path(__file__).parents[1] / "config"
 HOST = "127.0.0.1"
@@ -80,41 +80,41 @@ def shipped_configuration(ports: tuple[int, int, int], webhook_host: str = HOST)
     return merged(shipped, changes)
 
 
-def roles(cluster: Cluster) -> list[dict[str, Any]]:
+def roles(kubectl: Kubectl) -> list[dict[str, Any]]:
     """The namespace of the manager, its account, and all that it may do."""
     namespace = yaml.safe_load((CONFIG / "manager/namespace.yaml").read_text())
     return [
         namespace,
-        *_rendered(cluster, "rbac"),
-        *(obj for obj in _rendered(cluster, "webhook") if not _is_hook(obj)),
+        *_rendered(kubectl, "rbac"),
+        *(obj for obj in _rendered(kubectl, "webhook") if not _is_hook(obj)),
     ]
 
 
-def webhooks(cluster: Cluster, url: str) -> Iterator[dict[str, Any]]:
+def webhooks(kubectl: Kubectl, url: str) -> Iterator[dict[str, Any]]:
     """The webhook configurations, with URLs in place of the Service.
 
     Args:
-        cluster: whose kubectl renders them.
+        kubectl: renders them.
         url: of the manager, or of what stands before several.
     """
-    for obj in filter(_is_hook, _rendered(cluster, "webhook")):
+    for obj in filter(_is_hook, _rendered(kubectl, "webhook")):
         for webhook in obj["webhooks"]:
             webhook["clientConfig"] = {"url": f"{url}{webhook['clientConfig']['service']['path']}"}
         yield obj
 
 
-def wait_for_trust(cluster: Cluster) -> None:
+def wait_for_trust(kubectl: Kubectl) -> None:
     """Wait until the API server can verify the certificate of the webhooks."""
-    until(lambda: all(_is_trusted(cluster, kind) for kind in WEBHOOKS), "the API server trusts the webhooks")
+    until(lambda: all(_is_trusted(kubectl, kind) for kind in WEBHOOKS), "the API server trusts the webhooks")
 
 
-def _is_trusted(cluster: Cluster, kind: str) -> bool:
-    ours = [obj for obj in cluster.list(kind) if obj["metadata"]["name"].endswith(".trainer.kubeflow.org")]
+def _is_trusted(kubectl: Kubectl, kind: str) -> bool:
+    ours = [obj for obj in kubectl.list(kind) if obj["metadata"]["name"].endswith(".trainer.kubeflow.org")]
     return bool(ours) and all(webhook["clientConfig"].get("caBundle") for obj in ours for webhook in obj["webhooks"])
 
 
-def _rendered(cluster: Cluster, directory: str) -> list[dict[str, Any]]:
-    text = cluster.kubectl("kustomize", str(CONFIG / directory)).stdout
+def _rendered(kubectl: Kubectl, directory: str) -> list[dict[str, Any]]:
+    text = kubectl.kubectl("kustomize", str(CONFIG / directory)).stdout
     return [_in_namespace(obj) for obj in yaml.safe_load_all(text)]
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 import yaml
 
-from e2e.cluster import BIN
 from e2e.identity import NAMESPACE
 from e2e.installation import CONFIG, HOST, free_ports, merged
+from e2e.kubectl import BIN
 from e2e.processes import Process
 
 if TYPE_CHECKING:
@@ -40,13 +40,17 @@ class Manager(Process):
         return sum(map(float, values))
 
     def metrics(self, cluster: Cluster) -> str:
-        """All that it serves, as a Prometheus that has been allowed to gets it."""
-        address = self.configuration["metrics"]["bindAddress"]
-        headers = {"Authorization": f"Bearer {_token(cluster)}"}
-        request = urllib.request.Request(f"https://{address}/metrics", headers=headers)
-        with urllib.request.urlopen(request, timeout=10, context=_trust(cluster)) as answer:
-            text: str = answer.read().decode()
-        return text
+        """All that it serves."""
+        return read_metrics(cluster, self.configuration)
+
+
+def read_metrics(cluster: Cluster, configuration: dict[str, Any]) -> str:
+    """All metrics of the manager with this configuration, as an authorised Prometheus reads them."""
+    headers = {"Authorization": f"Bearer {_token(cluster)}"}
+    request = urllib.request.Request(f"https://{configuration['metrics']['bindAddress']}/metrics", headers=headers)
+    with urllib.request.urlopen(request, timeout=10, context=_trust(cluster)) as answer:
+        text: str = answer.read().decode()
+    return text
 
 
 def manager(cluster: Cluster, directory: Path, name: str = "manager", /, **changes: Any) -> Manager:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from e2e.cluster import BIN
+from e2e.kubectl import BIN
 from e2e.processes import Process
 
 if TYPE_CHECKING:

@@ -20,9 +20,10 @@ import yaml
 
 from e2e import audit
 from e2e.balancer import Balancer, balanced
-from e2e.cluster import BIN, IMAGE, Cluster
+from e2e.cluster import IMAGE, Cluster
 from e2e.identity import NAMESPACE, write_credentials
 from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, wait_for_trust, webhooks
+from e2e.kubectl import BIN
 from e2e.manager import Manager, manager
 from e2e.processes import Process
 from e2e.waiting import until
@@ -214,7 +215,7 @@ def _install(cluster: Cluster, url: str) -> None:
     cluster.belongings.create(cluster, *yaml.safe_load_all(definitions))
     cluster.kubectl("wait", "--for=condition=Established", "crd/trainjobs.trainer.kubeflow.org", "--timeout=30s")
     cluster.belongings.create(cluster, *roles(cluster), *webhooks(cluster, url))
-    write_credentials(cluster)
+    write_credentials(cluster, cluster.manager_kubeconfig)
 
 
 def _runtime(name: str, runs_for: str) -> dict[str, Any]:

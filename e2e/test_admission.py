@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from e2e.cluster import BIN, Cluster, train_job
+from e2e.cluster import Cluster, train_job
+from e2e.kubectl import BIN
 from e2e.manager import Manager
 from e2e.waiting import until
 

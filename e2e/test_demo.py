@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from e2e.cluster import BIN, train_job
+from e2e.cluster import train_job
+from e2e.kubectl import BIN
 from e2e.processes import Process, descendants, running
 from e2e.waiting import until
 

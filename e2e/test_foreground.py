@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from e2e.cluster import BIN
+from e2e.kubectl import BIN
 from e2e.processes import Process
 
 if TYPE_CHECKING:

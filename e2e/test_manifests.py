@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from e2e.cluster import BIN, Cluster
+from e2e.cluster import Cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, HOST, free_ports
+from e2e.kubectl import BIN
 from e2e.manager import InstalledManager, manager
 from e2e.processes import Process
 from e2e.waiting import until
@@ -109,7 +110,7 @@ def start_reachable_replica(cluster: Cluster, directory: Path) -> Process:
     webhook, metrics, health = free_ports(3)
     (config_map,) = (obj for obj in cluster.list("configmaps") if "configuration.yaml" in obj["data"])
     cluster.configuration = yaml.safe_load(config_map["data"]["configuration.yaml"])
-    write_credentials(cluster)
+    write_credentials(cluster, cluster.manager_kubeconfig)
     replica = manager(
         cluster,
         directory,

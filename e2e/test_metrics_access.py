@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from e2e.manager import read_metrics
 from e2e.waiting import until
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def test_strangers(cluster: Cluster) -> None:
 
 def test_those_who_may(session_cluster: Cluster) -> None:
     """The role that comes with the manifests for Prometheus shows everything, by a certificate that can be verified."""
-    manager = session_cluster.manager
+    configuration = session_cluster.configuration
     leads = 'leader_election_master_status{name="trainer.kubeflow.org"} 1.0'
 
-    until(lambda: leads in manager.metrics(session_cluster), "it leads")
-    text = manager.metrics(session_cluster)
+    until(lambda: leads in read_metrics(session_cluster, configuration), "it leads")
+    text = read_metrics(session_cluster, configuration)
 
     assert "# TYPE controller_runtime_reconcile_total counter" in text
 

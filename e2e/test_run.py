@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from e2e.cluster import BIN, train_job
+from e2e.cluster import train_job
+from e2e.kubectl import BIN
 from e2e.processes import Process
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from e2e.cluster import BIN, train_job
+from e2e.cluster import train_job
 from e2e.installation import free_ports
+from e2e.kubectl import BIN
 from e2e.processes import descendants, running
 from e2e.waiting import until
 

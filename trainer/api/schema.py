@@ -11,7 +11,7 @@ from trainer.api.bounds import bounded
 from trainer.api.builtin_schemas import BUILT_IN, built_in_schema
 
 if TYPE_CHECKING:
-    from trainer.api.model import ApiModel
+    from pydantic import BaseModel
 
     JsonSchema = dict[str, Any]
 
@@ -21,13 +21,13 @@ _ROOT = {
 }
 
 
-def model_schema(model: type[ApiModel]) -> JsonSchema:
+def model_schema(model: type[BaseModel]) -> JsonSchema:
     """The schema of what a model reads: no references, no nulls, and nothing without a bound."""
     generated = model.model_json_schema()
     return bounded(_Structure(generated.pop("$defs", {})).of(generated))
 
 
-def structural_schema(model: type[ApiModel]) -> JsonSchema:
+def structural_schema(model: type[BaseModel]) -> JsonSchema:
     """The schema of a root object in a definition: metadata and type are left to the API server."""
     schema = model_schema(model)
     properties = schema["properties"]

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from trainer.cli.console import duration, escaped, printable
 from trainer.cli.jobs.metric_order import by_interest
-from trainer.cli.jobs.state import JobState
-from trainer.cli.run.display import STATE_STYLES
+from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.status.status import JOBS_CREATED
 from trainer.kube.clock import parse_timestamp

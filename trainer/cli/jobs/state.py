@@ -24,6 +24,19 @@ _GOING = ("Running", "Pending", "Restarting")
 """States in which the reported time that remains is true."""
 
 
+STATE_STYLES = {
+    "Running": "green",
+    "Complete": "bold green",
+    "Failed": "bold red",
+    "Suspended": "yellow",
+    "Blocked": "bold yellow",
+    "Pending": "yellow",
+    "Restarting": "yellow",
+    "Stalled": "bold yellow",
+}
+"""How Rich shows the states that stand out."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobState:
     """State of a TrainJob; two equal states need no second line on the screen."""

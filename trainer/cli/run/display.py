@@ -12,7 +12,7 @@ from rich.text import Text
 from trainer.cli.console import duration, printable
 from trainer.cli.jobs.metric_order import by_interest, in_room, label, short_value
 from trainer.cli.jobs.progress_bar import progress_bar
-from trainer.cli.jobs.state import JobState
+from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.cli.logs.printer import LogPrinter
 
 if TYPE_CHECKING:
@@ -29,16 +29,6 @@ _LONGEST_BAR, _BAR_STEP = 24, 8
 """Cells; a bar has a multiple of eight, so that it does not change with each digit of what stands beside it."""
 _STEP = 10
 """Per cent of progress after which there is another line where there is no live one: logs of CI stay short."""
-STATE_STYLES = {
-    "Running": "green",
-    "Complete": "bold green",
-    "Failed": "bold red",
-    "Suspended": "yellow",
-    "Blocked": "bold yellow",
-    "Pending": "yellow",
-    "Restarting": "yellow",
-    "Stalled": "bold yellow",
-}
 
 
 class JobDisplay:
