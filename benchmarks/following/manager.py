@@ -24,7 +24,7 @@ from trainer.kube.resource import PODS
 from trainer.kube.rest.connection import spare_the_collector
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
-from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint
 from trainer.kube.selection import Selection
 from trainer.progress.controller import ProgressController
@@ -99,7 +99,7 @@ class Subject:
         """Run the manager, in a cluster without TrainJobs; answer with its memory."""
         self._load = msgspec.convert(load, Load)
         started = anyio.Event()
-        self._tasks.start_soon(self._run, api, Endpoint(logs, tls=TlsOptions(ca=Path(ca))), started)
+        self._tasks.start_soon(self._run, api, Endpoint(logs, tls=ClientTls(ca=Path(ca))), started)
         await started.wait()
         await anyio.sleep(0.2)
         return {"rss": resident_bytes()}

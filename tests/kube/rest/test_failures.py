@@ -17,7 +17,7 @@ from trainer.kube.errors import TransportError, UntrustedServerError
 from trainer.kube.rest import transport as transport_module
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.failures import answer_error
-from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Request, Transport
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GET = Request("GET", "/version", {})
 CA = Authority()
-TRUST = TlsOptions(ca=CA.pem)
+TRUST = ClientTls(ca=CA.pem)
 
 
 class Failure(Protocol):
@@ -60,7 +60,7 @@ def failure(request: pytest.FixtureRequest) -> Failure:
     ("context", "tls", "problem", "remedy"),
     [
         pytest.param(
-            CA.server_context("127.0.0.1"), TlsOptions(ca=Authority("other").pem),
+            CA.server_context("127.0.0.1"), ClientTls(ca=Authority("other").pem),
             "certificate is not trusted", "correct certificate-authority", id="wrong-ca",
         ),
         pytest.param(
@@ -74,7 +74,7 @@ def failure(request: pytest.FixtureRequest) -> Failure:
     ],
 )  # fmt: skip
 async def test_untrusted_servers(
-    context: ssl.SSLContext | None, tls: TlsOptions, problem: str, remedy: str, failure: Failure
+    context: ssl.SSLContext | None, tls: ClientTls, problem: str, remedy: str, failure: Failure
 ) -> None:
     """Nothing is sent; one line says what is wrong with TLS and what to correct."""
     server = SecureServer(context)

@@ -15,7 +15,7 @@ import yaml
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest import kubeconfig
 from trainer.kube.rest.credentials import Identity
-from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.tls import ClientTls
 
 if TYPE_CHECKING:
     from trainer.kube.rest.credentials import Credentials
@@ -114,21 +114,21 @@ PEM = base64.b64encode(b"pem").decode()
 @pytest.mark.parametrize(
     ("cluster", "user", "expected"),
     [
-        pytest.param({}, {}, TlsOptions(), id="nothing"),
-        pytest.param({"certificate-authority-data": PEM}, {}, TlsOptions(ca=b"pem"), id="inline-ca"),
-        pytest.param({"certificate-authority": "ca.crt"}, {}, TlsOptions(ca=Path("ca.crt")), id="ca-file"),
+        pytest.param({}, {}, ClientTls(), id="nothing"),
+        pytest.param({"certificate-authority-data": PEM}, {}, ClientTls(ca=b"pem"), id="inline-ca"),
+        pytest.param({"certificate-authority": "ca.crt"}, {}, ClientTls(ca=Path("ca.crt")), id="ca-file"),
         pytest.param(
-            {"certificate-authority": "ca.crt", "certificate-authority-data": PEM}, {}, TlsOptions(ca=b"pem"),
+            {"certificate-authority": "ca.crt", "certificate-authority-data": PEM}, {}, ClientTls(ca=b"pem"),
             id="inline-outranks-file",
         ),
         pytest.param(
             {}, {"client-certificate": "tls.crt", "client-key-data": PEM},
-            TlsOptions(certificate=Path("tls.crt"), key=b"pem"), id="client-certificate",
+            ClientTls(certificate=Path("tls.crt"), key=b"pem"), id="client-certificate",
         ),
-        pytest.param({"insecure-skip-tls-verify": True}, {}, TlsOptions(verify=False), id="insecure"),
+        pytest.param({"insecure-skip-tls-verify": True}, {}, ClientTls(verify=False), id="insecure"),
     ],
 )  # fmt: skip
-async def test_tls(tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], expected: TlsOptions) -> None:
+async def test_tls(tmp_path: Path, cluster: dict[str, Any], user: dict[str, Any], expected: ClientTls) -> None:
     """Files are followed, inline data is taken as it is; names are relative to the kubeconfig."""
     for name in ("ca.crt", "tls.crt"):
         await anyio.Path(tmp_path / name).write_text("")

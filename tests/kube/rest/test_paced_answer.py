@@ -20,7 +20,7 @@ from trainer.kube.errors import NotFoundError, TransportError, UnauthorizedError
 from trainer.kube.metrics import Metrics
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.paced_answer import HURRY
-from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint, Request, Transport
 from trainer.kube.rest.wire import READ_SIZE
 from trainer.kube.testing import ManualClock, settle
@@ -95,7 +95,7 @@ class LogServer:
 async def connected(
     server: LogServer, clock: Clock, credentials: FixedCredentials | None = None, **more: Any
 ) -> AsyncIterator[Transport]:
-    endpoint = Endpoint(server.url, tls=TlsOptions(ca=CA.pem) if server.url.startswith("https") else None)
+    endpoint = Endpoint(server.url, tls=ClientTls(ca=CA.pem) if server.url.startswith("https") else None)
     credentials = credentials or FixedCredentials("Bearer t")
     async with Transport(endpoint, credentials, user_agent="trainer/test", clock=clock, **more) as transport:
         yield transport

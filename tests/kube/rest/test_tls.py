@@ -16,7 +16,7 @@ from trainer.kube.errors import ConfigurationError, UntrustedServerError
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.credentials import FixedCredentials
-from trainer.kube.rest.tls import POLL_SECONDS, ClientCertificate, ReloadingTls, TlsOptions
+from trainer.kube.rest.tls import POLL_SECONDS, ClientCertificate, ClientTls, ReloadingTls
 from trainer.kube.rest.transport import Endpoint, Request, Transport
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Files:
     """CA, certificate and key as a volume holds them."""
 
     def __init__(self, directory: Path) -> None:
-        self.options = TlsOptions(
+        self.options = ClientTls(
             ca=directory / "ca.crt", certificate=directory / "tls.crt", key=directory / "tls.key", origin="volume"
         )
         self._directory = anyio.Path(directory)
@@ -178,7 +178,7 @@ async def test_expired_client_certificate_is_announced(tmp_path: Path, authority
 async def test_bundle_with_comments_in_any_encoding(tmp_path: Path, authority: Authority) -> None:
     """CA bundles carry names between the certificates, in Latin-1 if they are old."""
     ca = "Zürich\n".encode("latin-1") + authority.pem
-    assert (await ReloadingTls(TlsOptions(ca=ca)).context()).cert_store_stats()["x509_ca"] == 1
+    assert (await ReloadingTls(ClientTls(ca=ca)).context()).cert_store_stats()["x509_ca"] == 1
 
 
 async def test_rotation_of_client_certificate_and_ca(tmp_path: Path, clock: ManualClock) -> None:

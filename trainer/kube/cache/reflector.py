@@ -35,7 +35,7 @@ import anyio
 import structlog
 
 from trainer.kube.backoff import Backoff
-from trainer.kube.cache.follower import Follower, Sink, UnmarkedInitialEventsError
+from trainer.kube.cache.watch_handler import Sink, UnmarkedInitialEventsError, WatchHandler
 from trainer.kube.client import WatchOptions
 from trainer.kube.errors import (
     ApiError,
@@ -171,18 +171,18 @@ class Reflector:
     async def _stream(self, resource_version: str) -> State:
         if not self._streams:
             return Listing(resource_version or "0")
-        follower = self._follower(initial={})
+        handler = self._handler(initial={})
         try:
-            await self._follow(follower, resource_version)
+            await self._receive(handler, resource_version)
         except _CANNOT_STREAM as error:
-            if follower.resource_version:
-                return await self._after_failed_watch(follower.resource_version, error)
+            if handler.resource_version:
+                return await self._after_failed_watch(handler.resource_version, error)
             self._log.info("cannot stream the initial list, listing in pages", reason=str(error))
             self._streams = False
             return Listing("0")
         except KubeError as error:
-            if follower.resource_version:
-                return await self._after_failed_watch(follower.resource_version, error)
+            if handler.resource_version:
+                return await self._after_failed_watch(handler.resource_version, error)
             if resource_version and _is_unusable_version(error):
                 return Streaming("")
             if self._may_be_missing(error):
@@ -192,9 +192,9 @@ class Reflector:
                 self._streams = False
             await self._pause("could not stream the initial list", error)
             # What breaks a long answer, such as a proxy's time limit, may let pages pass.
-            return Listing(resource_version or "0") if follower.events else Streaming(resource_version)
-        if follower.resource_version:
-            return Watching(follower.resource_version)
+            return Listing(resource_version or "0") if handler.events else Streaming(resource_version)
+        if handler.resource_version:
+            return Watching(handler.resource_version)
         await self._pause("could not stream the initial list", TransportError("it ended before its end was marked"))
         return Listing(resource_version or "0")
 
@@ -225,12 +225,12 @@ class Reflector:
         return Watching(collected.resource_version)
 
     async def _watch(self, resource_version: str) -> State:
-        follower = self._follower(version=resource_version)
+        handler = self._handler(version=resource_version)
         try:
-            await self._follow(follower, resource_version)
+            await self._receive(handler, resource_version)
         except KubeError as error:
-            return await self._after_failed_watch(follower.resource_version, error)
-        return Watching(follower.resource_version)
+            return await self._after_failed_watch(handler.resource_version, error)
+        return Watching(handler.resource_version)
 
     async def _after_failed_watch(self, resource_version: str, error: KubeError) -> State:
         if isinstance(error, _SilentWatchError):
@@ -271,20 +271,20 @@ class Reflector:
         await self._clock.sleep(WAIT_FOR_OPTIONAL * random.uniform(0.8, 1.2))  # noqa: S311 - spreads load
         return START
 
-    async def _follow(self, follower: Follower, resource_version: str) -> None:
+    async def _receive(self, handler: WatchHandler, resource_version: str) -> None:
         """Read one watch to its end; raises what broke it."""
         options = WatchOptions(
             resource_version=resource_version,
             timeout_seconds=random.randint(*WATCH_SECONDS),  # noqa: S311 - spreads load, hides nothing
             idle_timeout=IDLE + SHORT_WATCH,
-            send_initial_events=follower.expects_initial_events,
+            send_initial_events=handler.expects_initial_events,
         )
-        started = follower.heard_at = self._clock.monotonic()
+        started = handler.heard_at = self._clock.monotonic()
         silent = False
 
         async def end_when_silent(scope: anyio.CancelScope) -> None:
             nonlocal silent
-            while (left := follower.heard_at + IDLE - self._clock.monotonic()) > 0:
+            while (left := handler.heard_at + IDLE - self._clock.monotonic()) > 0:
                 await self._clock.sleep(left)
             silent = True
             scope.cancel()
@@ -294,8 +294,8 @@ class Reflector:
             tasks.start_soon(end_when_silent, tasks.cancel_scope)
             try:
                 async with self._client.watch(self._resource, self._selection, options) as events:
-                    self._heard(follower)
-                    await self._read(events, follower)
+                    self._heard(handler)
+                    await self._read(events, handler)
             except KubeError as error:
                 failure = error
             tasks.cancel_scope.cancel()
@@ -303,24 +303,24 @@ class Reflector:
             raise _SilentWatchError(f"nothing was heard for {IDLE:.0f} s")
         if failure is not None:
             raise failure
-        if not follower.events and self._clock.monotonic() - started < SHORT_WATCH:
+        if not handler.events and self._clock.monotonic() - started < SHORT_WATCH:
             raise TransportError(f"the watch ended within {SHORT_WATCH:.0f} s without an event")
         self._count_restart("closed")
 
-    async def _read(self, events: AsyncIterator[WatchEvent], follower: Follower) -> None:
+    async def _read(self, events: AsyncIterator[WatchEvent], handler: WatchHandler) -> None:
         async for event in events:
-            self._heard(follower)
-            await follower.accept(event)
+            self._heard(handler)
+            await handler.accept(event)
 
-    def _heard(self, follower: Follower) -> None:
+    def _heard(self, handler: WatchHandler) -> None:
         """The server has accepted the watch or sent an event."""
-        self.last_heard = follower.heard_at = self._clock.monotonic()
+        self.last_heard = handler.heard_at = self._clock.monotonic()
         # Until the initial events have ended there is nothing that one could rely on.
-        if self.last_error is not None and follower.resource_version:
+        if self.last_error is not None and handler.resource_version:
             self._succeeded()
 
-    def _follower(self, *, version: str = "", initial: dict[ObjectKey, CachedObject] | None = None) -> Follower:
-        return Follower(
+    def _handler(self, *, version: str = "", initial: dict[ObjectKey, CachedObject] | None = None) -> WatchHandler:
+        return WatchHandler(
             self._sink,
             self._convert,
             replaced=self._replaced,

@@ -19,7 +19,7 @@ from trainer.kube.rest.credentials import Credentials, TokenFile
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.rest.rate_limiter import RateLimiter
 from trainer.kube.rest.server_warnings import log_warning
-from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _service_account() -> Endpoint:
         ) from error
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return Endpoint(server, namespace, TlsOptions(ca=ca, origin=f"service account {SERVICE_ACCOUNT}"))
+    return Endpoint(server, namespace, ClientTls(ca=ca, origin=f"service account {SERVICE_ACCOUNT}"))
 
 
 def _content(file: Path) -> str:

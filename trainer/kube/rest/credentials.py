@@ -42,7 +42,7 @@ class Identity:
     authorization: str | None = field(default=None, repr=False)
     """Value of the Authorization header. Default: None, no header."""
     certificate: ClientCertificate | None = field(default=None, repr=False)
-    """Client certificate from a plugin. Default: None; one from a file belongs to `tls.TlsOptions`."""
+    """Client certificate from a plugin. Default: None; one from a file belongs to `tls.ClientTls`."""
     expiry: datetime | None = field(default=None, compare=False)
     """When it ends. Default: None, unknown."""
 

@@ -25,7 +25,7 @@ from trainer.kube.rest.credentials import Credentials, FixedCredentials, Identit
 from trainer.kube.rest.exec_plugin import ExecPlugin
 from trainer.kube.rest.kubeconfig_files import Merged, read_files
 from trainer.kube.rest.proxy import proxy_for
-from trainer.kube.rest.tls import TlsOptions
+from trainer.kube.rest.tls import ClientTls
 from trainer.kube.rest.transport import Endpoint
 
 if TYPE_CHECKING:
@@ -229,8 +229,8 @@ def _scheme(server: str) -> str | None:
     return parts.scheme if is_complete and parts.scheme in {"http", "https"} else None
 
 
-def _tls(cluster: _Stanza, user: _Stanza) -> TlsOptions:
-    return TlsOptions(
+def _tls(cluster: _Stanza, user: _Stanza) -> ClientTls:
+    return ClientTls(
         ca=cluster.pem("certificate-authority"),
         certificate=user.pem("client-certificate"),
         key=user.pem("client-key"),

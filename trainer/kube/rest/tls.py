@@ -39,7 +39,7 @@ class ClientCertificate:
 
 
 @dataclass(frozen=True, slots=True)
-class TlsOptions:
+class ClientTls:
     """How to recognise the server, and what to show it; each as a file that may change, or as PEM."""
 
     ca: Path | bytes | None = None
@@ -59,7 +59,7 @@ class ReloadingTls:
 
     def __init__(
         self,
-        options: TlsOptions,
+        options: ClientTls,
         *,
         clock: Clock | None = None,
         metrics: RequestMetrics | None = None,
@@ -154,7 +154,7 @@ class _Loaded:
     expiry: datetime | None
 
 
-def _load(options: TlsOptions, certificate: ClientCertificate | None, present: _Loaded | None) -> _Loaded:
+def _load(options: ClientTls, certificate: ClientCertificate | None, present: _Loaded | None) -> _Loaded:
     """What the files hold now; the present object if that is what it was made from. Blocks."""
     ca = _read(options, options.ca, "certificate-authority")
     if certificate is not None:
@@ -167,7 +167,7 @@ def _load(options: TlsOptions, certificate: ClientCertificate | None, present: _
     return _Loaded(material, _context(options, material), expiry_of(material.chain))
 
 
-def _read(options: TlsOptions, source: Path | bytes | None, name: str) -> bytes | None:
+def _read(options: ClientTls, source: Path | bytes | None, name: str) -> bytes | None:
     if not isinstance(source, Path):
         return source
     try:
@@ -178,7 +178,7 @@ def _read(options: TlsOptions, source: Path | bytes | None, name: str) -> bytes 
         ) from error
 
 
-def _context(options: TlsOptions, material: _Material) -> ssl.SSLContext:
+def _context(options: ClientTls, material: _Material) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["http/1.1"])
     # As in Go: a certificate in the bundle is trusted even if it is not self-signed.
@@ -195,7 +195,7 @@ def _context(options: TlsOptions, material: _Material) -> ssl.SSLContext:
     return context
 
 
-def _load_ca(options: TlsOptions, context: ssl.SSLContext, ca: bytes) -> None:
+def _load_ca(options: ClientTls, context: ssl.SSLContext, ca: bytes) -> None:
     try:
         # Bundles carry names in any encoding between the certificates.
         context.load_verify_locations(cadata=ca.decode("ascii", "ignore"))
@@ -205,7 +205,7 @@ def _load_ca(options: TlsOptions, context: ssl.SSLContext, ca: bytes) -> None:
         ) from error
 
 
-def _load_pair(options: TlsOptions, context: ssl.SSLContext, chain: bytes, key: bytes) -> None:
+def _load_pair(options: ClientTls, context: ssl.SSLContext, chain: bytes, key: bytes) -> None:
     try:
         load_pair(context, chain, key)
     except ValueError as error:

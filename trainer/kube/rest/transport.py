@@ -22,7 +22,7 @@ from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
 from trainer.kube.rest.pool import open_pool
 from trainer.kube.rest.retries import pause_before_retry
 from trainer.kube.rest.server_warnings import log_warning, server_warnings
-from trainer.kube.rest.tls import ReloadingTls, TlsOptions
+from trainer.kube.rest.tls import ClientTls, ReloadingTls
 from trainer.kube.rest.turns import Turns
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Endpoint:
     """Base URL, possibly with a path."""
     namespace: str = "default"
     """Namespace of the kubeconfig context, for callers that name none."""
-    tls: TlsOptions | None = None
+    tls: ClientTls | None = None
     """CA and client certificate. Default: None, for an http:// server or the CAs of the machine."""
     server_hostname: str | None = None
     """Name in the server's certificate where it differs from the URL."""

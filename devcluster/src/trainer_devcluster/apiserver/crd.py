@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions import ResourceDefinition
     from trainer_devcluster.apiserver.deletion import Deleter
-    from trainer_devcluster.apiserver.pipeline import Pipeline
+    from trainer_devcluster.apiserver.object_writer import ObjectWriter
     from trainer_devcluster.apiserver.strategy import Strategy
     from trainer_devcluster.apiserver.webhooks.client import WebhookClient
 
@@ -51,13 +51,13 @@ class CustomResources:
     def __init__(
         self,
         backend: Backend,
-        pipeline: Pipeline,
+        writer: ObjectWriter,
         deleter: Deleter,
         webhooks: Mapping[tuple[str, str], Strategy],
         client: WebhookClient,
     ) -> None:
         self._backend = backend
-        self._pipeline = pipeline
+        self._writer = writer
         self._deleter = deleter
         self._webhooks = webhooks
         self._client = client
@@ -201,7 +201,7 @@ class CustomResources:
             return True
         target = Target(definition, "update", None, name_of(crd), subresource)
         try:
-            await self._pipeline.update(Write(target, WriteParameters(_MANAGER), SERVER), change)
+            await self._writer.update(Write(target, WriteParameters(_MANAGER), SERVER), change)
         except StatusError as error:
             log.warning("cannot update custom resource definition", name=name_of(crd), error=error.message)
             return error.code == 404

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.deletion_requests import AdmittedDeleter
     from trainer_devcluster.apiserver.handlers.documents import Documents
-    from trainer_devcluster.apiserver.pipeline import Pipeline
+    from trainer_devcluster.apiserver.object_writer import ObjectWriter
     from trainer_devcluster.apiserver.routing import Target
 
 log = structlog.get_logger(__name__)
@@ -69,7 +69,7 @@ class Dispatcher:
         backend: Backend,
         access: Access,
         documents: Documents,
-        pipeline: Pipeline,
+        writer: ObjectWriter,
         deleter: AdmittedDeleter,
         *,
         audit: AuditLog | None = None,
@@ -77,7 +77,7 @@ class Dispatcher:
         self._backend = backend
         self._access = access
         self._documents = documents
-        self._pipeline = pipeline
+        self._writer = writer
         self._deleter = deleter
         self._audit = audit
 
@@ -141,7 +141,7 @@ class Dispatcher:
         if document is not None:
             return document
         target = resolve(self._backend.registry, request.method, request.path)
-        call = Call(self._backend, self._pipeline, self._deleter, request, target, user, self._access, record)
+        call = Call(self._backend, self._writer, self._deleter, request, target, user, self._access, record)
         if target.definition.deprecation:
             call.warnings.add(target.definition.deprecation)
         try:

@@ -1,6 +1,6 @@
 """First objects: every namespace keeps what it starts with.
 
-The pipeline makes them together with the namespace unless a webhook wants to see them; then they are made here, and
+The writer makes them together with the namespace unless a webhook wants to see them; then they are made here, and
 tried again for as long as the webhook refuses them or cannot be called. They are made again when they are deleted, as
 the root-ca-cert-publisher and serviceaccount controllers of Kubernetes do it: no pod could start without them.
 """
@@ -22,7 +22,7 @@ from trainer_devcluster.apiserver.storage import Partition, Subscription
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.pipeline import Pipeline
+    from trainer_devcluster.apiserver.object_writer import ObjectWriter
 
 log = structlog.get_logger(__name__)
 
@@ -32,9 +32,9 @@ RETRY_SECONDS = 1.0
 class FirstObjects:
     """Makes what is missing in new namespaces."""
 
-    def __init__(self, backend: Backend, pipeline: Pipeline) -> None:
+    def __init__(self, backend: Backend, writer: ObjectWriter) -> None:
         self._backend = backend
-        self._pipeline = pipeline
+        self._writer = writer
 
     async def run(self) -> None:
         """Follow the namespaces and their first objects until cancelled."""
@@ -53,7 +53,7 @@ class FirstObjects:
         """Make what a namespace lacks; whether it has everything now. Costs a lookup for each that it has."""
         for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
             try:
-                await self._pipeline.create_internal(resource, first)
+                await self._writer.create_internal(resource, first)
             except StatusError as error:
                 log.warning(
                     "cannot create first object", kind=resource.kind, namespace=name_of(namespace), error=error.message

@@ -35,7 +35,7 @@ from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, 
 from trainer_devcluster.apiserver.kubeconfig import kubeconfig
 from trainer_devcluster.apiserver.listening import HOST, listening
 from trainer_devcluster.apiserver.listtypes import built_in_definitions
-from trainer_devcluster.apiserver.pipeline import Pipeline
+from trainer_devcluster.apiserver.object_writer import ObjectWriter
 from trainer_devcluster.apiserver.registry import Registry
 from trainer_devcluster.apiserver.storage import DEFAULT_HISTORY, Storage
 from trainer_devcluster.apiserver.tls import issue_serving_certificate
@@ -120,23 +120,23 @@ async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -
     async with webhook_client(storage, clock) as client:
         authorizer = RbacAuthorizer(storage)
         admission = Admission(storage, backend.registry, Caller(client), authorizer)
-        pipeline, deleter = Pipeline(backend, admission), Deleter(backend)
+        writer, deleter = ObjectWriter(backend, admission), Deleter(backend)
         for namespace in SYSTEM_NAMESPACES:
-            await pipeline.create_internal(NAMESPACES, {"metadata": {"name": namespace}})
+            await writer.create_internal(NAMESPACES, {"metadata": {"name": namespace}})
         for priority_class in system_classes():
-            await pipeline.create_internal(PRIORITY_CLASSES, priority_class, "kube-apiserver")
-        await bootstrap(storage, pipeline)
+            await writer.create_internal(PRIORITY_CLASSES, priority_class, "kube-apiserver")
+        await bootstrap(storage, writer)
         admitted = AdmittedDeleter(deleter, admission)
         tokens = ServiceAccountTokens(storage, signing_key, clock)
         access = Access(Authenticator(token, tokens), authorizer, tokens, signing_key)
-        dispatcher = Dispatcher(backend, access, Documents(backend.registry), pipeline, admitted, audit=audit)
-        custom_resources = CustomResources(backend, pipeline, deleter, webhooks(options.feature_gates), client)
+        dispatcher = Dispatcher(backend, access, Documents(backend.registry), writer, admitted, audit=audit)
+        custom_resources = CustomResources(backend, writer, deleter, webhooks(options.feature_gates), client)
         await custom_resources.restore()
         background: list[Callable[[], Coroutine[None, None, None]]] = [
             *([journal.run] if journal is not None else []),
             *([audit.run] if audit is not None else []),
             custom_resources.run,
-            FirstObjects(backend, pipeline).run,
+            FirstObjects(backend, writer).run,
             partial(expire_events, backend),
             partial(backend.log_growth.run, clock),
         ]

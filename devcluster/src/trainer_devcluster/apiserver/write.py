@@ -34,7 +34,7 @@ _NAMESPACES = Partition.of(NAMESPACES)
 
 @dataclass(slots=True)
 class Write:
-    """One write request on its way through the pipeline."""
+    """One write request on its way to the storage."""
 
     target: Target
     parameters: WriteParameters

@@ -21,7 +21,7 @@ from trainer_devcluster.apiserver.write import Write
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.pipeline import Pipeline
+    from trainer_devcluster.apiserver.object_writer import ObjectWriter
     from trainer_devcluster.apiserver.storage import Storage
 
 log = structlog.get_logger(__name__)
@@ -30,7 +30,7 @@ _MANAGER: Final = "kube-apiserver"
 _DEFINITIONS: Final = {definition.resource.kind: definition for definition in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING)}
 
 
-async def bootstrap(storage: Storage, pipeline: Pipeline) -> None:
+async def bootstrap(storage: Storage, writer: ObjectWriter) -> None:
     """Create what is missing, and put back what has been taken out of objects that are to be kept up to date.
 
     What a webhook refuses is logged and stays as it is: the next start tries again.
@@ -40,11 +40,11 @@ async def bootstrap(storage: Storage, pipeline: Pipeline) -> None:
         live = storage.get(Partition.of(definition.resource), ObjectKey("", name_of(wanted)))
         try:
             if live is None:
-                await pipeline.create_internal(definition.resource, wanted, _MANAGER)
+                await writer.create_internal(definition.resource, wanted, _MANAGER)
             elif annotations_of(live).get(AUTOUPDATE) != "false" and completed(wanted, live) != live:
                 target = Target(definition, "update", None, name_of(wanted))
                 write = Write(target, WriteParameters(_MANAGER), SERVER)
-                await pipeline.update(write, partial(completed, wanted))
+                await writer.update(write, partial(completed, wanted))
         except StatusError as error:
             log.warning("cannot put bootstrap object in order", name=name_of(wanted), error=error.message)
 

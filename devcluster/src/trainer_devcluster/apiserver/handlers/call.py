@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.deletion_requests import AdmittedDeleter
-    from trainer_devcluster.apiserver.pipeline import Pipeline
+    from trainer_devcluster.apiserver.object_writer import ObjectWriter
     from trainer_devcluster.apiserver.routing import Target
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Call:
     """A request whose target is known."""
 
     backend: Backend
-    pipeline: Pipeline
+    writer: ObjectWriter
     deleter: AdmittedDeleter
     request: web.Request
     target: Target

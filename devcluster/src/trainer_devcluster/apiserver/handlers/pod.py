@@ -39,13 +39,13 @@ async def bind(call: Call) -> web.StreamResponse:
     """POST of a binding: assigns the pod to a node."""
     write = call.write()
     body, _ = await call.decoded()
-    binding = await call.pipeline.review(write, Operation.CREATE, _named(read_as("v1", "Binding", body), call.target))
+    binding = await call.writer.review(write, Operation.CREATE, _named(read_as("v1", "Binding", body), call.target))
     node = (binding.get("target") or {}).get("name")
     if not node:
         cause = FieldError("target.name", "Required value", "FieldValueRequired")
         raise status.invalid("Binding", "", call.target.name, [cause])
     now = call.backend.now()
-    await call.pipeline.update(write, lambda pod: _bound(writable_copy(pod), node, now), operation=None)
+    await call.writer.update(write, lambda pod: _bound(writable_copy(pod), node, now), operation=None)
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return answer(body, 201, warnings=write.warnings.texts)
 

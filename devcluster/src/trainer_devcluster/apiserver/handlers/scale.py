@@ -46,7 +46,7 @@ async def patch(call: Call) -> web.StreamResponse:
 async def _write(call: Call, change: Callable[[Object], Object]) -> web.Response:
     paths = _paths(call)
     write = call.write()
-    stored = await call.pipeline.update(
+    stored = await call.writer.update(
         write, lambda obj: scaled(writable_copy(obj), change(scale_to_change(obj, paths)), paths)
     )
     return answer(scale_of(stored, paths), warnings=write.warnings.texts)

@@ -36,7 +36,7 @@ async def create(call: Call) -> web.StreamResponse:
     write = call.write()
     body, write.duplicates = await call.decoded()
     shown = presenter(call)
-    stored = await call.pipeline.create(write, write.accept(body))
+    stored = await call.writer.create(write, write.accept(body))
     return answer(shown.single(stored), 201, warnings=write.warnings.texts)
 
 
@@ -45,7 +45,7 @@ async def update(call: Call) -> web.StreamResponse:
     write = call.write()
     body, write.duplicates = await call.decoded()
     shown = presenter(call)
-    stored = await call.pipeline.update(write, lambda _: writable_copy(body))
+    stored = await call.writer.update(write, lambda _: writable_copy(body))
     return answer(shown.single(stored), warnings=write.warnings.texts)
 
 
@@ -57,13 +57,13 @@ async def patch(call: Call) -> web.StreamResponse:
     if content_type == APPLY_PATCH:
         _check_apply_options(write)
         applied = _applied(write, await call.read(decode_yaml))
-        stored, created = await call.pipeline.apply(write, applied)
+        stored, created = await call.writer.apply(write, applied)
         return answer(shown.single(stored), 201 if created else 200, warnings=write.warnings.texts)
     if write.parameters.force is not None:
         raise _invalid_options("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force")
     body = await call.read(decode_json)
     write.duplicates = body.duplicates
-    stored = await call.pipeline.update(write, patching(content_type, body.value, call.target.definition))
+    stored = await call.writer.update(write, patching(content_type, body.value, call.target.definition))
     return answer(shown.single(stored), warnings=write.warnings.texts)
 
 

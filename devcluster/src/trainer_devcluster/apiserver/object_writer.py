@@ -1,4 +1,4 @@
-"""The write pipeline: from an accepted object to a stored one.
+"""Writing objects: from an accepted object to a stored one.
 
 Default, isolate the endpoint's fields, keep field managers, admit, let webhooks change the object, prepare, validate,
 let webhooks look at it, store. Where no webhook is concerned and the object is not large nothing awaits, so what was
@@ -49,7 +49,7 @@ _GENERATE_NAME_ATTEMPTS = 8
 _SYSTEM_MANAGER = "kube-controller-manager"
 
 
-class Pipeline:
+class ObjectWriter:
     """Creates and changes objects; deletion has its own module."""
 
     def __init__(self, backend: Backend, admission: Admission) -> None:

@@ -1,4 +1,4 @@
-"""Follower: what becomes of the events of one watch."""
+"""WatchHandler: what becomes of the events of one watch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Sink(Protocol):
         """Everything up to this version has been told."""
 
 
-class Follower:
+class WatchHandler:
     """Hands the events of one watch to the sink and remembers how far it came.
 
     Args:
