@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trainer.api import schema_check
 from trainer.api.schema_check import check_value, compile_schema
 from trainer.kube.field_errors import MOST_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trainer.api.schema_check import Path
     from trainer.kube.objects import Object
 
 
@@ -196,3 +198,25 @@ def test_a_long_name_is_compared_with_nothing() -> None:
     """Nobody has mistyped a name of a megabyte."""
     (error,) = check_value({"field0" * 200_000: ""}, compile_schema(MANY))
     assert error.message == "Unknown field: there is no such field here"
+
+
+@pytest.mark.parametrize(
+    ("value", "paths"),
+    [
+        pytest.param({"items": [{"map": {"a": "b"}}] * 100}, 0, id="fits"),
+        pytest.param({"items": [{"map": {"a": "b"}}] * 99 + [{"map": {"a": 1}}]}, 1, id="one-error"),
+    ],
+)
+def test_paths_are_built_for_errors_only(value: Object, paths: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value that fits costs no text."""
+    built: list[Path] = []
+    text_of = schema_check.text_of
+
+    def count(path: Path) -> str:
+        built.append(path)
+        return text_of(path)
+
+    monkeypatch.setattr(schema_check, "text_of", count)
+    schema = closed(items={"type": "array", "items": closed(map={"type": "object", "additionalProperties": TEXT})})
+    assert len(check_value(value, compile_schema(schema))) == paths
+    assert len(built) == paths

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from trainer.api import patterns
 from trainer.kube import field_errors
@@ -28,6 +28,11 @@ _SUGGESTIONS: Final = 5
 _RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 
 
+Path: TypeAlias = "str | tuple[Path, str | int, bool]"
+"""Where a value is: a text, or the path of the parent, the step from there, and whether that is an entry of a list or
+map. Joined by `text_of` once there is an error: most values have none."""
+
+
 def check_value(value: Any, node: Node, path: str = "") -> list[FieldError]:
     """What is wrong with a value; nothing when it fits, and no more than anybody reads.
 
@@ -41,6 +46,15 @@ def check_value(value: Any, node: Node, path: str = "") -> list[FieldError]:
     with suppress(EnoughFoundError):
         node.check(value, path, findings)
     return list(field_errors.first_errors(findings.errors))
+
+
+def text_of(path: Path) -> str:
+    """A path as messages show it, such as `spec.items[0].labels[example.com/a]`."""
+    steps: list[str] = []
+    while not isinstance(path, str):
+        path, step, is_entry = path
+        steps.append(f"[{step}]" if is_entry else f".{step}")
+    return (path + "".join(reversed(steps))).removeprefix("" if path else ".")
 
 
 class EnoughFoundError(Exception):
@@ -121,7 +135,7 @@ class Node:
     most: float | None = None
     more_than: float | None = None
 
-    def check(self, value: Any, path: str, errors: Findings) -> None:
+    def check(self, value: Any, path: Path, errors: Findings) -> None:
         """Append what is wrong with a value."""
         match self.kind:
             case "object":
@@ -132,49 +146,48 @@ class Node:
                 self._check_string(value, path, errors)
             case "boolean":
                 if not isinstance(value, bool):
-                    errors.add(must_be(path, value, "true or false"))
+                    errors.add(must_be(text_of(path), value, "true or false"))
             case "integer" | "number":
                 self._check_number(value, path, errors)
             case "int-or-string":
                 self._check_int_or_string(value, path, errors)
 
-    def _check_object(self, value: Any, path: str, errors: Findings) -> None:
+    def _check_object(self, value: Any, path: Path, errors: Findings) -> None:
         if not isinstance(value, dict):
-            errors.add(must_be(path, value, "a mapping of fields"))
+            errors.add(must_be(text_of(path), value, "a mapping of fields"))
             return
-        prefix = f"{path}." if path else ""
         for name in self.required:
             if value.get(name) is None:
-                errors.add(field_errors.required(prefix + name))
+                errors.add(field_errors.required(text_of((path, name, False))))
         if self.longest is not None and len(value) > self.longest:
-            errors.add(field_errors.too_many(path, len(value), self.longest))
+            errors.add(field_errors.too_many(text_of(path), len(value), self.longest))
         for name, child in value.items():
             if not isinstance(name, str):
-                errors.add(field_errors.invalid(path, name, "keys must be strings; put them in quotes"))
+                errors.add(field_errors.invalid(text_of(path), name, "keys must be strings; put them in quotes"))
             elif self.values is not None:
-                self.values.check(child, f"{path}[{name}]", errors)
+                self.values.check(child, (path, name, True), errors)
             elif name in self.properties:
                 if child is not None:
-                    self.properties[name].check(child, prefix + name, errors)
+                    self.properties[name].check(child, (path, name, False), errors)
             elif not self.is_open:
-                errors.add_unknown(prefix + name, name, self.properties)
+                errors.add_unknown(text_of((path, name, False)), name, self.properties)
 
-    def _check_list(self, value: Any, path: str, errors: Findings) -> None:
+    def _check_list(self, value: Any, path: Path, errors: Findings) -> None:
         if not isinstance(value, list):
-            errors.add(must_be(path, value, "a list"))
+            errors.add(must_be(text_of(path), value, "a list"))
             return
         if len(value) < self.shortest:
-            errors.add(_too_short(path, value, self.shortest, "items"))
+            errors.add(_too_short(text_of(path), value, self.shortest, "items"))
         if self.longest is not None and len(value) > self.longest:
-            errors.add(field_errors.too_many(path, len(value), self.longest))
+            errors.add(field_errors.too_many(text_of(path), len(value), self.longest))
         if self.items is not None:
             for index, item in enumerate(value[: self.longest]):
-                self.items.check(item, f"{path}[{index}]", errors)
+                self.items.check(item, (path, index, True), errors)
         if self.list_type in {"set", "map"}:
             for error in self._duplicates(value[: self.longest], path):
                 errors.add(error)
 
-    def _duplicates(self, items: list[Any], path: str) -> Iterable[FieldError]:
+    def _duplicates(self, items: list[Any], path: Path) -> Iterable[FieldError]:
         seen: set[str] = set()
         for index, item in enumerate(items):
             if self.list_type == "set":
@@ -184,7 +197,7 @@ class Node:
             else:
                 continue
             if key in seen:
-                yield field_errors.duplicate(f"{path}[{index}]", self._identity(item))
+                yield field_errors.duplicate(text_of((path, index, True)), self._identity(item))
             seen.add(key)
 
     def _identity(self, item: Any) -> Any:
@@ -193,51 +206,59 @@ class Node:
         values = {name: item.get(name, default) for name, default in self.keys}
         return {name: value for name, value in values.items() if value is not None}
 
-    def _check_string(self, value: Any, path: str, errors: Findings) -> None:
+    def _check_string(self, value: Any, path: Path, errors: Findings) -> None:
         if not isinstance(value, str):
-            errors.add(must_be(path, value, "a string"))
+            errors.add(must_be(text_of(path), value, "a string"))
         elif self.enum:
             if value not in self.enum:
-                errors.add(field_errors.not_supported(path, value, self.enum))
+                errors.add(field_errors.not_supported(text_of(path), value, self.enum))
         elif len(value) < self.shortest:
-            errors.add(_too_short(path, value, self.shortest, "characters"))
+            errors.add(_too_short(text_of(path), value, self.shortest, "characters"))
         elif self.longest is not None and len(value) > self.longest:
-            errors.add(field_errors.too_long(path, self.longest))
+            errors.add(field_errors.too_long(text_of(path), self.longest))
         else:
             self._check_pattern(value, path, errors)
 
-    def _check_pattern(self, value: str, path: str, errors: Findings) -> None:
+    def _check_pattern(self, value: str, path: Path, errors: Findings) -> None:
         if self.expression is not None and not self.expression.search(value):
             rule = patterns.WORDS.get(self.pattern) or f"must match {self.pattern}"
-            errors.add(field_errors.invalid(path, value, rule))
+            errors.add(field_errors.invalid(text_of(path), value, rule))
 
-    def _check_number(self, value: Any, path: str, errors: Findings) -> None:
+    def _check_number(self, value: Any, path: Path, errors: Findings) -> None:
         whole = self.kind == "integer"
         if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-            errors.add(must_be(path, value, "an integer" if whole else "a number"))
+            errors.add(must_be(text_of(path), value, "an integer" if whole else "a number"))
         elif self.least is not None and value < self.least:
-            errors.add(field_errors.invalid(path, value, f"must be at least {field_errors.number(self.least)}"))
+            errors.add(
+                field_errors.invalid(text_of(path), value, f"must be at least {field_errors.number(self.least)}")
+            )
         elif self.most is not None and value > self.most:
-            errors.add(field_errors.invalid(path, value, f"must be at most {field_errors.number(self.most)}"))
+            errors.add(field_errors.invalid(text_of(path), value, f"must be at most {field_errors.number(self.most)}"))
         elif self.more_than is not None and value <= self.more_than:
-            errors.add(field_errors.invalid(path, value, f"must be greater than {field_errors.number(self.more_than)}"))
+            errors.add(
+                field_errors.invalid(
+                    text_of(path), value, f"must be greater than {field_errors.number(self.more_than)}"
+                )
+            )
 
-    def _check_int_or_string(self, value: Any, path: str, errors: Findings) -> None:
+    def _check_int_or_string(self, value: Any, path: Path, errors: Findings) -> None:
         if self.pattern == patterns.QUANTITY and isinstance(value, int | str) and not isinstance(value, bool):
             self._check_quantity(value, path, errors)
         elif isinstance(value, str):
             self._check_string(value, path, errors)
         elif isinstance(value, int) and not isinstance(value, bool):
             if self.least is not None and value < self.least:
-                errors.add(field_errors.invalid(path, value, f"must be at least {field_errors.number(self.least)}"))
+                errors.add(
+                    field_errors.invalid(text_of(path), value, f"must be at least {field_errors.number(self.least)}")
+                )
         else:
-            errors.add(must_be(path, value, "an integer or a string"))
+            errors.add(must_be(text_of(path), value, "an integer or a string"))
 
     @staticmethod
-    def _check_quantity(value: int | str, path: str, errors: Findings) -> None:
+    def _check_quantity(value: int | str, path: Path, errors: Findings) -> None:
         problem = quantity_problem(value)
         if problem is not None:
-            errors.add(field_errors.invalid(path, value, problem))
+            errors.add(field_errors.invalid(text_of(path), value, problem))
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Node:
