@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.building.extraction import extract
+from trainer.framework.building.extraction import extract, subject_of
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.metrics import PluginSeries
 from trainer.framework.plugin_api.containment import (
@@ -130,22 +130,22 @@ class Pipeline:
         return watches
 
     def review(self, train_job: TrainJob, runtime: Runtime, old: TrainJob | None = None) -> Review:
-        """PreExecution: what is wrong with the TrainJob, found by validation and by building it on trial.
+        """PreExecution: what is wrong with the TrainJob on its runtime, found by validation and by a trial build.
 
         Args:
-            train_job: what is admitted.
+            train_job: what is admitted; read strictly, so that its `semantic_errors` are known.
             runtime: what it builds on.
             old: what it replaces, if anything.
         """
         try:
             with build_contained():
                 info = self._extract(train_job, runtime)
-                review = Review.of(self._findings(info, old, train_job))
+                review = _review(self._findings(info, old, train_job), runtime)
                 if not review.errors:
                     self._enforce(info, train_job, self._series.timed)
                     self._built(info, train_job, self._series.timed)
         except BuildError as error:
-            return Review.of(error.errors)
+            return _review(error.errors, runtime)
         return review
 
     def trial(self, train_job: TrainJob, runtime: Runtime) -> Review:
@@ -156,14 +156,14 @@ class Pipeline:
 
         Args:
             train_job: one that sets as little as possible.
-            runtime: what is admitted.
+            runtime: what is admitted; read strictly, so that its pod templates have been checked.
         """
         try:
             with build_contained():
-                info = self._extract(train_job, runtime)
+                info = self._extract(train_job, runtime, is_checked=True)
                 findings = list(self._findings(info, None, train_job))
         except BuildError as error:
-            return Review.of(error.errors)
+            return _review(error.errors, runtime)
         is_valid = not Review.of(findings).errors
 
         @contextmanager
@@ -176,7 +176,7 @@ class Pipeline:
 
         self._enforce(info, train_job, collected)
         self._built(info, train_job, collected)
-        return Review.of(findings)
+        return _review(findings, runtime)
 
     @build_contained()
     def build(self, train_job: TrainJob, runtime: Runtime, *, observe: Observe | None = None) -> list[Component]:
@@ -185,7 +185,7 @@ class Pipeline:
         Args:
             train_job: what the data scientist wants.
             runtime: the blueprint.
-            observe: see there; default: nobody watches.
+            observe: called after each step. Defaults to nothing.
 
         Raises:
             BuildError: TrainJob and runtime do not fit together, or a plugin raised.
@@ -197,7 +197,7 @@ class Pipeline:
                 observe(origin, lambda: self._built(deepcopy(info), train_job, self._series.timed))
 
         info = self._extract(train_job, runtime, step)
-        errors = Review.of(self._findings(info, None, train_job)).errors
+        errors = Review.of([*train_job.semantic_errors(), *self._findings(info, None, train_job)]).errors
         if errors:
             raise BuildError(*errors)
         self._enforce(info, train_job, self._series.timed, step)
@@ -279,8 +279,10 @@ class Pipeline:
             lambda plugin: checked_conditions(plugin.status_conditions(train_job), plugin.condition_types),
         )
 
-    def _extract(self, train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> RuntimeInfo:
-        info = extract(train_job, runtime, step)
+    def _extract(
+        self, train_job: TrainJob, runtime: Runtime, step: Step | None = None, *, is_checked: bool = False
+    ) -> RuntimeInfo:
+        info = extract(train_job, runtime, step, is_checked=is_checked)
         if self._cluster_domain is not None:
             info.pod_domain = f".{train_job.metadata.namespace}.svc.{self._cluster_domain}"
         return info
@@ -296,7 +298,6 @@ class Pipeline:
     def _findings(
         self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob
     ) -> Iterator[FieldError | AdmissionWarning]:
-        yield from new.semantic_errors()
         yield from _unserved(
             f"{info.runtime} spec.mlPolicy",
             info.ml_policy.source,
@@ -331,6 +332,12 @@ class Pipeline:
             except BuildError as error:
                 errors.append(error)
         return answers, errors
+
+
+def _review(findings: Iterable[FieldError | AdmissionWarning], runtime: Runtime) -> Review:
+    """The findings, those of the runtime with their origin: plugins begin their paths with `RuntimeInfo.runtime`."""
+    origin = subject_of(runtime)
+    return Review.of(replace(each, origin=origin) if each.field.startswith(f"{origin} ") else each for each in findings)
 
 
 def _unserved(path: str, source: str | None, served: Iterable[frozenset[str]]) -> Iterator[FieldError]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from dataclasses import field as _field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -41,7 +42,16 @@ class FieldError:
     reason: str = "FieldValueInvalid"
     """A CauseType of metav1.StatusCause."""
     code: str = ""
-    """What programs tell the error by where field and reason do not suffice; people never see it. Defaults to none."""
+    """Tells errors of one reason apart, for programs. Defaults to none."""
+    detail: str = _field(default="", compare=False)
+    """The message without its reason and value: the rule that the field breaks. Defaults to none."""
+    origin: str = _field(default="", compare=False)
+    """The object that the path begins with, such as `ClusterWidget/blueprint`. Defaults to the one that was written."""
+
+    @property
+    def path(self) -> str:
+        """The path inside of `origin`."""
+        return self.field.removeprefix(f"{self.origin} ")
 
     def to_object(self) -> Object:
         """The entry of `details.causes` in a Status."""
@@ -66,22 +76,22 @@ def first_errors(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
 def invalid(path: str, value: object, detail: str) -> FieldError:
     """The value breaks a rule."""
     shown = "" if value is OMITTED else f": {show(value)}"
-    return FieldError(path, f"Invalid value{shown}: {detail}")
+    return FieldError(path, f"Invalid value{shown}: {detail}", detail=detail)
 
 
 def type_invalid(path: str, value: object, detail: str) -> FieldError:
     """The value is of the wrong type."""
-    return FieldError(path, f"Invalid value: {show(value)}: {detail}", "FieldValueTypeInvalid")
+    return FieldError(path, f"Invalid value: {show(value)}: {detail}", "FieldValueTypeInvalid", detail=detail)
 
 
 def required(path: str, detail: str = "") -> FieldError:
     """The field must be there."""
-    return FieldError(path, _with_detail("Required value", detail), "FieldValueRequired")
+    return FieldError(path, _with_detail("Required value", detail), "FieldValueRequired", detail=detail)
 
 
 def forbidden(path: str, detail: str, *, code: str = "") -> FieldError:
     """The field may not be set, or not be changed, here."""
-    return FieldError(path, _with_detail("Forbidden", detail), "FieldValueForbidden", code)
+    return FieldError(path, _with_detail("Forbidden", detail), "FieldValueForbidden", code, detail)
 
 
 def not_found(path: str, value: object) -> FieldError:

@@ -1,4 +1,4 @@
-"""What admission says about a training runtime of either kind."""
+"""Validates a training runtime of either kind."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from trainer.webhooks.advice import advise_on_runtime
 from trainer.webhooks.defaults import default_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from trainer.api.trainingruntime import Runtime
     from trainer.framework.pipeline import Pipeline
     from trainer.kube.objects import Object
 
 _TRIAL = "t"
-"""Name of the TrainJob that is built on trial: what does not fit with a name of one letter fits with none."""
+"""Name of the TrainJob of the trial build: what is too long with one letter is too long with every name."""
 
 _NAMES = "spec.template.spec.replicatedJobs"
-"""Where a runtime makes names that are too long."""
+"""Path for names of objects that are too long."""
 
 
 def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Review:
-    """Everything that keeps all TrainJobs from using a runtime, or that its author should know.
+    """Errors that no TrainJob can avoid, and warnings for the author.
 
-    What the cluster lacks, such as a plugin that serves a policy or the CRD of a scheduler, is only a warning: it is
-    installed after runtimes as often as before. The TrainJobs that use the runtime are refused until then.
+    A missing plugin or CRD of a scheduler is only a warning, since either may be installed after the runtime. TrainJobs
+    that use the runtime are refused until then.
 
     Args:
         obj: the TrainingRuntime or ClusterTrainingRuntime with defaults, as it would be stored.
@@ -68,29 +68,20 @@ def _spec(obj: Object) -> object:
 
 
 def _on_trial(runtime: Runtime, pipeline: Pipeline) -> Review:
-    """What a TrainJob without any settings meets; paths as the author of the runtime knows them."""
+    """The findings for a TrainJob without settings, with paths in the runtime."""
     ref = RuntimeRef(name=runtime.metadata.name or _TRIAL, kind=runtime.kind)
     metadata = ObjectMetadata(name=_TRIAL, namespace=runtime.metadata.namespace or "default")
     review = pipeline.trial(TrainJob(metadata=metadata, spec=TrainJobSpec(runtime_ref=ref)), runtime)
-    prefix = f"{runtime.kind}/{runtime.metadata.name} "
-    return Review.of([*_relative_errors(review.errors, prefix), *_relative_warnings(review.warnings, prefix)])
+    # A TrainJob can avoid a warning about its own settings.
+    warnings = [AdmissionWarning(each.path, each.message) for each in review.warnings if each.origin]
+    return Review.of([*(found for error in review.errors for found in _of_runtime(error)), *warnings])
 
 
-def _relative_errors(errors: Iterable[FieldError], prefix: str) -> Iterator[FieldError | AdmissionWarning]:
-    """The errors of the runtime; what a TrainJob can set, such as an image that is missing, is not among them."""
-    for error in errors:
-        field = error.field.removeprefix(prefix)
-        if error.code == CLUSTER_LACKS:
-            lack = error.message.removeprefix("Forbidden: ")
-            yield AdmissionWarning(field, f"{lack}; TrainJobs that use this runtime are refused until then")
-        elif error.reason == INTERNAL or error.field.startswith(prefix):
-            yield replace(error, field=field)
-        elif error.field == "metadata.name":
-            yield forbidden(_NAMES, f"no TrainJob has a name that is short enough: {error.message}")
-
-
-def _relative_warnings(warnings: Iterable[AdmissionWarning], prefix: str) -> Iterator[AdmissionWarning]:
-    """What is said about the settings of a TrainJob is nothing to say about the runtime."""
-    for warning in warnings:
-        if warning.field.startswith(prefix):
-            yield AdmissionWarning(warning.field.removeprefix(prefix), warning.message)
+def _of_runtime(error: FieldError) -> Iterator[FieldError | AdmissionWarning]:
+    """What an error on trial means for the runtime: nothing if a TrainJob can avoid it, such as a missing image."""
+    if error.code == CLUSTER_LACKS:
+        yield AdmissionWarning(error.path, f"{error.detail}; TrainJobs that use this runtime are refused until then")
+    elif error.origin or error.reason == INTERNAL:
+        yield replace(error, field=error.path, origin="")
+    elif error.field == "metadata.name":
+        yield forbidden(_NAMES, f"no TrainJob has a name that is short enough: {error.message}")

@@ -1,8 +1,7 @@
-"""What admission says about a TrainJob."""
+"""Validates a TrainJob: the rules of updates, its schema, and a trial build on its runtime."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio.lowlevel
@@ -13,7 +12,7 @@ from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import TrainJobStatus
 from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
 from trainer.framework.plugin_api.review import AdmissionWarning, Review
-from trainer.framework.status.status import is_finished
+from trainer.framework.status.status import has_ended
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import is_being_deleted, name_of
 from trainer.webhooks.advice import advise_on_train_job
@@ -33,42 +32,49 @@ _LONGEST_STATUS_LIST = 1000
 
 
 async def review_train_job(obj: Object, old: Object | None, pipeline: Pipeline, runtimes: RuntimeSource) -> Review:
-    """Everything that is wrong with a TrainJob, or that its author should know.
+    """Errors that refuse a TrainJob, and warnings for its author.
 
-    A TrainJob whose runtime does not exist (yet) is accepted with a warning: it waits. An update is refused only for
-    what it makes worse: an error that the stored TrainJob has as well does not keep anybody from suspending it, or from
-    taking off a finalizer. One that has finished or is being deleted is not built any more, so neither is it on trial.
+    A TrainJob whose runtime does not exist yet is accepted with a warning. An update is refused only for errors that
+    the stored TrainJob does not have, so that it can always be suspended or lose a finalizer. A TrainJob that has
+    finished or is being deleted is not built again, so no trial build checks it.
 
     Args:
         obj: the TrainJob with defaults, as it would be stored.
         old: what it replaces; None when it is created.
         pipeline: the plugins.
-        runtimes: where its runtime is looked up; the snapshot that it was built on comes first.
+        runtimes: finds its runtime; the snapshot that it was built on comes first.
 
     Raises:
         KubeError: the runtime could not be looked up.
     """
     if old is None:
-        review = await _review(obj, None, pipeline, runtimes)
+        review = await _review(obj, None, None, pipeline, runtimes)
         return Review.of([*_name_errors(name_of(obj)), *review.errors, *review.warnings])
-    old = _without_impossible_status(old)
-    # Nothing about the shape of a spec that stays: an older version may have let it pass.
-    errors = tuple(forbidden_changes(old, obj)) if is_spec_changed(old, obj) else ()
+    status = _read_status(old)
+    if status is None:
+        old = _without_status(old)
+    is_changed = is_spec_changed(old, obj)
+    # The schema of an unchanged spec is not checked: an older version may have accepted it.
+    errors = tuple(forbidden_changes(old, obj)) if is_changed else ()
     if errors:
         return Review.of(errors)
-    if is_being_deleted(obj) or _has_finished(old):
-        return Review.of(set(_errors(obj)) - set(_errors(old)))
-    review = await _review(obj, old, pipeline, runtimes)
-    warnings = review.warnings if is_spec_changed(old, obj) else ()
+    if is_being_deleted(obj) or has_ended(old):
+        wrong = set(_schema_errors(obj))
+        return Review.of(wrong - set(_schema_errors(old)) if wrong else ())
+    review = await _review(obj, old, status, pipeline, runtimes)
+    warnings = review.warnings if is_changed else ()
     if not review.errors:
         return Review((), warnings)
-    before = await _review(old, old, pipeline, runtimes)
+    before = await _review(old, old, status, pipeline, runtimes)
     return Review.of([*(set(review.errors) - set(before.errors)), *warnings])
 
 
-async def _review(obj: Object, old: Object | None, pipeline: Pipeline, runtimes: RuntimeSource) -> Review:
+async def _review(
+    obj: Object, old: Object | None, status: TrainJobStatus | None, pipeline: Pipeline, runtimes: RuntimeSource
+) -> Review:
+    """The findings about `obj`; the API server gives it the status of `old`."""
     try:
-        train_job = _strictly(obj)
+        train_job = _read(obj, status, strict=True)
     except InvalidObjectError as error:
         return Review.of(error.errors)
     try:
@@ -80,65 +86,59 @@ async def _review(obj: Object, old: Object | None, pipeline: Pipeline, runtimes:
         return Review.of([AdmissionWarning("spec.runtimeRef.name", text)])
     except BuildError as error:
         return Review.of(error.errors)
-    # Other requests have their turn between reading and building, each of which takes long for the largest objects.
+    # Reading and building the largest objects each take long: other requests run in between.
     await anyio.lowlevel.checkpoint()
-    former = _tolerantly(old)
+    former = train_job if obj is old else _read_stored(old, status)
     await anyio.lowlevel.checkpoint()
     review = pipeline.review(train_job, runtime, former)
     return Review.of([*review.errors, *review.warnings, *advise_on_train_job(train_job, runtime)])
 
 
 def _name_errors(name: object) -> Iterator[FieldError]:
-    """The name begins host names; "" is one that the server has yet to make. Reading tells what is no text."""
+    """The name begins host names; an empty one will be generated, and one that is no text fails the schema."""
     if isinstance(name, str) and name and not patterns.compiled(patterns.HOST_LABEL).search(name):
         yield invalid("metadata.name", name, patterns.WORDS[patterns.HOST_LABEL])
 
 
-def _strictly(obj: Object) -> TrainJob:
-    """The TrainJob as a user may write it; its status, which is ours, may come from a newer version.
+def _read(obj: Object, status: TrainJobStatus | None, *, strict: bool) -> TrainJob:
+    """A TrainJob with this status.
 
     Raises:
-        InvalidObjectError: fields are wrong or unknown.
+        InvalidObjectError: fields are wrong, or unknown in strict reading.
     """
-    train_job = TrainJob.from_object({name: value for name, value in obj.items() if name != "status"}, strict=True)
-    if "status" not in obj:
-        return train_job
-    stored = _tolerantly(_without_impossible_status(obj))
-    return stored if stored is not None else train_job
+    train_job = TrainJob.from_object(_without_status(obj), strict=strict)
+    return train_job if status is None else train_job.model_copy(update={"status": status})
 
 
-def _tolerantly(obj: Object | None) -> TrainJob | None:
-    """A stored TrainJob; None when it cannot be read, perhaps because an older version has let it pass."""
-    if obj is None:
-        return None
+def _read_stored(obj: Object | None, status: TrainJobStatus | None) -> TrainJob | None:
+    """A stored TrainJob; None when it cannot be read, perhaps because an older version has accepted it."""
     try:
-        return TrainJob.from_object(obj)
+        return None if obj is None else _read(obj, status, strict=False)
     except InvalidObjectError:
         return None
 
 
-def _without_impossible_status(obj: Object) -> Object:
-    """A stored TrainJob as it is, unless no API server would have stored its status: a stranger has made it up."""
+def _read_status(obj: Object) -> TrainJobStatus | None:
+    """The status of a stored TrainJob; None if no API server would have stored it: the request is forged."""
     status = obj.get("status")
-    if status is None:
-        return obj
-    # Reading entries without number takes longer than all else.
-    lists = [value for value in status.values() if isinstance(value, list)] if isinstance(status, dict) else []
-    if isinstance(status, dict) and all(len(entries) <= _LONGEST_STATUS_LIST for entries in lists):
-        with suppress(InvalidObjectError):
-            TrainJobStatus.from_object(status)
-            return obj
+    if not isinstance(status, dict):
+        return None
+    # Reading unbounded lists would take longer than everything else.
+    if any(isinstance(value, list) and len(value) > _LONGEST_STATUS_LIST for value in status.values()):
+        return None
+    try:
+        return TrainJobStatus.from_object(status)
+    except InvalidObjectError:
+        return None
+
+
+def _without_status(obj: Object) -> Object:
     return {name: value for name, value in obj.items() if name != "status"}
 
 
-def _errors(obj: Object) -> tuple[FieldError, ...]:
+def _schema_errors(obj: Object) -> tuple[FieldError, ...]:
     try:
-        _strictly(obj)
+        TrainJob.from_object(_without_status(obj), strict=True)
     except InvalidObjectError as error:
         return error.errors
     return ()
-
-
-def _has_finished(obj: Object) -> bool:
-    train_job = _tolerantly(obj)
-    return train_job is not None and is_finished(train_job)

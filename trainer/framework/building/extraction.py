@@ -30,20 +30,28 @@ if TYPE_CHECKING:
     """Told after each step where the changes come from."""
 
 
-def extract(train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> RuntimeInfo:
+def subject_of(runtime: Runtime) -> str:
+    """Kind and name of a runtime, with which the paths of its errors begin."""
+    return f"{runtime.kind}/{runtime.metadata.name}"
+
+
+def extract(
+    train_job: TrainJob, runtime: Runtime, step: Step | None = None, *, is_checked: bool = False
+) -> RuntimeInfo:
     """What the runtime says, with the settings of the TrainJob that every kind of training has.
 
     Args:
         train_job: what the data scientist wants.
         runtime: the blueprint.
-        step: see there; default: nobody watches.
+        step: called after each step. Defaults to nothing.
+        is_checked: whether the pod templates of the runtime have been checked already. Defaults to no.
 
     Raises:
         BuildError: the TrainJob asks for something that the runtime does not have, or the runtime is wrong.
     """
     done = step or (lambda _origin, _info: None)
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
-    info = _info(train_job, runtime)
+    info = _info(train_job, runtime, is_checked=is_checked)
     mark_trainer(info)
     put_in_order(info)
     done(info.runtime, info)
@@ -63,9 +71,9 @@ def extract(train_job: TrainJob, runtime: Runtime, step: Step | None = None) -> 
     return info
 
 
-def _info(train_job: TrainJob, runtime: Runtime) -> RuntimeInfo:
-    subject = f"{runtime.kind}/{runtime.metadata.name}"
-    template = normalised(runtime.spec.template.spec, subject)
+def _info(train_job: TrainJob, runtime: Runtime, *, is_checked: bool) -> RuntimeInfo:
+    subject = subject_of(runtime)
+    template = normalised(runtime.spec.template.spec, subject, is_checked=is_checked)
     metadata = runtime.spec.template.metadata
     return RuntimeInfo(
         job_name=train_job.metadata.name,

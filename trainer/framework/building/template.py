@@ -24,8 +24,13 @@ if TYPE_CHECKING:
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
-def normalised(template: JobSetSpec, runtime: str) -> JobSetSpec:
+def normalised(template: JobSetSpec, runtime: str, *, is_checked: bool = False) -> JobSetSpec:
     """A copy with lower-case names, split commands and string values in `env`.
+
+    Args:
+        template: what the runtime says.
+        runtime: its kind and name, with which paths begin.
+        is_checked: whether the pod templates have been checked already. Defaults to no.
 
     Raises:
         BuildError: names clash or cannot be part of a host name, a command has an open quote, or a pod template
@@ -34,7 +39,7 @@ def normalised(template: JobSetSpec, runtime: str) -> JobSetSpec:
     template = private_copy(template)
     path = f"{runtime} spec.template.spec"
     for job in template.replicated_jobs or []:
-        _normalise_job(job, f"{path}.replicatedJobs[{job.name}]")
+        _normalise_job(job, f"{path}.replicatedJobs[{job.name}]", is_checked=is_checked)
     names = [job.name for job in template.replicated_jobs or []]
     if not names:
         raise BuildError(required(f"{path}.replicatedJobs", "must not be empty"))
@@ -79,12 +84,13 @@ def pod_spec_of(job: ReplicatedJob) -> Object:
     return spec
 
 
-def _normalise_job(job: ReplicatedJob, path: str) -> None:
+def _normalise_job(job: ReplicatedJob, path: str, *, is_checked: bool) -> None:
     job.name = job.name.lower()
     if not _DNS_LABEL.fullmatch(job.name):
         rule = "must consist of letters, digits and -, because it is part of host names"
         raise BuildError(invalid(f"{path}.name", job.name, rule))
-    check_pod_template(job.template.spec.template, f"{path}.template.spec.template")
+    if not is_checked:
+        check_pod_template(job.template.spec.template, f"{path}.template.spec.template")
     for kind in ("containers", "initContainers"):
         for container in pod_spec_of(job).get(kind) or []:
             _normalise_container(container, f"{path}.template.spec.template.spec.{kind}[{container['name']}]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import field as _field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ class AdmissionWarning:
     field: str
     """Path of the field that it is about; "" is the object itself."""
     message: str
+    origin: str = _field(default="", compare=False)
+    """See `FieldError.origin`."""
+
+    @property
+    def path(self) -> str:
+        """The path inside of `origin`."""
+        return self.field.removeprefix(f"{self.origin} ")
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message

@@ -1,0 +1,103 @@
+"""Admission reads, checks and builds each object once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.webhooks.blueprints import blueprint, job, trainer
+from tests.webhooks.nets import pipeline
+from tests.webhooks.requests import admit
+from trainer.api.schema_check import check_value
+from trainer.api.trainjob import TrainJob
+from trainer.framework.building.extraction import extract
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.startup.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.kube.objects import Object
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each step has run."""
+    counts: Counter[str] = Counter()
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return function(*arguments, **options)
+
+        return call
+
+    def read(_cls: type[TrainJob], obj: Object, *, strict: bool = False) -> TrainJob:
+        counts["reads strictly" if strict else "reads"] += 1
+        return from_object(obj, strict=strict)
+
+    from_object = TrainJob.from_object
+    monkeypatch.setattr(TrainJob, "from_object", classmethod(read))
+    monkeypatch.setattr(TrainJob, "semantic_errors", counted("semantic errors", TrainJob.semantic_errors))
+    monkeypatch.setattr("trainer.framework.pipeline.extract", counted("extractions", extract))
+    monkeypatch.setattr("trainer.api.pod_template.check_value", counted("pod template checks", check_value))
+    return counts
+
+
+class Counting:
+    """A plugin that counts validations and builds."""
+
+    name = "counting"
+
+    def __init__(self, calls: Counter[str]) -> None:
+        self._calls = calls
+
+    def validate(self, *_: object) -> tuple[()]:
+        """No findings."""
+        self._calls["validations"] += 1
+        return ()
+
+    def build(self, *_: object) -> tuple[()]:
+        """No objects."""
+        self._calls["builds"] += 1
+        return ()
+
+
+ONE_PASS = {
+    "reads strictly": 1,
+    "semantic errors": 1,
+    "extractions": 1,
+    "pod template checks": 1,
+    "validations": 1,
+    "builds": 1,
+}
+STATUS: Object = {"conditions": [], "jobsStatus": []}
+
+
+@pytest.mark.parametrize(
+    ("obj", "old", "expected"),
+    [
+        pytest.param(trainer(numNodes=2), None, ONE_PASS, id="create"),
+        pytest.param(job(), None, ONE_PASS | {"reads": 1}, id="create-with-defaulted-nodes"),
+        pytest.param(trainer(numNodes=3), trainer(numNodes=2), ONE_PASS | {"reads": 1}, id="update"),
+        pytest.param(
+            trainer(numNodes=3) | {"status": STATUS},
+            trainer(numNodes=2) | {"status": STATUS},
+            ONE_PASS | {"reads": 1},
+            id="update-with-status",
+        ),
+        pytest.param(
+            blueprint(),
+            None,
+            {"semantic errors": 0, "extractions": 1, "validations": 1, "builds": 1, "pod template checks": 0},
+            id="runtime",
+        ),
+    ],
+)
+async def test_one_pass(obj: Object, old: Object | None, expected: dict[str, int], calls: Counter[str]) -> None:
+    """The validator hands on what it has read; the old object is read for the plugins, which may compare."""
+    plugins = Pipeline(Registry([*pipeline().plugins, Counting(calls)]))
+    assert (await admit(obj, old, plugins=plugins)).allowed
+    assert dict(calls) == {name: count for name, count in expected.items() if count}
