@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import trainer
 from trainer.api.crds import crds
 from trainer.cli.app import app
-from trainer.cli.operate.crds import crds as print_crds
+from trainer.cli.operate.install import crds as print_crds
+from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
-from trainer.cli.processes.state_directory import StateDirectory
 from trainer.cli.processes.supervisor import RunRecord
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.cli.console import complain, duration, escaped, note, printable, say, short_duration
+from trainer.cli.console import complain, duration, escaped, note, printable, say, say_json, short_duration
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,10 @@ def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     note("[odd]", kind="warning")
 
     assert capsys.readouterr() == ("", "note: as shipped with trainer\nwarning: [odd]\n")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON is indented, keeps the order of fields, and does not escape letters."""
+    say_json([{"name": "über", "enabled": True}])
+
+    assert capsys.readouterr().out == '[\n  {\n    "name": "über",\n    "enabled": true\n  }\n]\n'

@@ -11,8 +11,8 @@ import pytest
 
 from trainer.cli.current_cluster import current_cluster
 from trainer.cli.errors import BadInputError, CommandError
+from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
-from trainer.cli.processes.state_directory import StateDirectory
 from trainer.cli.processes.supervisor import RunRecord
 from trainer.kube.rest.connection import ConnectionOptions
 

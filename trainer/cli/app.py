@@ -23,8 +23,7 @@ from trainer.cli.logs.logs import logs
 from trainer.cli.metrics.metrics import metrics
 from trainer.cli.offline.lint import lint
 from trainer.cli.offline.render import render
-from trainer.cli.operate.crds import crds
-from trainer.cli.operate.install import install_runtimes
+from trainer.cli.operate.install import crds, install_runtimes
 from trainer.cli.operate.manager import manager
 from trainer.cli.operate.plugins import plugins
 from trainer.cli.run.run import run

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -89,3 +92,18 @@ def short_duration(seconds: float) -> str:
 
 
 _EXACT_BELOW = 10
+
+
+class OutputFormat(StrEnum):
+    """What `--output` may be."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Format = Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")]
+
+
+def say_json(answer: object) -> None:
+    """Print the answer as JSON, indented, so that people can read it as well."""
+    output().file.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainer.cli.errors import BadInputError, CommandError
-from trainer.cli.processes.background import BackgroundProcess
-from trainer.cli.processes.state_directory import StateDirectory
+from trainer.cli.processes.background import BackgroundProcess, StateDirectory
 from trainer.kube.rest.connection import ConnectionOptions
 
 if TYPE_CHECKING:

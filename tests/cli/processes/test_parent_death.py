@@ -7,14 +7,14 @@ import sys
 
 import anyio
 
-from trainer.cli.processes.parent_death import tethered
+from trainer.cli.processes.parent_death import ending_with_parent
 from trainer.cli.processes.process import ProcessIdentity
 
 CHILD = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
 PARENT = f"""
 import subprocess, sys, time
-from trainer.cli.processes.parent_death import tethered
-child = subprocess.Popen(tethered([sys.executable, "-c", {CHILD!r}]))
+from trainer.cli.processes.parent_death import ending_with_parent
+child = subprocess.Popen(ending_with_parent([sys.executable, "-c", {CHILD!r}]))
 time.sleep(60)
 """
 
@@ -32,5 +32,7 @@ async def test_child_ends_with_its_parent() -> None:
 
 
 def test_command_keeps_pid_and_exit_code() -> None:
-    """The command takes the place of the tether: its exit code is seen by the parent."""
-    assert subprocess.run(tethered([sys.executable, "-c", "raise SystemExit(7)"]), check=False).returncode == 7
+    """The command replaces the watch in its process: its exit code is seen by the parent."""
+    assert (
+        subprocess.run(ending_with_parent([sys.executable, "-c", "raise SystemExit(7)"]), check=False).returncode == 7
+    )

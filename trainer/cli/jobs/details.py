@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from trainer.cli.console import duration, escaped, printable
-from trainer.cli.jobs.metric_order import by_interest
+from trainer.cli.jobs.progress import by_interest
 from trainer.cli.jobs.state import STATE_STYLES, JobState
 from trainer.framework.building.trainer_step import TRAINER_JOBS
 from trainer.framework.status.status import JOBS_CREATED

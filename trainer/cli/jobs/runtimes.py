@@ -9,12 +9,11 @@ import typer
 from rich.text import Text
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from trainer.cli.console import note, printable, say
+from trainer.cli.console import Format, OutputFormat, note, printable, say, say_json
 from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
 from trainer.cli.errors import ExitCode
 from trainer.cli.jobs.find import not_served
 from trainer.cli.jobs.table import age_of
-from trainer.cli.output_format import Format, OutputFormat, say_json
 from trainer.controllers.metrics.frameworks import FRAMEWORK_LABEL
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError

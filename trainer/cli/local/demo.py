@@ -12,9 +12,8 @@ from anyio.to_thread import run_sync
 from trainer.cli.console import say
 from trainer.cli.documents import read_documents
 from trainer.cli.errors import BadInputError
-from trainer.cli.local.admission import LocalAdmission, wait_for_admission
 from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetwork, cluster_command
-from trainer.cli.local.manager_identity import give_identity
+from trainer.cli.local.manager import LocalAdmission, give_identity, wait_for_admission
 from trainer.cli.manifests import example, install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY, manager_command
 from trainer.cli.processes.child import child_process

@@ -15,7 +15,6 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import duration, quote, say
 from trainer.cli.errors import ExitCode
 from trainer.cli.jobs.state import JobState
-from trainer.cli.local.admission import LocalAdmission, wait_for_admission
 from trainer.cli.local.cluster import (
     CLUSTER_READY,
     FeatureGates,
@@ -26,11 +25,10 @@ from trainer.cli.local.cluster import (
     Port,
     cluster_command,
 )
-from trainer.cli.local.manager_identity import give_identity
+from trainer.cli.local.manager import LocalAdmission, give_identity, wait_for_admission
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY, manager_command
-from trainer.cli.processes.background import BackgroundProcess, uptime_seconds
-from trainer.cli.processes.state_directory import StateDirectory
+from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
 from trainer.kube.manager.signals import run_until_signal

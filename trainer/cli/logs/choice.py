@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trainer.api.jobset_pods import Age, Place
-    from trainer.cli.logs.containers import StartedContainer
-    from trainer.cli.logs.primary import PrimaryContainer
+    from trainer.cli.logs.containers import PrimaryContainer, StartedContainer
     from trainer.kube.objects import Object
 
 

@@ -1,4 +1,4 @@
-"""Which training node a pod is, and what its containers are doing."""
+"""The containers of a TrainJob's pods, and the primary one, whose log reports progress."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, REPLICAS, REPLICATED_JOB
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_UID, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
-from trainer.framework.plugin_api.runtime_info import LAUNCHER
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
 from trainer.kube.container_status import container_status, container_statuses, containers_of
-from trainer.kube.objects import labels_of, name_of, namespace_of, uid_of
+from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
+from trainer.kube.resource import JOBSETS
+from trainer.progress.primary_pod import container_state, primary_pod, training_job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from trainer.kube.client import Client
     from trainer.kube.objects import Object
+    from trainer.progress.primary_pod import ContainerState
 
 
 def node_name(pod: Object) -> str:
@@ -78,3 +83,71 @@ def started_containers(pod: Object) -> Iterator[StartedContainer]:
 def restarts_of(pod: Object, container: str) -> int:
     """How often the container was started again within its pod."""
     return int(container_status(pod, container).get("restartCount") or 0)
+
+
+_INITIALIZERS = (Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER)
+"""Also names of replicated Jobs that need no label."""
+
+
+class PrimaryContainer:
+    """Knows the JobSet of one TrainJob, which says what its pods are for."""
+
+    def __init__(self, client: Client, job: Object) -> None:
+        self._client = client
+        self._job = job
+        self._jobset: Object | None = None
+        self._may_read = True
+
+    async def find(self, pods: Sequence[Object]) -> ContainerState | None:
+        """What the primary one of the TrainJob's pods is doing; None while there is none."""
+        if not pods:
+            return None
+        jobset = await self.jobset_of(pods)
+        pod = primary_pod(pods, jobset)
+        return container_state(pod, jobset, self._job) if pod is not None else None
+
+    async def container_of(self, pod: Object) -> str:
+        """Name of the container in one of the TrainJob's pods that does what the pod is for."""
+        return container_state(pod, await self.jobset_of([pod]), self._job).container
+
+    async def training_job(self, pods: Sequence[Object]) -> str:
+        """Name of the replicated Job whose pods are the numbered nodes; empty if there is none."""
+        return training_job(await self.jobset_of(pods)) or "" if pods else ""
+
+    async def jobset_of(self, pods: Sequence[Object]) -> Object:
+        """The JobSet whose pods these are, or what they tell of it where it cannot be read."""
+        uids = {labels_of(pod).get(JOBSET_UID) for pod in pods} - {None}
+        if self._jobset is not None and (not uids or uid_of(self._jobset) in uids):
+            return self._jobset
+        if self._may_read:
+            try:
+                self._jobset = await self._client.get(JOBSETS, name_of(self._job), namespace_of(self._job))
+            except NotFoundError:
+                pass
+            except ForbiddenError:
+                self._may_read = False
+            else:
+                return self._jobset
+        return self._told_by(pods)
+
+    def _told_by(self, pods: Sequence[Object]) -> Object:
+        """The JobSet as far as its pods tell of it, for who may not read it."""
+        newest = max(pods, key=lambda pod: metadata_of(pod).get("creationTimestamp") or "")
+        roles = {
+            labels_of(pod).get(REPLICATED_JOB, ""): labels_of(pod).get(ANCESTOR_LABEL)
+            for pod in pods
+            if labels_of(pod).get(ANCESTOR_LABEL) in {None, Ancestor.TRAINER}
+        }
+        return {
+            "metadata": {
+                "uid": labels_of(newest).get(JOBSET_UID, ""),
+                "annotations": (self._job.get("spec") or {}).get("annotations") or {},
+            },
+            "spec": {
+                "replicatedJobs": [
+                    {"name": name, "template": {"metadata": {"labels": {ANCESTOR_LABEL: ancestor or ""}}}}
+                    for name, ancestor in roles.items()
+                    if name not in _INITIALIZERS
+                ]
+            },
+        }

@@ -1,14 +1,18 @@
-"""Lines of a log as people read them."""
+"""Lines of logs: read from blocks, and printed with their sources."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.text import Text
+
 from trainer.api.progress_tags import TAG_END, without_message
 from trainer.kube.podlogs.position import instant_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import Console
 
 
 class LogLine(NamedTuple):
@@ -45,3 +49,35 @@ def log_lines(block: bytes, *, with_messages: bool = False) -> Iterator[LogLine]
 
 def _text(line: bytes) -> str:
     return line.decode(errors="replace").rstrip("\r")
+
+
+_STYLES = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_green", "bright_magenta")
+
+
+class LogPrinter:
+    """Gives each source a colour of its own where there are colours."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._styles: dict[str, str] = {}
+
+    def print(self, source: str, *texts: str) -> None:
+        """Print lines: each `source | text`, or the text alone when the source is empty."""
+        if not source:
+            self._write(texts)
+            return
+        # A progress bar overwrites itself: its last shape is the one to see.
+        shown = [text.rsplit("\r", 1)[-1] for text in texts]
+        prefix = f"{source} | "
+        if not self._console.is_terminal:
+            self._write(prefix + text for text in shown)
+            return
+        style = self._styles.setdefault(source, _STYLES[len(self._styles) % len(_STYLES)])
+        for text in shown:
+            self._console.print(Text(prefix, style=style).append(text, style="default"))
+
+    def _write(self, lines: Iterable[str]) -> None:
+        """Without Rich, which manages a few thousand lines a second; trainings print more."""
+        file = self._console.file
+        file.write("".join(f"{line}\n" for line in lines))
+        file.flush()

@@ -16,11 +16,9 @@ from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, newest_runs
-from trainer.cli.logs.containers import restarts_of
+from trainer.cli.logs.containers import PrimaryContainer, restarts_of
 from trainer.cli.logs.follower import FOLLOWED, JobLogs, pods_of
-from trainer.cli.logs.lines import log_lines
-from trainer.cli.logs.primary import PrimaryContainer
-from trainer.cli.logs.printer import LogPrinter
+from trainer.cli.logs.lines import LogPrinter, log_lines
 from trainer.cli.logs.tail import LogTail, before_last
 from trainer.framework.plugin_api.failure import named_in
 from trainer.framework.status.status import LOG_HEADING

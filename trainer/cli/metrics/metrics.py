@@ -18,9 +18,8 @@ from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
-from trainer.cli.logs.containers import StartedContainer, started_containers
+from trainer.cli.logs.containers import PrimaryContainer, StartedContainer, started_containers
 from trainer.cli.logs.follower import FOLLOWED, JobLogs, pods_of
-from trainer.cli.logs.primary import PrimaryContainer
 from trainer.cli.metrics.charts import charts
 from trainer.cli.metrics.samples import MetricSamples
 from trainer.kube.clock import SystemClock

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import typer
 
-from trainer.cli.console import printable, say
+from trainer.cli.console import Format, OutputFormat, printable, say, say_json
 from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.offline.workspace import (
@@ -20,7 +20,6 @@ from trainer.cli.offline.workspace import (
     PluginsConfig,
     Workspace,
 )
-from trainer.cli.output_format import Format, OutputFormat, say_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

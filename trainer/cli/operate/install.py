@@ -1,4 +1,4 @@
-"""`trainer install-runtimes`: the runtimes we ship, applied to a cluster that may not be ready for them yet."""
+"""`trainer crds` and `trainer install-runtimes`: what a cluster needs before it can run TrainJobs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from anyio.to_thread import run_sync
 
+from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.cli.console import note, say
+from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import Context, Kubeconfig, current_cluster
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, runtimes
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
+
+
+def crds() -> None:
+    """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`."""
+    output().file.write(crds_yaml())
+
 
 _PASSING: Final = (
     NotFoundError,  # the kind is not served yet

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.cli.console import say
+from trainer.cli.console import Format, OutputFormat, say, say_json
 from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
-from trainer.cli.output_format import Format, OutputFormat, say_json
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.plugin_api.reader import CacheReader
 from trainer.framework.startup.discovery import available_plugins, load_plugin, make_registry

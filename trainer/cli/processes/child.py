@@ -10,7 +10,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from trainer.cli.processes.log_file import LogFile
-from trainer.cli.processes.parent_death import tethered
+from trainer.cli.processes.parent_death import ending_with_parent
 from trainer.cli.processes.process import describe_exit
 
 if TYPE_CHECKING:
@@ -34,7 +34,11 @@ async def child_process(name: str, command: list[str], log: Path, *, ready: str)
     file = await run_sync(log.open, "wb")
     with file:
         process = await anyio.open_process(
-            tethered(command), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+            ending_with_parent(command),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
     log_file = LogFile(log)
 

@@ -1,4 +1,4 @@
-"""Run a command that does not outlive its parent: `python -m trainer.cli.processes.parent_death PARENT_PID COMMAND...`.
+"""Parent-death watch: `python -m trainer.cli.processes.parent_death PARENT_PID COMMAND...` ends with its parent.
 
 Linux sends the chosen signal when the parent dies (prctl(2), PR_SET_PDEATHSIG), even by SIGKILL. It is set here, in the
 child, and survives exec; setting it between fork and exec of a program with threads is not safe.
@@ -14,8 +14,8 @@ import sys
 _PR_SET_PDEATHSIG = 1
 
 
-def tethered(command: list[str]) -> list[str]:
-    """The command line that runs `command` and stops it by SIGTERM as soon as this process is dead."""
+def ending_with_parent(command: list[str]) -> list[str]:
+    """The command line that runs `command` and sends it SIGTERM when this process dies."""
     return [sys.executable, "-m", "trainer.cli.processes.parent_death", str(os.getpid()), *command]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.progress import monitoring_enabled
 from trainer.cli.jobs.progress import NOTHING_REPORTED, TrainingProgress
-from trainer.cli.logs.primary import PrimaryContainer
+from trainer.cli.logs.containers import PrimaryContainer
 from trainer.kube.objects import annotations_of
 from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
 from trainer.progress.run import TrainingRun

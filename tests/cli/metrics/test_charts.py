@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from trainer.cli.metrics.canvas import Canvas
+from trainer.cli.metrics.charts import Canvas
 
 
 @pytest.mark.parametrize(
