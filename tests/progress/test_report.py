@@ -526,7 +526,7 @@ def test_line_that_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     os.set_blocking(writer, False)
-    monkeypatch.setattr(report, "_PATIENCE", 0.0)
+    monkeypatch.setattr(report, "_RETRY_SECONDS", 0.0)
     with os.fdopen(reader, "rb", buffering=0) as log, os.fdopen(writer, "w") as stream:
         monkeypatch.setattr(sys, "__stdout__", stream)
         stdout = report.Stdout()

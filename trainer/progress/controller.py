@@ -1,7 +1,7 @@
-"""Keeps the progress of TrainJobs current (KEP-2779): one follower for each training that runs.
+"""The progress controller (KEP-2779): it runs one log follower for each running training.
 
-A reconcile looks at a TrainJob, its JobSet and the candidates for its primary pod, and sees to it that the right log is
-followed. What the logs say reaches the `ProgressWriter`. Only the leader follows.
+A reconcile reads a TrainJob, its JobSet and the candidates for its primary pod, and starts or stops the follower of the
+primary pod's log. Followers pass messages to the `ProgressWriter`. Only the leader follows logs.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 SETTLED_AFTER = timedelta(minutes=10)
-"""How long after the end of a TrainJob a manager that has just started still reads its log."""
+"""A manager that starts reads the log of an ended TrainJob for this long after its end."""
 
 _PAUSE_AFTER_DEFECT = 60.0
 
-_TOLD_VALUES = 4
-"""Dropped values of one field that an event names: its note has at most 1024 characters."""
+_NAMED_VALUES = 4
+"""Dropped values of one field that an event names; the note of an event has at most 1024 characters."""
 
 
 class ProgressController:
-    """Registers itself with the manager, which runs it.
+    """Reconciles TrainJobs with the followers of their logs; the constructor registers it with the manager.
 
     Args:
         manager: provides the client, informers and the clock.
         options: how logs are followed.
-        namespace: where TrainJobs are looked after; default: everywhere.
+        namespace: the only namespace whose TrainJobs are reconciled. Default: None, all namespaces.
 
     Attributes:
         history: samples of the metrics of running trainings.
@@ -112,7 +112,7 @@ class ProgressController:
         controller.watches_source(Kind(pods, _jobset_of_pod, _candidate_changed))
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
-        """See to it that the right log is followed for one TrainJob."""
+        """Start or stop the follower of one TrainJob, and check whether its training has stalled."""
         await self._started.wait()
         obj = self._train_jobs.get(key)
         if obj is None or is_being_deleted(obj) or not is_managed_here(obj):
@@ -126,8 +126,8 @@ class ProgressController:
             jobset = None
         result: Result | None = None
         if all(monitoring_enabled(annotations_of(each)) for each in (obj, jobset or {})):
-            state = self._look(jobset, obj) if jobset is not None else None
-            self._point(key, obj, state)
+            state = self._container_state(jobset, obj) if jobset is not None else None
+            self._follow_container(key, obj, state)
             result = self._check_stall(key, (obj, jobset or {}), state)
         else:
             self._forget(key)
@@ -138,37 +138,37 @@ class ProgressController:
         return result
 
     def _is_outdated(self, obj: Object) -> bool:
-        """Whether what a TrainJob shows has to be written anew without news from its log."""
+        """Whether the status has to be written although no message has arrived."""
         if is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key_of(obj)) is not None):
             return True
         return is_at_rest(obj) and shows_remaining(obj)
 
-    def _look(self, jobset: Object, train_job: Object) -> ContainerState | None:
-        """What the container whose log tells of the progress is doing; None while there is none."""
+    def _container_state(self, jobset: Object, train_job: Object) -> ContainerState | None:
+        """The state of the primary pod's training container; None without a primary pod."""
         pods = self._pods.by_index(CANDIDATES, candidates_of(key_of(jobset)))
         pod = primary_pod((pod for pod in pods if is_made_of(jobset, pod)), jobset)
         return container_state(pod, jobset, train_job) if pod is not None else None
 
-    def _point(self, key: ObjectKey, obj: Object, state: ContainerState | None) -> None:
-        """Have this container's log followed, and no other one."""
+    def _follow_container(self, key: ObjectKey, obj: Object, state: ContainerState | None) -> None:
+        """Follow the log of this container and stop the follower of any other."""
         training = self._trainings.get(key)
         if training is not None and training.follower is not None:
             if state is not None and training.follower.place == state.place:
-                if (since := training.follower.see(state)) is not None:
+                if (since := training.follower.observe(state)) is not None:
                     self._submit(training, training.follower, since)
                 return
-            training.follower.lose()
+            training.follower.mark_pod_gone()
         if state is None or state.started is None:
             return
         if training is None:
             if state.has_ended and _is_settled(obj, self._clock.now()):
                 return
             training = self._trainings[key] = _Training(self, obj)
-        # When the newest pod is gone, failed ones before it may be left.
+        # After the newest pod is deleted, the pods of failed attempts before it may still exist.
         is_older = state.has_ended and state.age < training.age
         if training.place != state.place and not is_older:
             training.stop()
-            # Of another pod nothing goes on in this one; their clocks may differ, too.
+            # Another pod starts from nothing; its clock may differ from the first pod's.
             shown = _shown(obj) if training.place is None else None
             training.place, training.age = state.place, state.age
             training.follower = Follower(self._context, state, shown, training)
@@ -176,7 +176,7 @@ class ProgressController:
             if state.missing:
                 detail = f"the pod has no container of this name; the log of {state.container} is read"
                 error = invalid(f"metadata.annotations[{CONTAINER}]", state.missing, detail)
-                training.tell_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
+                training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=CONTAINER)
 
     def _start(self, training: _Training, follower: Follower) -> None:
         assert self._tasks is not None, "reconciles wait for the task group"
@@ -188,7 +188,7 @@ class ProgressController:
             try:
                 await follower.run()
             except Exception:
-                # One odd log must not end the manager, and is looked at again.
+                # A defect in the reading of one log must not stop the manager; the log is read again after a pause.
                 log.exception("following a log failed")
                 training.follower = training.place = None
                 self._controller.enqueue(training.key, after=_PAUSE_AFTER_DEFECT)
@@ -196,19 +196,25 @@ class ProgressController:
                 self._writer.flush(training.key, is_last=True)
                 self._controller.enqueue(training.key)
 
-    def _check_stall(self, key: ObjectKey, told_by: Sequence[Object], state: ContainerState | None) -> Result | None:
-        """Warn of a training that runs and gets nowhere; says when to look again."""
+    def _check_stall(self, key: ObjectKey, owners: Sequence[Object], state: ContainerState | None) -> Result | None:
+        """Record a warning event when the training has stalled, and requeue for the next check.
+
+        Args:
+            key: the TrainJob.
+            owners: the TrainJob and its JobSet, whose annotations set the timeout.
+            state: the training container.
+        """
         training = self._trainings.get(key)
-        if training is None or state is None or state.has_ended or has_ended(told_by[0]):
+        if training is None or state is None or state.has_ended or has_ended(owners[0]):
             self._stalls.forget(key)
             return None
-        timeout, is_own = self._stall_timeout(training, told_by)
+        timeout, is_own = self._stall_timeout(training, owners)
         self._stalls.watch(
             key,
             (state.place, state.started),
             timeout,
             is_expected_to_report=is_own,
-            before=_before(told_by[0], training.follower, state),
+            before=_before(owners[0], training.follower, state),
         )
         complaint = self._stalls.check(key)
         if complaint is not None:
@@ -221,24 +227,24 @@ class ProgressController:
         return None if pause is None else Result(requeue_after=pause)
 
     def _stall_of(self, obj: Object) -> str | None:
-        """What is to be told of the stall of this TrainJob, and of no other one of its name."""
+        """The message of this TrainJob's stall, compared by uid; None without a stall."""
         training = self._trainings.get(key_of(obj))
         return None if training is None or training.uid != uid_of(obj) else self._stalls.stall_of(training.key)
 
-    def _stall_timeout(self, training: _Training, told_by: Sequence[Object]) -> tuple[float | None, bool]:
-        """Seconds, and whether they were set for this very training."""
-        for obj in told_by:
+    def _stall_timeout(self, training: _Training, owners: Sequence[Object]) -> tuple[float | None, bool]:
+        """The timeout in seconds, and whether an annotation of this training set it."""
+        for obj in owners:
             try:
                 seconds = stall_seconds(annotations_of(obj))
             except ValueError as error:
-                training.tell_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=STALL_SECONDS)
+                training.warn_once(self._events, EventReason.INVALID_ANNOTATION, str(error), subject=STALL_SECONDS)
                 continue
             if seconds is not None:
                 return seconds, True
         return self._default_stall_timeout, False
 
     def _close(self, key: ObjectKey) -> None:
-        """The TrainJob has ended: it no longer shows what remains, and once all is read, nothing else is kept of it."""
+        """Remove the remaining time of an ended TrainJob, and drop its state once its log is read to the end."""
         self._writer.close(key)
         training = self._trainings.get(key)
         if training is not None and training.follower is not None:
@@ -255,8 +261,8 @@ class ProgressController:
         self._stalls.forget(key)
         self._writer.forget(key)
 
-    def heard(self, training: _Training, message: Message, time: Instant) -> None:
-        """A training has reported something."""
+    def record_message(self, training: _Training, message: Message, time: Instant) -> None:
+        """Pass a message of the log to the history, the writer and the stall watch."""
         follower = training.follower
         if follower is None:
             return
@@ -272,27 +278,27 @@ class ProgressController:
     def _submit(self, training: _Training, follower: Follower, newest: Instant) -> None:
         self._writer.submit(training.key, training.uid, lambda: follower.status, newest)
 
-    def refused(self, training: _Training, error: RejectedMessageError) -> None:
-        """A training has reported something that is no message; people are warned once per pod."""
+    def record_rejected(self, training: _Training, error: RejectedMessageError) -> None:
+        """Record a warning event, once per pod, for a tagged line that is not a message."""
         pod, _ = training.place or ("", "")
         text = (
             f"dropped a message about the progress of the training: {error}; further ones of the pod are not reported"
         )
-        training.tell_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=pod)
+        training.warn_once(self._events, EventReason.TRAINER_STATUS_REJECTED, text, subject=pod)
 
-    def dropped(self, training: _Training, values: Sequence[FieldError]) -> None:
-        """A training has reported values that break a rule; people are warned once per pod and field of a message."""
+    def record_dropped(self, training: _Training, values: Sequence[FieldError]) -> None:
+        """Record a warning event, once per pod and field, for values that break a rule."""
         pod, _ = training.place or ("", "")
         for field, errors in groupby(values, lambda error: error.field.partition("[")[0]):
-            told = "; ".join(map(str, islice(errors, _TOLD_VALUES)))
-            text = f"dropped values of a message about the progress of the training, of which the rest counts: {told}"
+            named = "; ".join(map(str, islice(errors, _NAMED_VALUES)))
+            text = f"dropped values of a message about the progress of the training, of which the rest counts: {named}"
             further = f"; further ones of {field} of the pod are not reported"
-            training.tell_once(
+            training.warn_once(
                 self._events, EventReason.TRAINER_STATUS_REJECTED, text + further, subject=f"{pod} {field}"
             )
 
-    def ended(self, training: _Training) -> None:
-        """What a training has reported may have been all."""
+    def record_end(self, training: _Training) -> None:
+        """Write what has been reported, since the end of a stream may be the end of the training."""
         self._writer.flush(training.key)
 
     async def _run_followers(self) -> None:
@@ -302,7 +308,7 @@ class ProgressController:
 
 
 class _Training:
-    """What is known of one TrainJob whose log is, or was, followed."""
+    """The state of one TrainJob whose log is followed now or was followed."""
 
     def __init__(self, controller: ProgressController, obj: Object) -> None:
         self._controller = controller
@@ -314,48 +320,48 @@ class _Training:
             "metadata": {"name": self.key.name, "namespace": self.key.namespace, "uid": self.uid},
         }
         self.place: tuple[str, str] | None = None
-        """Pod and container that are, or were last, followed."""
+        """Pod uid and container of the present or last follower."""
         self.age: tuple[int, str] = (0, "")
         """See `ContainerState`."""
         self.follower: Follower | None = None
-        """None once all is read of a TrainJob that has ended."""
+        """None after the log of an ended TrainJob is read to the end."""
         self.scope: anyio.CancelScope | None = None
         self.is_checked = False
-        """Whether it will be looked at when a stall would begin."""
-        self._told: set[tuple[str, str]] = set()
+        """Whether a reconcile is queued for the moment at which a stall would begin."""
+        self._warned: set[tuple[str, str]] = set()
 
     def stop(self) -> None:
-        """Follow no more."""
+        """Cancel the follower."""
         if self.scope is not None:
             self.scope.cancel()
         self.follower = None
 
     def on_message(self, message: Message, time: Instant) -> None:
         """See `Listener`."""
-        self._controller.heard(self, message, time)
+        self._controller.record_message(self, message, time)
 
     def on_rejected(self, error: RejectedMessageError) -> None:
         """See `Listener`."""
-        self._controller.refused(self, error)
+        self._controller.record_rejected(self, error)
 
     def on_dropped(self, values: Sequence[FieldError]) -> None:
         """See `Listener`."""
-        self._controller.dropped(self, values)
+        self._controller.record_dropped(self, values)
 
     def on_end(self) -> None:
         """See `Listener`."""
-        self._controller.ended(self)
+        self._controller.record_end(self)
 
-    def tell_once(self, events: EventRecorder, reason: str, message: str, *, subject: str = "") -> None:
-        """Warn people with an event, unless one of this reason and subject was recorded before."""
-        if (reason, subject) not in self._told:
-            self._told.add((reason, subject))
+    def warn_once(self, events: EventRecorder, reason: str, message: str, *, subject: str = "") -> None:
+        """Record a warning event, unless one of this reason and subject was recorded before."""
+        if (reason, subject) not in self._warned:
+            self._warned.add((reason, subject))
             log.info("warned of the progress of a training", reason=reason, message=message)
             events.record(self.reference, type="Warning", reason=reason, message=message)
 
 
 def _shown(obj: Object) -> TrainerStatus | None:
-    """The progress that a TrainJob shows; None also when somebody has written what cannot be read."""
+    """The trainerStatus of a TrainJob; None without one, or if it is malformed."""
     shown = (obj.get("status") or {}).get("trainerStatus")
     try:
         return TrainerStatus.from_object(shown) if shown else None
@@ -364,7 +370,7 @@ def _shown(obj: Object) -> TrainerStatus | None:
 
 
 def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Before:
-    """What an earlier manager has left about the present run."""
+    """What an earlier manager has written to the status about the present run."""
     stalled = find_condition(obj, ConditionType.STALLED) or {}
     since = Instant.parse(stalled.get("lastTransitionTime") or "")
     is_of_run = since is not None and state.started is not None and since > state.started
@@ -374,9 +380,9 @@ def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Be
 
 
 def _is_settled(obj: Object, now: datetime) -> bool:
-    """Whether the log of a TrainJob that has ended need not be read: whoever said that it has ended did that.
+    """Whether the log of an ended TrainJob need not be read, because an earlier manager has read it.
 
-    A manager that finds thousands of them when it starts reads only those of which another may not have had the time.
+    A manager that starts beside thousands of ended TrainJobs reads only those that ended within `SETTLED_AFTER`.
     """
     if shows_remaining(obj):
         return False
@@ -385,14 +391,14 @@ def _is_settled(obj: Object, now: datetime) -> bool:
 
 
 def _train_job_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
-    """Anything but the rest of the status, which is written every few seconds."""
+    """Predicate: passes changes that matter to a reconcile, and not each write of the progress."""
     return old is None or new is None or _decisive(old) != _decisive(new)
 
 
 def _decisive(obj: CachedObject) -> tuple[Any, ...]:
-    told = {"status": obj.get("status")}
-    is_outdated = is_at_rest(told) and shows_remaining(told)
-    return obj.uid, is_being_deleted(obj), annotations_of(obj), has_ended(told), is_outdated
+    status = {"status": obj.get("status")}
+    is_outdated = is_at_rest(status) and shows_remaining(status)
+    return obj.uid, is_being_deleted(obj), annotations_of(obj), has_ended(status), is_outdated
 
 
 def _candidate_changed(old: CachedObject | None, new: CachedObject | None) -> bool:

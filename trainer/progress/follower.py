@@ -1,4 +1,4 @@
-"""Follows the log of one primary pod, and keeps what the training in it has reported."""
+"""The follower of one container's log, which keeps the last status that its training has reported."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LINE_LIMIT = PAYLOAD_LIMIT + 64
-"""Bytes of the longest line that is read (KEP-2779): 64 KiB, and some for the timestamp before it."""
+"""Bytes of the longest line that is read (KEP-2779): 64 KiB and the timestamp before it."""
 
 IDLE_TIMEOUT = 300.0
-"""Seconds of silence after which the log is asked for anew: whatever stands between may have forgotten the stream."""
+"""Seconds of silence after which the log is requested again: a proxy may have dropped the stream without closing it."""
 
 ABSENCE_PAUSE = 5.0
-"""Seconds until a log is asked for again of a pod that was not found, though nobody has told that it is gone."""
+"""Seconds until the log is requested again after the API server answered that the pod does not exist."""
 
 REFUSAL_PAUSE = 60.0
-"""Seconds until a log is asked for again that we had no right to read."""
+"""Seconds until the log is requested again after the API server refused it."""
 
 
 class Listener(Protocol):
-    """What a follower tells, on the event loop; the calls must not block."""
+    """Receives what a follower reads; called on the event loop, so the calls must not block."""
 
     def on_message(self, message: Message, time: Instant) -> None:
-        """The training has reported something."""
+        """The log has a message."""
 
     def on_rejected(self, error: RejectedMessageError) -> None:
-        """The log has a tagged line that is no message."""
+        """The log has a tagged line that is not a message."""
 
     def on_dropped(self, values: Sequence[FieldError]) -> None:
-        """A message of the log has values that break a rule; the rest of it comes by `on_message`."""
+        """A message has values that break a rule; `on_message` gets the rest of it."""
 
     def on_end(self) -> None:
-        """A stream of the log was read to its end, as when the container ends: what it has told may have been all."""
+        """A stream of the log was read to its end, as happens when the container ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class FollowerContext:
-    """What all followers share."""
+    """The dependencies that all followers share."""
 
     client: Client
     clock: Clock
@@ -69,13 +69,13 @@ class FollowerContext:
 
 
 class Follower:
-    """One container's log, over all runs of the container.
+    """Follows one container's log through all runs of the container.
 
     Args:
-        context: what all followers share.
+        context: the shared dependencies.
         state: the container, which has started.
-        shown: the progress that the TrainJob shows; what follows it is read if it is of the present run.
-        listener: is told what the log says.
+        shown: the trainerStatus of the TrainJob; if it is of the present run, the log is read from its time on.
+        listener: receives the messages.
     """
 
     def __init__(
@@ -86,19 +86,19 @@ class Follower:
         self._state = state
         self._began = state.started
         reported = Instant.parse(shown.last_updated_time) if shown is not None else None
-        # What was reported in the second of the start may be of the run before.
+        # A report from the second of the start may belong to the run before.
         goes_on = reported is not None and state.started is not None and reported > state.started
         self._resumed = shown if goes_on else None
         self._resumed_run = state.started
         self._run = TrainingRun(self._resumed)
         self._since = reported if goes_on else None
         self._stream_run = TrainingRun() if goes_on else self._run
-        """What has been reported since a stream last ended: of one run, be it the known one or the next."""
+        """The reports since a stream last ended; they belong to one run, which may start before its pod says so."""
         self._stream_began: Instant | None = None
         self._is_gone = False
         self._stream: anyio.CancelScope | None = None
         self.is_done = False
-        """Whether the log is read to its end."""
+        """Whether the log has been read to its end."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -107,23 +107,25 @@ class Follower:
 
     @property
     def resumed(self) -> TrainerStatus | None:
-        """What an earlier manager has written about the run that the container is in now; None if it has not."""
+        """The status that an earlier manager wrote about the present run; None without one."""
         return self._resumed if self._state.started == self._resumed_run else None
 
     @property
     def status(self) -> TrainerStatus | None:
-        """What the present run has reported; None before its first message."""
+        """The status of the present run; None before its first message."""
         return self._run.status
 
-    def see(self, state: ContainerState) -> Instant | None:
-        """Take note of what the container is doing now.
+    def observe(self, state: ContainerState) -> Instant | None:
+        """Update the state of the container.
 
         Returns:
-            Since when the status is another one by that: a new run may be heard before it is known to have started.
+            The time of the first message of a new run if that run had been read before its start was known, since the
+            status changes then; None otherwise.
         """
         self._state = state
         if state.has_ended and not state.is_leaving and self._stream is not None:
-            # Nothing more comes, so the rest need not be waited for. A stream whose pod goes may be all there is left.
+            # Nothing more is printed, so the stream need not end by itself. While the pod is being deleted the stream
+            # stays, because the log cannot be requested again.
             self._stream.cancel()
         started, began = state.started, self._stream_began
         if started in {None, self._began} or began is None or began < started:
@@ -132,12 +134,12 @@ class Follower:
         self._began, self._run = started, self._stream_run
         return began if was_mixed else None
 
-    def lose(self) -> None:
-        """Take note that the pod is gone."""
+    def mark_pod_gone(self) -> None:
+        """Stop requesting the log again, since its pod no longer exists."""
         self._is_gone = True
 
     async def run(self) -> None:
-        """Read the log until the container has ended for good and nothing is left to be read."""
+        """Read the log until the container has ended, will not restart, and the log is read to its end."""
         state, series = self._state, self._context.series
         with structlog.contextvars.bound_contextvars(pod=state.pod, container=state.container):
             container_log = ContainerLog(
@@ -156,8 +158,8 @@ class Follower:
                 except (UnauthorizedError, ForbiddenError) as error:
                     if self._is_finished():
                         break
-                    tell = log.debug if was_refused else log.warning
-                    tell("cannot read the log of a training: may the manager get pods/log?", error=str(error))
+                    log_event = log.debug if was_refused else log.warning
+                    log_event("cannot read the log of a training: may the manager get pods/log?", error=str(error))
                     was_refused = True
                     await self._context.clock.sleep(REFUSAL_PAUSE)
                 else:
@@ -168,7 +170,7 @@ class Follower:
             self.is_done = True
 
     async def _follow(self, container_log: ContainerLog) -> None:
-        """Read until the container has ended, and then what is left."""
+        """Read until the container has ended, and then the rest of its log."""
         if not self._is_finished():
             with anyio.CancelScope() as self._stream:
                 await container_log.follow(self._receive, is_finished=self._is_finished)
@@ -200,7 +202,7 @@ class Follower:
             self._listener.on_message(message, line.time)
 
     def _turn_to_new_run(self, time: Instant) -> None:
-        """A container that was started again begins anew, once it says something."""
+        """Start a new run at the first message after a restart of the container."""
         started = self._state.started
         if started is not None and started != self._began and time >= started:
             self._began, self._stream_began = started, None
@@ -212,30 +214,30 @@ class Follower:
 
 
 class _Observer:
-    """Counts what is read of a log."""
+    """Counts lines, skipped lines, reconnects and open streams."""
 
     def __init__(self, series: ProgressSeries, on_end: Callable[[], None]) -> None:
         self._series = series
         self._on_end = on_end
 
     def lines(self, count: int) -> None:
-        """So many lines were read."""
+        """Count lines that were read."""
         self._series.lines.inc(count)
 
     def skipped(self) -> None:
-        """A line was too long."""
+        """Count a line that was too long."""
         self._series.skipped_lines.inc()
 
     def reconnected(self, reason: str) -> None:
-        """The log will be asked for again."""
+        """Count a reconnect by its reason."""
         self._series.reconnects.labels(reason).inc()
         if reason == Interruption.ENDED:
             self._on_end()
 
     def connected(self) -> None:
-        """A stream was opened."""
+        """Count an open stream."""
         self._series.active_streams.inc()
 
     def disconnected(self) -> None:
-        """A stream has ended."""
+        """Count a closed stream."""
         self._series.active_streams.dec()

@@ -1,10 +1,10 @@
-"""What running trainings have reported lately, sample by sample, in memory that does not grow.
+"""The last samples of each metric of running trainings, in bounded memory.
 
-What is measured together is kept together: a message with the metrics it has had before adds one row of numbers to a
-table of plain doubles, whose time all metrics share. A thousand trainings with 10 metrics and 200 samples each take
-24 MB that way, and none takes more than 150 KB for 200 samples whatever it prints.
+Metrics of one message share a row: a message with the same metric names as before adds one row of doubles to a table
+with one time for all of them. A thousand trainings with 10 metrics and 200 samples each take 24 MB, and no training
+takes more than 150 KB for 200 samples.
 
-It is a cache: after a restart of the manager it begins anew. The log has the whole story.
+The history is a cache and is empty after a restart of the manager; the log has all samples.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Sample: TypeAlias = tuple[float, float]
 """Seconds since 1970-01-01T00:00:00Z by the clock of the training's node, and the value."""
 
 FULL_METRICS = 64
-"""How many metrics of one TrainJob have all their samples; of more, the oldest samples of the TrainJob go earlier."""
+"""Metrics of one TrainJob that keep all their samples; with more of them the oldest samples are dropped earlier."""
 
 _TABLE_COST = 64
-"""What a table costs beside its numbers and names, in doubles: many small tables are not cheaper than a large one."""
+"""Memory of a table beside its numbers and names, in doubles."""
 
 _NAME_COST = 14
-"""What a name of the usual length costs, in doubles."""
+"""Memory of a name of the usual length, in doubles."""
 
 _PROGRESS = ("progressPercentage", "currentStep", "currentEpoch")
 
 
 class SeriesKind(StrEnum):
-    """What a series of samples is about."""
+    """The kind of a series of samples."""
 
     PROGRESS = "progress"
-    """How far the training is: progressPercentage, currentStep and currentEpoch, as far as it reports them."""
+    """progressPercentage, currentStep or currentEpoch."""
     TRAIN = "train"
     """A metric on the training data."""
     EVAL = "eval"
@@ -74,12 +74,12 @@ class History:
         self._jobs: dict[ObjectKey, JobHistory] = {}
 
     def record(self, key: ObjectKey, uid: str, message: Message, time: Instant) -> None:
-        """Add what a message says. One that has been recorded before, with the same time and values, adds nothing.
+        """Add the metrics, percentage, step and epoch of a message; one with the same time and values adds nothing.
 
         Args:
             key: the TrainJob.
-            uid: tells it from an earlier one of the same name, whose samples go.
-            message: its metrics, percentage, step and epoch are taken.
+            uid: of the TrainJob; the samples of an earlier one of the same name are dropped.
+            message: the message.
             time: of its line in the log.
         """
         if not self._samples:
@@ -93,15 +93,15 @@ class History:
             self._jobs[key] = job
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop the samples of a TrainJob that is gone, or has ended for a while."""
+        """Drop the samples of a TrainJob."""
         self._jobs.pop(key, None)
 
     def of(self, key: ObjectKey) -> JobHistory | None:
-        """The samples of one TrainJob; None if it has reported none."""
+        """The samples of one TrainJob; None without any."""
         return self._jobs.get(key)
 
     def __iter__(self) -> Iterator[tuple[ObjectKey, JobHistory]]:
-        """All TrainJobs that have samples, in the order of their names."""
+        """All TrainJobs with samples, sorted by name."""
         return iter(sorted(self._jobs.items()))
 
     def __len__(self) -> int:
@@ -130,20 +130,20 @@ class JobHistory:
 
     @property
     def last_time(self) -> float | None:
-        """Of the sample that came last, in seconds as in `Sample`; None if there is none."""
+        """The time of the newest sample, in seconds as in `Sample`; None without one."""
         return max((table.times[-1] for table in self._tables.values()), default=None)
 
     @property
     def names(self) -> list[tuple[SeriesKind, str]]:
-        """The metrics that have samples, by kind and name."""
+        """The metrics with samples, sorted by kind and name."""
         return sorted({(kind, name) for kind, names in self._tables for name in names})
 
     def series(self) -> list[Series]:
-        """All samples by metric, by kind and name."""
+        """All series, sorted by kind and name."""
         return [Series(name, kind, self._samples_of(kind, name)) for kind, name in self.names]
 
     def record(self, message: Message, time: float) -> None:
-        """Add what a message says, see `History.record`."""
+        """Add the samples of a message, as `History.record` does."""
         self._add(SeriesKind.PROGRESS, _progress_of(message), time)
         for kind, metrics in ((SeriesKind.TRAIN, message.train_metrics), (SeriesKind.EVAL, message.eval_metrics)):
             if metrics:
@@ -174,7 +174,7 @@ class JobHistory:
             self._cost -= table.own_cost
 
     def _samples_of(self, kind: SeriesKind, name: str) -> tuple[Sample, ...]:
-        """Those of all tables that have the metric: a training may report it alone and together with others."""
+        """The samples of a metric from all tables, since a message may have it alone or with others."""
         found: list[Sample] = []
         for (kind_of_table, names), table in self._tables.items():
             if kind_of_table is kind and name in names:
@@ -187,7 +187,7 @@ _TableKey: TypeAlias = tuple[SeriesKind, tuple[str, ...]]
 
 
 class _Table:
-    """Rows of numbers that were measured at the same time."""
+    """Rows of numbers, each measured at one time."""
 
     __slots__ = ("times", "values", "width")
 
@@ -195,7 +195,7 @@ class _Table:
         self.width = width
         self.times = array("d")
         self.values = array("d")
-        """Row after row."""
+        """All rows, one after the other."""
 
     @property
     def own_cost(self) -> int:
@@ -214,7 +214,7 @@ class _Table:
         del self.values[: self.width]
 
     def has(self, time: float, values: Iterable[float]) -> bool:
-        """Whether the row is there: a log is read again from the second at which reading ended."""
+        """Whether the table has the row: after a reconnect the last second of the log is read again."""
         if time > self.times[-1]:
             return False
         row = array("d", values)

@@ -1,7 +1,7 @@
-"""Serves the history of metrics as JSON, for dashboards.
+"""The history of metrics as JSON, for dashboards, at the metrics server.
 
-Whoever the metrics server lets get its paths may read it: it shows names, namespaces and metrics of all TrainJobs, so
-it is for the composition root to say whether it is served at all.
+It shows names, namespaces and metrics of all TrainJobs to all users that may get its paths, so it is served only with
+the feature gate ProgressHistory.
 """
 
 from __future__ import annotations
@@ -21,21 +21,17 @@ if TYPE_CHECKING:
     from trainer.progress.history import History, JobHistory
 
 PREFIX = "/progress/v1"
-"""What all paths begin with; another version would have another one."""
+"""Prefix of all paths, with the version of the format."""
 
 
 class HistoryServer:
-    """Answers from a history.
-
-    Args:
-        history: what is served.
-    """
+    """Serves a history."""
 
     def __init__(self, history: History) -> None:
         self._history = history
 
     def register(self, manager: Manager) -> None:
-        """Serve at the manager's HTTP server, from any replica; only the one that leads has something to show.
+        """Add the routes to the manager's HTTP server; replicas that do not lead have no samples.
 
         Raises:
             ValueError: the paths are taken.

@@ -1,4 +1,4 @@
-"""Series of following trainings. None has a label by job: there are as many jobs as people start."""
+"""Prometheus series of the progress controller; none has a label by TrainJob, whose number is unbounded."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 _LAG = (0.1, 0.25, 0.5, 1, 2, 3, 4, 5, 6, 7.5, 10, 15, 30, 60, 120, 300, 600)
-"""Fine around the five seconds between two writes; what comes after a restart of the manager is minutes old."""
+"""Buckets in seconds: fine around the five seconds between two writes, coarse for what is read after a restart."""
 
 WRITE_RESULTS = ("success", "error")
 """Label `result` of status writes."""
 
 
 class ProgressSeries:
-    """All series of the room; take them from `manager.metrics.series(ProgressSeries)`."""
+    """All series of the progress controller, from `manager.metrics.series(ProgressSeries)`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str) -> Counter:

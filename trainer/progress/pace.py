@@ -1,15 +1,14 @@
-"""How fast a training goes, from what it has told of how far it is.
+"""The pace of a training and its remaining time, estimated from its reports of progress.
 
-The pace is the mean time for a share of the training, in which recent time counts more: the weight of a moment grows
-with the time since the beginning, so that the estimate settles at the scale of the training, be it minutes or weeks.
-Three things keep it from jumping about:
+The pace is the mean time for a share of the training, with more weight on recent time: the weight of a moment grows
+with the time since the beginning, so the estimate settles for trainings of minutes and of weeks. Three rules keep it
+steady:
 
-- The stretch up to the first report of progress is forgotten once as much has been done again: it may contain what is
-  done once, such as compiling, or begin anywhere between two percent.
-- The longest pause counts only as long as the second longest: what happens once, such as a clock that is set or a
-  machine that sleeps, says nothing about the time that remains; evaluations, which come again and again, do.
-- Between two reports the remaining time goes down with the clock, but not further than the next report is expected to
-  take it.
+- The stretch up to the first report is dropped once the same share has been done again, because it may contain work
+  that is done once, such as compiling.
+- The longest pause counts only as long as the second longest: a pause that happens once, such as a machine that sleeps,
+  does not predict the remaining time, while evaluations, which repeat, do.
+- Between two reports the remaining time decreases with the clock, but not below the value expected at the next report.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from __future__ import annotations
 import math
 
 _SHORTEST = 1.0
-"""Seconds that reports must be apart to tell anything: output may be flushed in bursts."""
+"""Least seconds between two reports that are evaluated, since output may be flushed in bursts."""
 _LEAST_SHARE = 0.02
-"""What a single stretch must be of the training to tell anything: the first step alone may take minutes to compile."""
+"""Least share of the training for an estimate from a single stretch: the first step may take minutes to compile."""
 _SMALLEST = 1e-12
-"""Share of a training that is no progress: a difference from computing with fractions."""
+"""Differences of shares below this are rounding errors."""
 _RECENCY = 1.5
-"""The weight of a moment is the time since the beginning to this power."""
+"""Exponent of the time since the beginning in the weight of a moment."""
 _LONGEST_MEMORY = 6 * 3600.0
-"""Seconds after which what was counts at most e times less, so that a training of weeks follows a change of speed."""
+"""Seconds in which the weight of the past decays by e, so that a training of weeks follows a change of speed."""
 _FEWEST_STRETCHES = 10.0
-"""The memory is at least this many reports long, for trainings that report once a day."""
+"""Least number of reports that the estimate remembers, for trainings that report once a day."""
 
 
 class Pace:
-    """The pace of one training, in a fixed amount of memory; time comes with what is told, in seconds."""
+    """The pace of one training, in constant memory; times are seconds and come from the reports."""
 
     __slots__ = (
         "_count",
@@ -51,13 +50,13 @@ class Pace:
     )
 
     def __init__(self, done: float, time: float) -> None:
-        """A training of which the share `done` is done at `time`."""
+        """Start with the share `done` (0 to 1) at `time`."""
         self._done = self._start_done = done
         self._seen = self._done_since = self._start = time
         self._forget()
 
     def _forget(self) -> None:
-        # Of the stretches so far, each from one report of progress to another: weighted time and share.
+        # Weighted sums over the stretches so far, each from one report of progress to the next.
         self._time = self._share = 0.0
         self._elapsed, self._count = 0.0, 0
         self._first_time = self._first_share = 0.0
@@ -65,16 +64,16 @@ class Pace:
         self._jump = 0.0
 
     def assume(self, seconds_per_training: float) -> None:
-        """Take the pace up that somebody else has found, as if it had been the same from the beginning."""
+        """Start with the pace that an earlier manager has estimated."""
         if seconds_per_training > 0:
             self._share = max(self._done, _LEAST_SHARE)
             self._time = self._elapsed = self._share * seconds_per_training
             self._count = int(_FEWEST_STRETCHES)
 
     def take(self, done: float, time: float) -> None:
-        """The share `done`, 0 to 1, is done at `time`.
+        """Record that the share `done` (0 to 1) is done at `time`.
 
-        Less than before means that the training goes on from a checkpoint, and the same that only time has passed.
+        A smaller share than before means that the training continues from a checkpoint.
         """
         self._pass(time)
         if abs(done - self._done) < _SMALLEST:
@@ -88,7 +87,7 @@ class Pace:
         self._done, self._done_since = done, time
 
     def rescale(self, factor: float) -> None:
-        """What was share 1 is now share `factor`, because the training has become longer or shorter."""
+        """Multiply all shares by `factor`, because the training has become longer or shorter."""
         self._done *= factor
         self._start_done *= factor
         self._share *= factor
@@ -99,9 +98,9 @@ class Pace:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds that remain at the time told last: 0 when all is done, else at least 1.
+        """Remaining seconds at the time of the last report: 0 when all is done, else at least 1.
 
-        None before there is a basis: two hundredths of the training, or two stretches of it.
+        None until two hundredths of the training, or two stretches, are done.
         """
         if self._done >= 1:
             return 0
@@ -112,7 +111,7 @@ class Pace:
 
     def _pass(self, time: float) -> None:
         back = self._seen - time
-        if back > 0:  # the clock was set
+        if back > 0:  # the clock was set back
             self._start -= back
             self._done_since -= back
         self._seen = time
@@ -136,7 +135,7 @@ class Pace:
         self._second_longest, self._longest = pauses[1:]
 
     def _weight_of(self, before: float, time: float) -> float:
-        """The weight of what was `time` seconds ago, `before` seconds after the beginning."""
+        """The weight of a stretch `time` seconds ago, `before` seconds after the beginning."""
         memory = max(_LONGEST_MEMORY, _FEWEST_STRETCHES * self._elapsed / self._count)
         return min(math.pow(before / self._elapsed, _RECENCY), math.exp(-time / memory))
 

@@ -1,7 +1,7 @@
-"""The primary pod of a TrainJob, whose log tells of the progress, and what its container is doing (KEP-2779).
+"""The primary pod of a TrainJob, whose log has the progress messages, and the state of its container (KEP-2779).
 
-It is the pod that an annotation names, else the first pod of the replicated Job that trains. Pods are made again after
-failures, so there may be several with the same place: the newest counts.
+An annotation selects it; the default is the first pod of the replicated Job that trains. After failures there are
+several pods with the same place, of which the newest counts.
 """
 
 from __future__ import annotations
@@ -34,48 +34,48 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object, ObjectKey
 
 CANDIDATES = "progress-candidates"
-"""Name of the index of pods that may be primary ones, by `candidates_of` their JobSet."""
+"""Name of the index of possible primary pods; the value is `candidates_of` their JobSet."""
 
 _ANNOTATION = PRIMARY_POD.encode()
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerState:
-    """What the container whose log is read is doing, as its pod says."""
+    """The state of the container whose log is read, from the status of its pod."""
 
     namespace: str
     pod: str
     pod_uid: str
     container: str
     started: Instant | None = None
-    """Since when its present run goes on, or when its last one began; None before the first."""
+    """Start of its present run, or of its last one; None before the first."""
     has_ended: bool = False
-    """Whether it has ended and will not be started again."""
+    """Whether it has ended and will not be restarted."""
     is_leaving: bool = False
-    """Whether its pod is being deleted, so that its log may be gone at any moment."""
+    """Whether its pod is being deleted, and its log with it."""
     age: tuple[int, str] = (0, "")
-    """How often the JobSet had been restarted when the pod was made, and when that was, by the API server's clock."""
+    """Restarts of the JobSet before the pod was created, and the creation time by the API server's clock."""
     missing: str = ""
-    """The container that an annotation names, if the pod has none of the name."""
+    """The container that an annotation names but the pod lacks; "" otherwise."""
 
     @property
     def place(self) -> tuple[str, str]:
-        """What the log belongs to: uid of the pod, and container."""
+        """Uid of the pod, and container."""
         return self.pod_uid, self.container
 
 
 def candidates_of(jobset: ObjectKey) -> str:
-    """The value of the index for the pods of one JobSet."""
+    """The index value of one JobSet's pods."""
     return str(jobset)
 
 
 def candidates(pod: CachedObject) -> tuple[str, ...]:
-    """Index function of `CANDIDATES`; a JobSet may have thousands of pods, of which one or two are candidates."""
+    """Index function of `CANDIDATES`: one or two pods of a JobSet that may have thousands."""
     labels = pod.labels
     jobset = labels.get(JOBSET_NAME)
     if not jobset:
         return ()
-    # Annotations have to be decoded: only where there is something to be found.
+    # Decoding annotations is expensive, so the raw bytes are searched first.
     index = labels.get(COMPLETION_INDEX)
     if index == "0" or (not index and place_of(pod).completion_index == 0) or _ANNOTATION in pod.raw:
         return (f"{pod.key.namespace}/{jobset}" if pod.key.namespace else jobset,)
@@ -83,7 +83,7 @@ def candidates(pod: CachedObject) -> tuple[str, ...]:
 
 
 def is_made_of(jobset: Object, pod: Object) -> bool:
-    """Whether a Job of this JobSet has made the pod; labels alone may be given to any pod."""
+    """Whether a Job of this JobSet controls the pod; labels alone prove nothing, since any pod may have them."""
     job, index, _ = place_of(pod)
     jobs = (jobset.get("spec") or {}).get("replicatedJobs") or []
     owner, labels = controller_of(pod) or {}, labels_of(pod)
@@ -95,7 +95,7 @@ def is_made_of(jobset: Object, pod: Object) -> bool:
 
 
 def primary_pod(pods: Iterable[Object], jobset: Object) -> Object | None:
-    """The primary one among the candidates of a JobSet; None while it does not exist."""
+    """The primary pod among the candidates of a JobSet; None without one."""
     own = [pod for pod in pods if labels_of(pod).get(JOBSET_UID, uid_of(jobset)) == uid_of(jobset)]
     named = [pod for pod in own if annotations_of(pod).get(PRIMARY_POD) == "true"]
     if not named:
@@ -106,7 +106,7 @@ def primary_pod(pods: Iterable[Object], jobset: Object) -> Object | None:
 
 
 def container_state(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -> ContainerState:
-    """Which container of the primary pod is meant, and what it is doing."""
+    """The container of the primary pod whose log is read, and its state."""
     container, missing = _container(pod, jobset, train_job)
     state = ContainerState(*(namespace_of(pod), name_of(pod), uid_of(pod), container), age=age_of(pod), missing=missing)
     status = container_status(pod, container)
@@ -123,7 +123,7 @@ def container_state(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -
 
 
 def _container(pod: Object, jobset: Object, train_job: Mapping[str, Any]) -> tuple[str, str]:
-    """The container, and the one that an annotation names instead but is not there."""
+    """The container, and the name from an annotation if the pod has no such container."""
     names = [str(container.get("name")) for container in (pod.get("spec") or {}).get("containers") or []]
     stated = (annotations_of(each).get(CONTAINER) for each in (pod, jobset, train_job))
     wanted = next((name for name in stated if name), "")
@@ -140,7 +140,7 @@ def _trainer_job(jobset: Object) -> str | None:
 
 
 def training_job(jobset: Object) -> str | None:
-    """Name of the replicated Job whose pods are the nodes: by its label, else by its name; never the MPI launcher."""
+    """Name of the replicated Job whose pods are the nodes, by label, else by name; never the MPI launcher."""
     jobs = [job for job in (jobset.get("spec") or {}).get("replicatedJobs") or [] if job["name"] != LAUNCHER]
     labelled = [job["name"] for job in jobs if _ancestor(job) == Ancestor.TRAINER]
     named = [job["name"] for job in jobs if job["name"] in TRAINER_JOBS]

@@ -1,7 +1,7 @@
-"""The messages by which a training tells of its progress in its log: tagged lines with one JSON object (KEP-2779).
+"""The progress messages in the log of a training: tagged lines with one JSON object each (KEP-2779).
 
-A training script may print anything. What is not one JSON object is a `RejectedMessageError`; of an object each value
-that breaks a rule is dropped, with an error that names the field and the rule, and all other values count.
+A tagged line without exactly one JSON object is rejected. A value of the object that breaks a rule is dropped, with an
+error that names the field and the rule, and all other values count.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from trainer.kube.podlogs.instant import Instant
 
 PAYLOAD_LIMIT: Final = 64 * 1024
-"""Bytes that a payload may have; readers of logs skip longer lines anyway (KEP-2779, "reading trainer status")."""
+"""Most bytes of a payload (KEP-2779, "reading trainer status"); longer lines are skipped before."""
 METRICS_LIMIT: Final = 256
-"""Metrics that each of the two maps may have."""
+"""Most metrics in each of the two maps."""
 TEXT_LIMIT: Final = 64
-"""Characters that a metric's name may have, and the text of its value."""
+"""Most characters of a metric's name, and of the text of its value."""
 DROPPED_LIMIT: Final = 16
-"""Dropped values of one message of which the errors are kept."""
+"""Most errors of dropped values that are kept of one message."""
 _SHOWN_LIMIT = 40
-"""Characters of a wrong value that a message repeats."""
+"""Most characters of a wrong value in an error."""
 
 
 class TaggedLine(NamedTuple):
-    """A line of a log that claims to be a message."""
+    """A line of a log that begins with the tag."""
 
     time: Instant
     """When the training printed it, by the clock of its node."""
     payload: bytes
-    """What follows the tag, as it stands there."""
+    """The bytes after the tag."""
 
 
 def tagged_lines(block: bytes) -> Iterator[TaggedLine]:
@@ -64,38 +64,38 @@ def tagged_lines(block: bytes) -> Iterator[TaggedLine]:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one tagged line says; a field is None when the line lacks it."""
+    """The content of one tagged line; None for a field that it lacks."""
 
     progress_percentage: int | None = None
     """0 to 100."""
     estimated_remaining_seconds: int | None = None
     """0 to 2^63-1."""
     current_step: int | None = None
-    """0 to 2^31-1, as the three that follow."""
+    """0 to 2^31-1, as the next three fields."""
     total_steps: int | None = None
     current_epoch: int | None = None
     total_epochs: int | None = None
     train_metrics: Mapping[str, str] | None = None
-    """Numbers by name, digit by digit as they were printed."""
+    """Numbers by name, with the digits as they were printed."""
     eval_metrics: Mapping[str, str] | None = None
     """As `train_metrics`, measured on the evaluation data."""
     dropped: tuple[FieldError, ...] = ()
-    """The values of the line that break a rule, at most `DROPPED_LIMIT`. Each text has at most a few hundred
-    characters, all of them printable, and so can be shown in events, logs and terminals."""
+    """Errors of the values that break a rule, at most `DROPPED_LIMIT`; each has at most a few hundred characters, all
+    printable."""
 
 
 class RejectedMessageError(ValueError):
-    """What follows the tag is not one JSON object; the text is as printable and short as those of dropped values."""
+    """A tagged line does not have exactly one JSON object; the text is short and printable."""
 
 
 def parse(payload: bytes) -> Message:
-    """Read what follows the tag: whitespace and one JSON object.
+    """Parse the bytes after the tag: whitespace and one JSON object.
 
-    Keys that are not known are ignored, so that later versions can say more. A null is an absent field. Integers may be
-    written as `45.0`. A value that breaks a rule is dropped.
+    Unknown keys are ignored for later versions of the protocol. A null is an absent field. Integers may be written as
+    `45.0`. A value that breaks a rule is dropped.
 
     Raises:
-        RejectedMessageError: it is something else.
+        RejectedMessageError: the payload is anything else.
     """
     reader = _Reader(_decode(payload))
     return Message(
@@ -133,13 +133,13 @@ class _Number(str):
 
 
 class _NotANumber(str):
-    """NaN, Infinity or -Infinity, which Python prints although JSON has no such thing."""
+    """NaN, Infinity or -Infinity, which Python prints although JSON lacks them."""
 
     __slots__ = ()
 
 
 _Members: TypeAlias = tuple[tuple[str, object], ...]
-"""A JSON object, names that occur twice included."""
+"""The members of a JSON object, duplicates included."""
 
 _DECODER = json.JSONDecoder(
     object_pairs_hook=tuple, parse_float=_Number, parse_int=_Number, parse_constant=_NotANumber, strict=True
@@ -173,7 +173,7 @@ def _rejected(text: str, rule: str) -> RejectedMessageError:
 
 
 class _Reader:
-    """Reads the fields of one message, and notes what it drops."""
+    """Reads the fields of one message and collects the errors of dropped values."""
 
     def __init__(self, members: _Members) -> None:
         self.dropped: list[FieldError] = []
@@ -187,7 +187,7 @@ class _Reader:
                 self._fields[name] = value
 
     def percentage(self) -> int | None:
-        """The percentage, which has two names."""
+        """The percentage, from either of its two names."""
         percentage = self.integer("progressPercentage", 100)
         short = self.integer("progressPercent", 100)  # as the KEP's example writes it
         if percentage is None or short is None:
@@ -207,7 +207,7 @@ class _Reader:
             return None
 
     def metrics(self, field: str) -> Mapping[str, str] | None:
-        """The numbers by name, of which the first `METRICS_LIMIT` count."""
+        """The first `METRICS_LIMIT` numbers by name."""
         members = self._fields.get(field)
         if members is None:
             return None
@@ -279,7 +279,7 @@ def _invalid(path: str, value: object, rule: str) -> FieldError:
 
 
 def _show(value: object) -> str:
-    """The beginning of a value, without anything that a terminal would obey."""
+    """The beginning of a value, with control characters escaped."""
     match value:
         case _Number() | _NotANumber():
             return _shorten(value)

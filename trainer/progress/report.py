@@ -1,17 +1,16 @@
-"""Tells the TrainJob how far a training is: `report(current_step=120, total_steps=1000, train_metrics={"loss": loss})`.
+"""Reports the progress of a training to its TrainJob: `report(current_step=120, total_steps=1000, train_metrics=...)`.
 
 The file needs nothing but Python 3.8 or later, so it can be copied beside a training script, into an image or a
 ConfigMap: `from report import report`. Where this package is installed: `from trainer.progress.report import report`.
 
-What is reported becomes a line of the log that starts with a tag (KEP-2779). The controller manager follows the log of
-the primary pod, which is that of completion index 0, and shows what the lines say: `kubectl get trainjob`.
+A report becomes a line of the log that starts with a tag (KEP-2779). The controller manager follows the log of the
+primary pod, the one with completion index 0, and writes the values to the status: `kubectl get trainjob`.
 
-Call it as often as you like, on all ranks: which of them writes is decided here, for with torchrun rank 0 may be in
-another pod than the one whose log is followed. At most one line a second is written. What comes in between is
-joined to the next line, so a line says what is newest. The line of the last step is written at once, and so is what
-`force=True` asks for; what is left is written when Python exits. A call costs microseconds, and GPUs are not waited
-for: a tensor becomes a number when a line is written, at most once a second. Nothing that is passed makes it raise.
-What the controller manager would refuse is left out, with one warning.
+Call it as often as you like, on all ranks; this module decides which rank writes, because with torchrun rank 0 may be
+in another pod than the primary one. At most one line a second is written, with the newest value of each field. The
+line of the last step and calls with `force=True` are written at once, and the rest when Python exits. A call costs
+microseconds and does not wait for GPUs: a tensor becomes a number when a line is written. No argument makes it raise;
+values that the controller manager would drop are left out, with one warning.
 """
 
 from __future__ import annotations
@@ -78,8 +77,8 @@ _LINE_LIMIT = 60_000
 _LINES_AT_THE_END = 10
 """Lines that do not wait for the interval once the last step is reached: enough for the words at the end of a training,
 and few when its last epoch is reported thousands of times."""
-_PATIENCE = 1.0
-"""Seconds for which a stdout that does not block and is full is tried again."""
+_RETRY_SECONDS = 1.0
+"""Seconds for which a write to a full, non-blocking stdout is retried."""
 _WARNINGS_LIMIT = 20
 _METRIC_LIMIT = 10 ** (_TEXT_LIMIT - 1)
 """Of integers, so that they with their sign have few enough characters; no float has so many."""
@@ -101,7 +100,7 @@ def report(
     force: bool = False,
     **unknown: object,
 ) -> None:
-    """Report what is known; what is left out, or None, stays on the TrainJob as it was last reported.
+    """Report progress and metrics; the TrainJob keeps the last value of each field that is left out or None.
 
     Numbers may be those of Python, NumPy, PyTorch, JAX and TensorFlow. Metrics that are measured together belong into
     one call. NaN and infinities are left out. Never raises, and writes nothing in all processes but one.
@@ -139,12 +138,12 @@ def report(
 
 
 class Reporter:
-    """Joins what is reported to lines, and hands on at most one in each interval.
+    """Merges reports into lines and writes at most one line in each interval.
 
     Args:
         write: takes a line; returns whether it was written.
         interval: seconds between two lines.
-        clock: seconds since whenever.
+        clock: monotonic seconds.
     """
 
     def __init__(
@@ -154,7 +153,7 @@ class Reporter:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as the child of a fork must: what is held back is its parent's, and locked perhaps for ever."""
+        """Reset the state, as the child of a fork must: it holds lines of the parent, and perhaps a lock."""
         self._lock = threading.RLock()  # handlers of signals may report, too
         self._fields: dict[str, object] = {}
         self._metrics: dict[str, dict[str, object]] = {}
@@ -219,7 +218,7 @@ class Reporter:
 
 
 class Stdout:
-    """The stdout that the process was started with, whatever notebooks, loggers and bars have put in its place."""
+    """The stdout that the process was started with, even if a notebook, logger or bar has replaced it."""
 
     def __init__(self) -> None:
         self._is_cut = False
@@ -234,7 +233,7 @@ class Stdout:
         # Not through the stream: it has an encoding, may be in use by another thread, and may write in two pieces,
         # between which other processes write.
         data = b"\n" + line if self._is_cut else line
-        sent, deadline = 0, time.monotonic() + _PATIENCE
+        sent, deadline = 0, time.monotonic() + _RETRY_SECONDS
         try:
             while sent < len(data):
                 sent += _write_some(original.fileno(), data[sent:], deadline)
@@ -249,7 +248,7 @@ def _flush(stream: TextIO | None) -> None:
     try:
         if stream is not None:
             stream.flush()
-    except Exception:  # noqa: S110 closed, a broken pipe, or whatever somebody calls a stream
+    except Exception:  # noqa: S110 closed, a broken pipe, or not a stream
         pass
 
 
@@ -369,7 +368,7 @@ def _number(value: object) -> float | None:
         number = item() if callable(item) else value
         if isinstance(number, int):
             return int(number)
-        number = float(number)  # type: ignore[arg-type]  # raises for whatever is no number
+        number = float(number)  # type: ignore[arg-type]  # raises for anything but a number
     except Exception:
         return None
     return number if math.isfinite(number) else None
@@ -416,7 +415,7 @@ def _is_complete(position: Mapping[str, float]) -> bool:
 def _mappings(metrics: Mapping[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
     for name, values in metrics.items():
         if isinstance(values, Mapping):
-            yield name, dict(values)  # whoever passed it may go on changing it
+            yield name, dict(values)  # the caller may change it later
         elif values is not None:
             _warn_once(name, "left out %s=%s: must be numbers by name", name, _show(values))
 

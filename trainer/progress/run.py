@@ -1,4 +1,4 @@
-"""What one run of a training has reported so far, as the status of its TrainJob shows it (KEP-2779)."""
+"""The status that one run of a training has reported so far, as `trainerStatus` shows it (KEP-2779)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from trainer.progress.protocol import Message
 
 _ROUNDING = 0.01
-"""How far a reported percentage may be from the steps and still mean the same."""
+"""Largest difference between a reported percentage and the share of steps that counts as rounding."""
 _LONGEST = 2**63 - 1
 
 
 class TrainingRun:
-    """What one run of a training has reported so far; a restarted container or a new pod is a new run.
+    """Merges the messages of one run; a restarted container or a new pod is a new run.
 
-    A field that a message lacks keeps what was reported last; the maps of metrics are replaced as wholes. Percentage
-    and remaining time hold until a message tells how far the training is without them: then the percentage follows from
-    the steps, or else the epochs, and the remaining time is estimated from the pace so far, once there is one.
+    A field that a message lacks keeps its last value; the maps of metrics are replaced as a whole. Percentage and
+    remaining time stay until a message reports steps or epochs without them: then the percentage is computed from the
+    steps, or else the epochs, and the remaining time is estimated from the pace.
     """
 
     __slots__ = ("_measure", "_pace", "_reported", "_share", "_time")
 
     def __init__(self, status: TrainerStatus | None = None) -> None:
-        """Begin anew, or go on from what an earlier manager has written about this very run."""
+        """Start with nothing, or with the status that an earlier manager wrote about this run."""
         self._reported = _Reported()
         self._time: Instant | None = None
         self._measure: _Measure | None = None
@@ -42,7 +42,7 @@ class TrainingRun:
             self._resume(status, time)
 
     def take(self, message: Message, time: Instant) -> None:
-        """Merge a message that was printed at `time`; messages come in the order of the log."""
+        """Merge a message that was printed at `time`; calls must be in the order of the log."""
         reported, before = self._reported, self._measure
         reported.merge(message)
         self._time, self._measure = time, reported.measure
@@ -59,7 +59,7 @@ class TrainingRun:
 
     @property
     def status(self) -> TrainerStatus | None:
-        """What the TrainJob shall show; None before the first message."""
+        """The value of `trainerStatus`; None before the first message."""
         if self._time is None:
             return None
         reported = self._reported
@@ -80,12 +80,12 @@ class TrainingRun:
 
     @property
     def _estimate(self) -> int | None:
-        """Seconds that remain by the pace."""
+        """Remaining seconds by the pace; None without an estimate."""
         remaining = self._pace.remaining if self._pace else None
         return None if remaining is None else min(round(remaining), _LONGEST)
 
     def _follow(self, stretch: float) -> None:
-        """Tell the pace how far the training is."""
+        """Pass the share of the training that is done to the pace."""
         self._share = self._reported.share(self._measure)
         if self._share is None or self._time is None:
             return
@@ -97,7 +97,7 @@ class TrainingRun:
         self._pace.take(self._share, seconds)
 
     def _stretch(self, before: _Measure | None) -> float:
-        """What was share 1 is now this share, since the total number of steps or epochs has changed."""
+        """The factor for shares after a change of the total number of steps or epochs."""
         now = self._measure
         if before is None or now is None or before.unit != now.unit or before.total == now.total:
             return 1
@@ -126,7 +126,7 @@ class TrainingRun:
 
 
 class _Measure(NamedTuple):
-    """What tells how far a training is when it has not told the percentage."""
+    """Steps or epochs done, from which the percentage follows when the training does not report it."""
 
     unit: str
     """`steps` or `epochs`."""
@@ -147,12 +147,12 @@ class _Measure(NamedTuple):
 
 @dataclass(slots=True)
 class _Reported:
-    """What was reported last of each field."""
+    """The last reported value of each field."""
 
     percentage: int | None = None
-    """None: none, or an older one than what can be derived."""
+    """None without one, or when newer steps or epochs give the percentage."""
     remaining: int | None = None
-    """Seconds; None: none, or an older one than what can be estimated."""
+    """Seconds; None without one, or when a newer estimate exists."""
     step: int | None = None
     steps: int | None = None
     epoch: int | None = None
@@ -161,7 +161,7 @@ class _Reported:
     eval_metrics: Mapping[str, str] | None = None
 
     def merge(self, message: Message) -> None:
-        """Take over what is said about steps, epochs and metrics."""
+        """Take steps, epochs and metrics of a message."""
         if message.current_step is not None:
             self.step = message.current_step
         if message.total_steps is not None:
@@ -177,7 +177,7 @@ class _Reported:
 
     @property
     def measure(self) -> _Measure | None:
-        """The steps; the epochs where steps are not reported, or no longer: more than an epoch lies between them."""
+        """The steps, or the epochs when steps are missing or lag more than one epoch behind."""
         steps = _measure("steps", self.step, self.steps)
         epochs = _measure("epochs", self.epoch, self.epochs)
         if steps is None or epochs is None:
@@ -185,7 +185,7 @@ class _Reported:
         return epochs if (epochs.done - 1) * steps.total > steps.done * epochs.total else steps
 
     def share(self, measure: _Measure | None) -> float | None:
-        """How much of the training is done, as exactly as it is known."""
+        """The share of the training that is done, 0 to 1: from steps or epochs when they agree with the percentage."""
         if self.percentage is None:
             return measure.share if measure else None
         if measure and self.percentage < 100 and abs(measure.share - self.percentage / 100) <= _ROUNDING:

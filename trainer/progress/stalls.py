@@ -1,9 +1,8 @@
-"""Stalls: trainings that run and get nowhere, such as one whose nodes wait for each other.
+"""Stalls: trainings that run without progress, such as one whose nodes wait for each other.
 
-A training gets on when its percentage, step or epoch is another than before; repeating itself does not count, and
-neither do metrics, unless it reports nothing else. The time is that of the manager and not of the log, so that neither
-clocks that differ nor a log that is read late look like a stall. After a restart of the manager the time begins anew,
-and a stall that its predecessor has found goes on.
+Progress is a change of percentage, step or epoch, and of metrics if the training reports nothing else. Time is measured
+by the manager's clock and not by the log's, so that neither a difference of clocks nor a log that is read late looks
+like a stall. After a restart of the manager the time starts from zero, and a stall that was found before continues.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is known of a training that another manager has watched."""
+    """The state of a training that an earlier manager has watched."""
 
     status: TrainerStatus | None = None
-    """How far this run was; None before its first message."""
+    """The last status of this run; None before its first message."""
     stall: str | None = None
-    """What was told of a stall of this run that was not over; None if there was none."""
+    """The message of a stall of this run that has not ended; None without one."""
 
 
 _NOTHING_BEFORE = Before()
 
 
 class StallWatch:
-    """Tells once for each stall of each training; it does no work by itself, and is asked when `next_check` says.
+    """Reports each stall of each training once; the caller calls `check` after the time that `next_check` returns.
 
     Args:
         clock: only its monotonic time is read.
@@ -56,7 +55,7 @@ class StallWatch:
         self._series = series
         self._watched: dict[ObjectKey, _Watched] = {}
         self._stalled: dict[ObjectKey, str] = {}
-        """What the condition tells of each."""
+        """The message of the condition Stalled by TrainJob."""
 
     def watch(
         self,
@@ -67,16 +66,15 @@ class StallWatch:
         is_expected_to_report: bool = False,
         before: Before = _NOTHING_BEFORE,
     ) -> None:
-        """Watch a training, or go on with it; the time goes on as long as the run is the same.
+        """Watch a training; the time without progress continues while the run is the same.
 
         Args:
             key: the TrainJob.
-            run: what is another after a restart, such as the pod's uid with the start of its container.
-            timeout: seconds without progress that make a stall; None or 0: it is not watched any more.
-            is_expected_to_report: whether it may stall before it has reported anything; True where somebody has set the
-                timeout for this very training, and so knows that it reports. Default: False.
-            before: what another manager has left; it counts when the training is watched for the first time. Default:
-                nothing.
+            run: identifies the run, such as the pod's uid with the start of its container.
+            timeout: seconds without progress that make a stall; None or 0 stops watching.
+            is_expected_to_report: whether it may stall before its first report; True where the timeout was set for this
+                training. Default: False.
+            before: the state from an earlier manager, used at the first call for a training. Default: nothing.
         """
         if not timeout:
             self.forget(key)
@@ -94,17 +92,17 @@ class StallWatch:
             self._recover(key)
 
     def forget(self, key: ObjectKey) -> None:
-        """Watch it no more: it is suspended, has ended or is gone."""
+        """Stop watching a training, because it is suspended, has ended or is deleted."""
         self._watched.pop(key, None)
         self._recover(key)
 
     def record(self, key: ObjectKey, message: Message, time: Instant) -> bool:
-        """Take note of what a training reports; whether that ends a stall.
+        """Record a message; returns whether it ends a stall.
 
         Args:
             key: the TrainJob; nothing happens if it is not watched.
-            message: what it reports.
-            time: of its line in the log, for people.
+            message: the message.
+            time: of its line in the log, which the message of a stall shows.
         """
         watched = self._watched.get(key)
         if watched is None or not watched.take(message, time):
@@ -113,7 +111,7 @@ class StallWatch:
         return self._recover(key)
 
     def check(self, key: ObjectKey) -> str | None:
-        """What to tell people of a stall that has begun, once; None if there is none, or it has been told."""
+        """The text of a stall that has begun, once; None without a stall and at later calls."""
         watched = self._watched.get(key)
         if watched is None or key in self._stalled or watched.remaining(self._clock.monotonic()) > 0:
             return None
@@ -123,11 +121,11 @@ class StallWatch:
         return watched.complaint
 
     def stall_of(self, key: ObjectKey) -> str | None:
-        """What the condition tells of the stall of a training; None if it is not stalled."""
+        """The message of the condition Stalled of a training; None if it is not stalled."""
         return self._stalled.get(key)
 
     def next_check(self, key: ObjectKey) -> float | None:
-        """Seconds after which `check` is worth a call, at least 0; None if nothing comes before the next message."""
+        """Seconds until `check` may find a stall, at least 0; None if only a message can change the result."""
         watched = self._watched.get(key)
         if watched is None or key in self._stalled:
             return None
@@ -148,26 +146,26 @@ class StallWatch:
 
 @dataclass(slots=True)
 class _Watched:
-    """One run of a training, and how far it was when it last got on."""
+    """One run of a training, with its last progress."""
 
     run: Hashable
     since: float
-    """Monotonic time of the last progress, or of the first look."""
+    """Monotonic time of the last progress, or of the first call."""
     timeout: float = math.inf
     is_expected_to_report: bool = False
     last: Message = field(default_factory=Message)
-    """The newest of each field; metrics only as long as there is nothing else."""
+    """The newest value of each field; metrics only while the training reports nothing else."""
     time: Instant | None = None
-    """Of the message by which it last got on."""
+    """Of the message with the last progress."""
 
     def remaining(self, now: float) -> float:
-        """Seconds until it counts as stalled."""
+        """Seconds until the training counts as stalled."""
         if self.time is None and not self.is_expected_to_report:
             return math.inf
         return self.since + self.timeout - now
 
     def take(self, message: Message, time: Instant) -> bool:
-        """Whether it has got on by this message."""
+        """Merge a message; returns whether it has progress."""
         last = self.last
         merged = Message(
             progress_percentage=_newest(message.progress_percentage, last.progress_percentage),
@@ -191,11 +189,11 @@ class _Watched:
 
     @property
     def complaint(self) -> str:
-        """What people are told of the stall."""
+        """The message of the event."""
         return f"no progress for {summarize(math.ceil(self.timeout))} ({self._last_report})"
 
     def explanation(self, since: datetime) -> str:
-        """The same in words that stay true while the stall lasts."""
+        """The message of the condition, which stays true while the stall lasts."""
         allowed = summarize(math.ceil(self.timeout))
         return f"no progress since {timestamp(since)}, longer than the {allowed} allowed ({self._last_report})"
 
@@ -235,7 +233,7 @@ _NOWHERE = (None, None, None)
 
 
 def _place(message: Message) -> str:
-    """How far it was, as exactly as it has told."""
+    """The most exact position that was reported."""
     for unit, current, total in (
         ("step", message.current_step, message.total_steps),
         ("epoch", message.current_epoch, message.total_epochs),

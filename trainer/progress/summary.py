@@ -26,7 +26,7 @@ def summarize(seconds: int, *, is_estimate: bool = False) -> str | None:
 
 
 def is_estimate(summary: str | None) -> bool:
-    """Whether a summary says that it is an estimate of ours, and not what the training told."""
+    """Whether a summary is our estimate and not the training's own."""
     return summary is not None and summary.startswith(_ABOUT)
 
 

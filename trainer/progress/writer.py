@@ -1,6 +1,6 @@
-"""Writes progress and condition Stalled, with a field manager of its own and not too often (KEP-2779).
+"""Writes progress and the condition Stalled, with its own field manager and at a limited rate (KEP-2779).
 
-Server-side apply replaces all that this field manager has written before, so each write has both.
+Server-side apply replaces all fields that this field manager has written before, so each write has both.
 """
 
 from __future__ import annotations
@@ -45,35 +45,34 @@ log = structlog.get_logger(__name__)
 FIELD_MANAGER = "trainer-progress"
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
-"""The fields that say what remains; a TrainJob that has ended, is suspended or is stalled does not have
-them."""
+"""The fields of the remaining time; a TrainJob that has ended, is suspended or is stalled does not have them."""
 
 
 @dataclass(slots=True)
 class _Account:
-    """What is to be written about one TrainJob."""
+    """The pending writes of one TrainJob."""
 
     uid: str
     status: Callable[[], TrainerStatus | None]
     newest: Instant | None = None
-    """Time of the newest message that waits to be written."""
+    """Time of the newest message that has not been written."""
     written_at: float = -math.inf
     """When the last write began, by the monotonic clock."""
     hurried_at: float = -math.inf
-    """When a write last did not wait for its turn."""
+    """When a write last skipped the interval."""
     is_closed: bool = False
-    """Whether nothing more comes."""
+    """Whether the TrainJob has ended."""
 
 
 class ProgressWriter:
-    """Writes what is submitted, at most once per interval and TrainJob.
+    """Writes submitted statuses, at most once per interval and TrainJob.
 
     Args:
         manager: provides client and clock; only the leader writes.
         train_jobs: all TrainJobs.
         interval: seconds.
         series: counts the writes.
-        stall_of: what is to be told of the stall of a TrainJob; None for one that is not stalled.
+        stall_of: the message of a TrainJob's stall; None for one that is not stalled.
     """
 
     def __init__(
@@ -96,13 +95,13 @@ class ProgressWriter:
         ).watches_nothing()
 
     def submit(self, key: ObjectKey, uid: str, status: Callable[[], TrainerStatus | None], newest: Instant) -> None:
-        """Have the progress written soon.
+        """Queue a write of the progress.
 
         Args:
             key: of the TrainJob.
-            uid: its uid: another TrainJob of the same name gets nothing of it.
-            status: asked for when it is written.
-            newest: when that was logged which is new about it.
+            uid: of the TrainJob; a later TrainJob of the same name does not get this progress.
+            status: returns the status; called at the time of the write.
+            newest: time of the newest message in it.
         """
         account = self._accounts.get(key)
         if account is None or account.uid != uid:
@@ -113,11 +112,11 @@ class ProgressWriter:
             self._enqueue_in_turn(key, account)
 
     def flush(self, key: ObjectKey, *, is_last: bool = False) -> None:
-        """Write what waits at once, once per interval: nothing more may be to be expected for some time.
+        """Write pending progress without waiting, at most once per interval.
 
         Args:
             key: of the TrainJob.
-            is_last: nothing more comes of this run, so it is written at once in any case. Default: False.
+            is_last: whether the run has ended, after which the write is never delayed. Default: False.
         """
         account = self._accounts.get(key)
         if account is None or account.newest is None:
@@ -128,7 +127,7 @@ class ProgressWriter:
             self._controller.enqueue(key)
 
     def refresh(self, key: ObjectKey) -> None:
-        """Have it written soon that a stall has begun or ended."""
+        """Queue a write because a stall has begun or ended."""
         account = self._accounts.get(key)
         if account is None:
             self._controller.enqueue(key)
@@ -136,17 +135,17 @@ class ProgressWriter:
             self._enqueue_in_turn(key, account)
 
     def close(self, key: ObjectKey) -> None:
-        """The TrainJob has ended: its progress no longer says what remains. What is submitted later is written, too."""
+        """Queue a write without remaining time, since the TrainJob has ended; later submissions are written too."""
         if (account := self._accounts.get(key)) is not None:
             account.is_closed = True
         self.refresh(key)
 
     def forget(self, key: ObjectKey) -> None:
-        """The TrainJob is gone."""
+        """Drop pending writes of a TrainJob that was deleted."""
         self._accounts.pop(key, None)
 
     async def reconcile(self, key: ObjectKey) -> None:
-        """Write the progress of one TrainJob, if there is news."""
+        """Write the progress of one TrainJob if its status differs."""
         obj = self._train_jobs.get(key)
         account = self._accounts.get(key)
         if obj is None or is_being_deleted(obj):
@@ -202,24 +201,24 @@ class ProgressWriter:
 
 
 def is_at_rest(obj: Mapping[str, Any]) -> bool:
-    """Whether a TrainJob, as JSON, has ended or is suspended: what remains does not become less."""
+    """Whether a TrainJob, as JSON, has ended or is suspended, so that no remaining time is shown."""
     return has_ended(obj) or is_condition_true(obj, ConditionType.SUSPENDED)
 
 
 def shows_remaining(obj: Mapping[str, Any]) -> bool:
-    """Whether a TrainJob, as JSON, shows what remains."""
+    """Whether a TrainJob, as JSON, shows a remaining time."""
     return not REMAINING.isdisjoint((obj.get("status") or {}).get("trainerStatus") or {})
 
 
 def _present(obj: Object) -> Object:
-    """What the TrainJob shows of the fields that are ours."""
+    """The present status, reduced to the fields of this field manager."""
     progress = (obj.get("status") or {}).get("trainerStatus")
     stalled = find_condition(obj, ConditionType.STALLED)
     return _status(progress, stalled)
 
 
 def _desired(obj: Object, account: _Account | None, stall: str | None, now: str) -> Object:
-    """What the TrainJob is to show."""
+    """The desired status of this field manager."""
     progress = (obj.get("status") or {}).get("trainerStatus")
     if account is not None and account.newest is not None and (status := account.status()) is not None:
         progress = status.to_object()
@@ -234,7 +233,7 @@ def _status(progress: Object | None, stalled: Object | None) -> Object:
 
 
 def _stalled(obj: Object, stall: str | None, now: str) -> Object | None:
-    """The condition; a TrainJob that has never stalled has none, and after a stall its message still tells of it."""
+    """The condition Stalled; absent before the first stall, and False with the last stall's message after one."""
     shown = find_condition(obj, ConditionType.STALLED)
     if stall is None and (shown is None or shown.get("status") == "False"):
         return shown
@@ -242,14 +241,14 @@ def _stalled(obj: Object, stall: str | None, now: str) -> Object | None:
     if stall is not None:
         conditions.set(ConditionType.STALLED, holds=True, reason=ConditionReason.NO_PROGRESS, message=stall)
     else:
-        told = str((shown or {}).get("message") or "")
-        conditions.set(ConditionType.STALLED, holds=False, reason=ConditionReason.STALL_ENDED, message=told)
+        message = str((shown or {}).get("message") or "")
+        conditions.set(ConditionType.STALLED, holds=False, reason=ConditionReason.STALL_ENDED, message=message)
     (condition,) = conditions.to_list()
     return condition.to_object()
 
 
 def _readable(condition: Object | None) -> list[Condition]:
-    """The condition, unless somebody has written what is none."""
+    """The condition as a list; empty if it is absent or malformed."""
     try:
         return [Condition.from_object(condition)] if condition else []
     except InvalidObjectError:
