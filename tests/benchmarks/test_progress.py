@@ -22,7 +22,7 @@ def test_following_is_measured() -> None:
     assert result.delay_p50 is not None
     assert result.delay_p99 is not None
     assert -0.1 < result.delay_p50 <= result.delay_p99
-    assert len(result.targets) == 8
+    assert len(result.targets) == 7
     assert msgspec.json.decode(msgspec.json.encode(result), type=Result) == result
     printed = StringIO()
     print_result(Console(file=printed, width=120), result)

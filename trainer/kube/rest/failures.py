@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import socket
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,16 @@ class BrokenConnectionError(aiohttp.ClientError):
     """
 
 
+class ConnectError(aiohttp.ClientError):
+    """There is no connection to a server, for the reason of `cause`."""
+
+    def __init__(self, host: str, port: int, cause: OSError) -> None:
+        super().__init__(str(cause))
+        self.host = host
+        self.port = port
+        self.cause = cause
+
+
 def is_broken_connection(error: BaseException | None) -> bool:
     """Whether the server went away, as opposed to not being there, not being trusted, or being slow."""
     return isinstance(
@@ -33,10 +44,6 @@ def is_broken_connection(error: BaseException | None) -> bool:
 def transport_error(error: Exception, request: str) -> TransportError:
     """What kept the request (method and URL) from getting an answer, in one line with the remedy."""
     match error:
-        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
-            return UntrustedServerError(f"{request}: {_untrusted(cause)}")
-        case aiohttp.ClientConnectorSSLError(os_error=cause):
-            return UntrustedServerError(f"{request}: {_no_tls(cause)}")
         case aiohttp.ClientProxyConnectionError(os_error=cause):
             return TransportError(
                 f"{request}: the proxy at {error.host}:{error.port} does not answer ({_text(cause)}): "
@@ -47,13 +54,10 @@ def transport_error(error: Exception, request: str) -> TransportError:
                 f"{request}: the proxy refused to connect (HTTP status {error.status} {error.message}): "
                 "check its rules, or name the server in $NO_PROXY"
             )
-        case aiohttp.ClientConnectorDNSError():
-            return TransportError(
-                f"{request}: the host name {error.host} is unknown ({_text(error.os_error)}): "
-                "correct the server's URL, or check the name server"
-            )
-        case aiohttp.ClientConnectorError(os_error=cause):
-            return TransportError(f"{request}: {_unreachable(error, cause)}")
+        case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
+            return UntrustedServerError(f"{request}: {_untrusted(cause)}")
+        case aiohttp.ClientConnectorError(os_error=cause) | ConnectError(cause=cause):
+            return _not_connected(error.host, error.port, cause, request)
         case aiohttp.ConnectionTimeoutError():
             return TransportError(f"{request}: timed out while connecting: check the server's URL and the firewall")
         case TimeoutError():
@@ -107,11 +111,22 @@ def _no_tls(error: OSError) -> str:
     return f"TLS failed ({reason}): check the server's URL and its certificate"
 
 
-def _unreachable(error: aiohttp.ClientConnectorError, cause: OSError) -> str:
-    if cause.errno == errno.ECONNREFUSED:
-        remedy = "check that the cluster runs, and correct the server's URL"
-        return f"nothing listens at {error.host}:{error.port} (connection refused): {remedy}"
-    return f"cannot connect to {error.host}:{error.port} ({_text(cause)}): check the network and the server's URL"
+def _not_connected(host: str, port: int | None, cause: OSError, request: str) -> TransportError:
+    match cause:
+        case ssl.SSLCertVerificationError():
+            return UntrustedServerError(f"{request}: {_untrusted(cause)}")
+        case ssl.SSLError():
+            return UntrustedServerError(f"{request}: {_no_tls(cause)}")
+        case socket.gaierror():
+            problem = f"the host name {host} is unknown ({_text(cause)})"
+            remedy = "correct the server's URL, or check the name server"
+        case OSError(errno=errno.ECONNREFUSED):
+            problem = f"nothing listens at {host}:{port} (connection refused)"
+            remedy = "check that the cluster runs, and correct the server's URL"
+        case _:
+            problem = f"cannot connect to {host}:{port} ({_text(cause)})"
+            remedy = "check the network and the server's URL"
+    return TransportError(f"{request}: {problem}: {remedy}")
 
 
 def _text(error: BaseException) -> str:

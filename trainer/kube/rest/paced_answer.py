@@ -1,8 +1,8 @@
 """Reading an answer now and then, for a thousand logs at once.
 
-A log of a hundred lines a second comes in as many packets. Whoever reads each as it comes is woken a hundred times;
-whoever reads four times a second finds 25 lines each time, which the kernel has kept. It says more than the server's
-own pace: when nobody reads, TCP holds the server up, and the log stays on the node's disk.
+A log of a hundred lines a second arrives in as many packets. A reader that is woken by each does a hundred times the
+work of one that reads twice a second and finds what the kernel has kept. Back-pressure follows from it: while nobody
+reads, TCP holds up the server, and the log stays on the node's disk.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ import random
 from typing import TYPE_CHECKING
 
 from aiohttp import ClientError, ClientPayloadError, hdrs
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http import HttpProcessingError, HttpResponseParser
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from trainer.kube.rest.failures import BrokenConnectionError
-from trainer.kube.rest.http_answer import HEAD_LIMIT, Head, MalformedAnswerError, parse_head
-from trainer.kube.rest.wire import READ_SIZE, connect
+from trainer.kube.rest.lean_connection import READ_SIZE, open_connection
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncGenerator, Mapping
 
     import yarl
+    from aiohttp import StreamReader
 
     from trainer.kube.clock import Clock
-    from trainer.kube.rest.turns import Turns
-    from trainer.kube.rest.wire import Wire
+    from trainer.kube.rest.fair_scheduler import FairScheduler
+    from trainer.kube.rest.lean_connection import LeanConnection
 
 HURRY = 128
 """How many times as often a stream is read of which more arrives than one read takes.
@@ -38,23 +40,46 @@ loop busy, and a reader that is an hour behind an ordinary log has caught up wit
 _NO_HEADERS = CIMultiDictProxy[str](CIMultiDict())
 
 
-class PacedAnswer:
-    """An answer whose head has come, on a connection of its own."""
+class _NeverPaused(BaseProtocol):
+    """What aiohttp's parser pauses when a buffer is full; here the buffer is emptied after each read."""
 
-    __slots__ = ("_body", "_clock", "_heard_at", "_idle_timeout", "_rest", "_turns", "_wire", "headers", "status")
+    __slots__ = ()
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self, resume_parser: bool = True) -> None: ...
+
+
+class PacedAnswer:
+    """An answer on a connection of its own, whose head has come when `open_paced` returns it."""
 
     def __init__(
-        self, wire: Wire, head: Head, rest: bytes, *, clock: Clock, turns: Turns, idle_timeout: float | None
+        self, connection: LeanConnection, *, clock: Clock, scheduler: FairScheduler, idle_timeout: float | None
     ) -> None:
-        self.status: int = head.status
-        self.headers: CIMultiDictProxy[str] = head.headers
-        self._wire = wire
-        self._body = head.body()
-        self._rest = rest
+        loop = asyncio.get_running_loop()
+        self.status = 0
+        self.headers = _NO_HEADERS
+        self._body: StreamReader | None = None
+        self._connection = connection
         self._clock = clock
-        self._turns = turns
+        self._scheduler = scheduler
         self._idle_timeout = idle_timeout
-        self._heard_at = asyncio.get_running_loop().time()
+        self._heard_at = loop.time()
+        self._parser = HttpResponseParser(
+            _NeverPaused(loop), loop, READ_SIZE, read_until_eof=True, auto_decompress=False
+        )
+
+    async def read_head(self) -> None:
+        """Wait for status and headers."""
+        while self._body is None:
+            data = self._connection.receive()
+            if data is None:
+                await self._connection.readable(self._idle_timeout)
+            elif not data:
+                raise BrokenConnectionError("Server disconnected")
+            else:
+                self._feed(data)
+        self._connection.trim()
 
     async def read(self) -> bytes:
         """The whole body, as fast as it comes."""
@@ -67,51 +92,62 @@ class PacedAnswer:
             aiohttp.ClientError: the connection broke, or ended early.
             TimeoutError: the server sent nothing for the idle timeout.
         """
+        body = self._body
+        assert body is not None
+        self.headers = _NO_HEADERS
         pause = pace
         # Streams that were opened together do not stay together.
         spread = random.random()  # noqa: S311 - not a secret
-        data: bytes | memoryview | None = self._rest
-        self._rest, self.headers = b"", _NO_HEADERS
+        has_come = False
         while True:
-            has_come = bool(data)
-            chunk = self._feed(data or b"")
-            # Before anything else runs: the buffer belongs to all.
-            data = None
-            if chunk:
+            if chunk := body.read_nowait():
+                has_come = True
                 yield chunk
                 # Not kept during the pause.
-                chunk = b""
-            if self._body.is_complete:
+                del chunk
+            if body.is_eof():
                 return
             if pace and has_come:
-                pause = _pause_after(self._wire.received, pause, pace)
+                pause = _pause_after(self._connection.received, pause, pace)
                 await self._clock.sleep(pause * spread)
                 spread = 1.0
-            await self._turns.take()
-            data = self._wire.receive()
-            if data is None:
-                await self._wire.readable(self._patience())
-            elif data:
-                self._heard_at = asyncio.get_running_loop().time()
-            else:
-                self._end()
-                return
+            await self._scheduler.next_turn()
+            has_come = await self._receive()
+
+    async def _receive(self) -> bool:
+        """Feed the parser with what has arrived; False if nothing had, and it has been waited for."""
+        data = self._connection.receive()
+        if data is None:
+            await self._connection.readable(self._patience())
+            return False
+        self._heard_at = asyncio.get_running_loop().time()
+        if data:
+            self._feed(data)
+        else:
+            self._end()
+        return True
 
     def release(self) -> None:
         """Close the connection; may be called again."""
-        self._wire.close()
+        self._connection.close()
 
-    def _feed(self, data: bytes | memoryview) -> bytes:
+    def _feed(self, data: memoryview) -> None:
+        """Parse it before anything else runs: the buffer belongs to all."""
         try:
-            return self._body.feed(data)
-        except MalformedAnswerError as error:
-            raise ClientError(str(error)) from error
+            messages, _, _ = self._parser.feed_data(bytes(data))
+        except HttpProcessingError as error:
+            # As something else than a broken connection it is not tried again.
+            raise ClientError(f"the answer is not HTTP/1.1 as it should be: {error.message}") from error
+        for message, body in messages:
+            # Interim answers (1xx) precede the one that counts.
+            if self._body is None and message.code >= 200:
+                self.status, self.headers, self._body = message.code, message.headers, body
 
     def _end(self) -> None:
         try:
-            self._body.end()
-        except MalformedAnswerError as error:
-            raise ClientPayloadError(str(error)) from error
+            self._parser.feed_eof()
+        except HttpProcessingError as error:
+            raise ClientPayloadError("the connection ended before the answer did") from error
 
     def _patience(self) -> float | None:
         if self._idle_timeout is None:
@@ -122,8 +158,9 @@ class PacedAnswer:
 def _pause_after(size: int, pause: float, pace: float) -> float:
     """Seconds until the next read, after one that took so many bytes and came so many seconds after the one before.
 
-    A full read leaves nobody knows how much. After any other, it is until one read is filled at the speed of the last:
-    while a backlog comes in, a read ends early now and then, before the server has heard that there is room again.
+    A full read may have left any number of bytes behind. After any other, it is until one read is filled at the speed
+    of the last: while a backlog comes in, a read ends early now and then, before the server has heard that there is
+    room again.
     """
     if size >= READ_SIZE:
         return pace / HURRY
@@ -139,7 +176,7 @@ async def open_paced(
     context: ssl.SSLContext | None,
     server_hostname: str | None,
     clock: Clock,
-    turns: Turns,
+    scheduler: FairScheduler,
     connect_timeout: float,
     idle_timeout: float | None,
 ) -> PacedAnswer:
@@ -153,33 +190,35 @@ async def open_paced(
         context: TLS; None for an http:// URL.
         server_hostname: name in the certificate where it differs from the URL.
         clock: measures the pauses; timeouts of the network are measured by the event loop.
-        turns: in which streams are opened and read.
+        scheduler: shares the event loop among the streams that are opened and read.
         connect_timeout: seconds until the connection stands.
-        idle_timeout: seconds without a byte, from now on; None waits for ever.
+        idle_timeout: seconds without a byte, from now on; None waits forever.
 
     Raises:
         aiohttp.ClientError: no connection, or no HTTP on it.
         TimeoutError: the server is too slow.
     """
-    host, port = url.host or "", url.port or 0
-    wire = await connect(host, port, context, server_hostname=server_hostname, turns=turns, timeout=connect_timeout)
     try:
-        await wire.send(_request(method, url, headers, body))
-        head, rest = await _head(wire, idle_timeout)
-        wire.trim()
-        return PacedAnswer(wire, head, rest, clock=clock, turns=turns, idle_timeout=idle_timeout)
-    except MalformedAnswerError as error:
-        wire.close()
-        # As something else than a broken connection it is not tried again.
-        raise ClientError(str(error)) from error
+        connection = await open_connection(
+            url.host or "",
+            url.port or 0,
+            context,
+            server_hostname=server_hostname,
+            scheduler=scheduler,
+            timeout=connect_timeout,
+        )
+        answer = PacedAnswer(connection, clock=clock, scheduler=scheduler, idle_timeout=idle_timeout)
+        try:
+            await connection.send(_request(method, url, headers, body))
+            await answer.read_head()
+        except BaseException:
+            answer.release()
+            raise
     except OSError as error:
-        wire.close()
         if isinstance(error, TimeoutError):
             raise
         raise BrokenConnectionError(str(error)) from error
-    except BaseException:
-        wire.close()
-        raise
+    return answer
 
 
 def _request(method: str, url: yarl.URL, headers: Mapping[str, str], body: bytes | None) -> bytes:
@@ -190,19 +229,3 @@ def _request(method: str, url: yarl.URL, headers: Mapping[str, str], body: bytes
     # The connection is not used again.
     lines.append(f"{hdrs.CONNECTION}: close")
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
-
-
-async def _head(wire: Wire, idle_timeout: float | None) -> tuple[Head, bytes]:
-    received = b""
-    while True:
-        data = wire.receive()
-        if data is None:
-            await wire.readable(idle_timeout)
-            continue
-        if not data:
-            raise BrokenConnectionError("Server disconnected")
-        received += data
-        if parsed := parse_head(received):
-            return parsed
-        if len(received) > HEAD_LIMIT:
-            raise MalformedAnswerError(f"the head of the answer is longer than {HEAD_LIMIT} bytes")

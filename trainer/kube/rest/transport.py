@@ -18,12 +18,12 @@ from trainer.kube.errors import ApiError, ConfigurationError, TransportError, Un
 from trainer.kube.metrics import Metrics
 from trainer.kube.metrics.requests import RequestMetrics
 from trainer.kube.rest.failures import answer_error, transport_error
+from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer.kube.rest.paced_answer import PacedAnswer, open_paced
 from trainer.kube.rest.pool import open_pool
 from trainer.kube.rest.retries import pause_before_retry
 from trainer.kube.rest.server_warnings import log_warning, server_warnings
 from trainer.kube.rest.tls import ClientTls, ReloadingTls
-from trainer.kube.rest.turns import Turns
 
 if TYPE_CHECKING:
     import ssl
@@ -118,7 +118,7 @@ class Transport:
         self._rate_limiter = rate_limiter
         self._metrics = RequestMetrics(metrics or Metrics(), urlsplit(self._base).netloc, detailed=detailed_metrics)
         self._warn = warn
-        self._turns = Turns(per_round=STREAMS_PER_ROUND)
+        self._scheduler = FairScheduler(per_round=STREAMS_PER_ROUND)
         self._tls: ReloadingTls | None = None
         if endpoint.tls is not None:
             self._tls = ReloadingTls(endpoint.tls, clock=self._clock, metrics=self._metrics)
@@ -336,7 +336,7 @@ class Transport:
             context=context,
             server_hostname=self.endpoint.server_hostname,
             clock=self._clock,
-            turns=self._turns,
+            scheduler=self._scheduler,
             connect_timeout=CONNECT_TIMEOUT,
             idle_timeout=idle_timeout,
         )

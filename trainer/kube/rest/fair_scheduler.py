@@ -1,4 +1,4 @@
-"""Taking turns, so that a thousand streams that are due at once do not hold up what else runs on the event loop."""
+"""Fair scheduling of a thousand streams that are due at once, so that other work on the event loop goes on."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections import deque
 
 
-class Turns:
+class FairScheduler:
     """Lets a few callers go on in each round of the event loop, first come first served.
 
-    Without it everybody whose time has come runs in the same round, and a request or a timer that is due waits for all
-    of them.
+    Otherwise everybody whose time has come would run in the same round, and a request or a timer that is due would wait
+    for all of them.
     """
 
     def __init__(self, *, per_round: int) -> None:
@@ -19,8 +19,8 @@ class Turns:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_scheduled = False
 
-    async def take(self) -> None:
-        """Wait for a turn; without a break when there is one in this round."""
+    async def next_turn(self) -> None:
+        """Wait for a turn; returns at once when there is one left in this round."""
         loop = asyncio.get_running_loop()
         if not self._is_scheduled:
             self._is_scheduled = True

@@ -1,11 +1,11 @@
-"""Taking turns."""
+"""Fair scheduling of callers that are due at once."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from trainer.kube.rest.turns import Turns
+from trainer.kube.rest.fair_scheduler import FairScheduler
 from trainer.kube.testing import settle
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 async def test_a_few_go_on_in_each_round(background: Background) -> None:
     """Whoever is due later waits for the next rounds of the event loop, in the order in which they came."""
-    turns, order, rounds = Turns(per_round=2), list[int](), list[int]()
+    scheduler, order, rounds = FairScheduler(per_round=2), list[int](), list[int]()
 
     async def take(number: int) -> None:
-        await turns.take()
+        await scheduler.next_turn()
         order.append(number)
 
     for number in range(7):
@@ -30,11 +30,11 @@ async def test_a_few_go_on_in_each_round(background: Background) -> None:
     assert max(rounds) == 2
 
 
-async def test_who_leaves_takes_no_turn(background: Background) -> None:
+async def test_a_cancelled_caller_takes_no_turn(background: Background) -> None:
     """A caller that was cancelled while it waited does not hold up the others."""
-    turns = Turns(per_round=1)
-    await turns.take()
-    waiting = [background(turns.take()) for _ in range(3)]
+    scheduler = FairScheduler(per_round=1)
+    await scheduler.next_turn()
+    waiting = [background(scheduler.next_turn()) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[1].cancel()
     await settle()
@@ -43,10 +43,10 @@ async def test_who_leaves_takes_no_turn(background: Background) -> None:
 
 
 async def test_a_turn_that_is_free_costs_no_round() -> None:
-    """As long as there are turns nobody waits, also after a quiet time."""
-    turns = Turns(per_round=1)
+    """A caller waits only when all turns of the round are taken."""
+    scheduler = FairScheduler(per_round=1)
     for _ in range(3):
-        taking = turns.take()
+        taking = scheduler.next_turn()
         try:
             taking.send(None)
         except StopIteration:
