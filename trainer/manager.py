@@ -17,6 +17,7 @@ from trainer.framework.startup.discovery import available_plugins, bundled_plugi
 from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
+from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.metrics.build_info import BuildInfoSeries
 from trainer.plugins import BUILT_IN
 from trainer.progress.controller import ProgressController
@@ -114,6 +115,7 @@ async def run_manager(
         LeadershipLostError: another manager may be working.
         ShutdownError: reconciles did not end within the grace period.
     """
+    limit_tls_buffers()
     plugins = await run_sync(enabled_plugins, configuration.plugins)
     if configuration.webhook.enabled:
         await run_sync(Admission.prepare)

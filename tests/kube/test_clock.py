@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 
 import anyio
@@ -48,6 +49,20 @@ async def test_move_on_after_cancels_the_body_in_time(clock: ManualClock) -> Non
         assert outcome == []
         await clock.advance(1)
     assert outcome == [True]
+
+
+async def test_a_time_limit_by_the_clock_of_the_machine_starts_no_task() -> None:
+    """It is the event loop's own deadline, which an exception and a cancellation leave unchanged."""
+    tasks = asyncio.all_tasks()
+    async with move_on_after(SystemClock(), 0) as over:
+        await anyio.sleep_forever()
+    async with move_on_after(SystemClock(), 60) as scope:
+        assert asyncio.all_tasks() == tasks
+    assert over.cancelled_caught
+    assert not scope.cancelled_caught
+    with pytest.raises(KeyError):
+        async with move_on_after(SystemClock(), 60):
+            raise KeyError("x")
 
 
 @pytest.mark.parametrize("seconds", [10, None])

@@ -26,6 +26,7 @@ from trainer.kube.objects import is_condition_true, name_of
 from trainer.kube.quantity import parse_amounts
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.kube.rest.connection import ConnectionOptions, connect
+from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer_devcluster import apiserver, controllers, kubelet, scheduler
 from trainer_devcluster.apiserver.data_directory import write_private
 from trainer_devcluster.apiserver.server import ServerOptions, serve
@@ -85,6 +86,7 @@ def run_cluster(options: ClusterOptions) -> None:
     Raises:
         ExceptionGroup: of OSError, if the port is taken or a file cannot be written; of KubeError, if a part failed.
     """
+    limit_tls_buffers()
 
     async def command() -> int:
         await _serve_and_control(options)

@@ -15,7 +15,6 @@ import structlog
 from structlog.testing import capture_logs
 
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.controller.time_limit import TimeLimit
 from trainer.kube.controller.worker import Worker
 from trainer.kube.errors import (
     ConflictError,
@@ -72,16 +71,13 @@ class Bench:
     async def start(self, *script: object, timeout: float | None = None) -> Reconciler:
         """Have a worker play the script with key A."""
         reconciler = Reconciler(*script)
-        time_limit = None if timeout is None else TimeLimit(self.clock, timeout)
-        if time_limit is not None:
-            self._background(time_limit.run())
         worker = Worker(
             reconciler,
             self.queue,
             clock=self.clock,
             metrics=self.metrics.series(ControllerSeries).for_controller("test"),
             identity={"controller": "test", "controller_group": "batch", "controller_kind": "Job"},
-            time_limit=time_limit,
+            timeout=timeout,
         )
         self.scope = anyio.CancelScope()
         self.task = self._background(self._run(worker))
@@ -387,18 +383,20 @@ async def cancel_itself_and_return() -> None:
     cancel_this_task()
 
 
-@pytest.mark.parametrize("timeout", [pytest.param(None, id="no-timeout"), pytest.param(30.0, id="timeout")])
 @pytest.mark.parametrize(
-    ("reconcile", "rounds"),
+    ("reconcile", "timeout", "rounds"),
     [
-        pytest.param(raise_cancelled, 2, id="awaited-something-cancelled"),
-        pytest.param(cancel_itself, 2, id="itself"),
-        pytest.param(cancel_itself_and_fail, 2, id="itself-and-failed"),
-        pytest.param(cancel_itself_and_return, 1, id="itself-and-returned"),
+        pytest.param(raise_cancelled, None, 2, id="awaited-something-cancelled"),
+        pytest.param(raise_cancelled, 30.0, 2, id="awaited-something-cancelled-with-timeout"),
+        pytest.param(cancel_itself, None, 2, id="itself"),
+        pytest.param(cancel_itself, 30.0, 2, id="itself-with-timeout"),
+        pytest.param(cancel_itself_and_fail, None, 2, id="itself-and-failed"),
+        pytest.param(cancel_itself_and_fail, 30.0, 2, id="itself-and-failed-with-timeout"),
+        pytest.param(cancel_itself_and_return, None, 1, id="itself-and-returned"),
     ],
 )
 async def test_stray_cancellation_does_not_end_the_worker(
-    bench: Bench, reconcile: Callable[[], Awaitable[None]], rounds: int, timeout: float | None
+    bench: Bench, reconcile: Callable[[], Awaitable[None]], timeout: float | None, rounds: int
 ) -> None:
     """A reconcile that cancels itself, or awaits something cancelled, is retried if that was its end; others go on."""
     reconciler = await bench.start(reconcile, timeout=timeout)

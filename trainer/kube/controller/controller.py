@@ -16,7 +16,6 @@ import structlog
 from trainer.kube.clock import move_on_after
 from trainer.kube.controller.handlers import own_key, owner_key
 from trainer.kube.controller.sources import Kind
-from trainer.kube.controller.time_limit import TimeLimit
 from trainer.kube.controller.worker import Worker
 from trainer.kube.errors import CacheSyncError
 from trainer.kube.manager.runnable_group import sole_failure
@@ -81,7 +80,7 @@ class Controller:
         self._manager = manager
         self._reconcile = reconcile
         self._workers = max_concurrent_reconciles
-        self._time_limit = None if reconcile_timeout is None else TimeLimit(manager.clock, reconcile_timeout)
+        self._reconcile_timeout = reconcile_timeout
         self._cache_sync_timeout = cache_sync_timeout
         self._for: Resource | None = None
         self._sources: list[Source] = []
@@ -212,8 +211,6 @@ class Controller:
         async with anyio.create_task_group() as tasks:
             for source in self._sources:
                 tasks.start_soon(source.run, self._enqueue, name=f"controller {self.name} source")
-            if self._time_limit is not None:
-                tasks.start_soon(self._time_limit.run, name=f"controller {self.name} time limit")
             with anyio.CancelScope() as self._syncing:
                 if not self._is_stopped:
                     await self._wait_for_sync()
@@ -242,7 +239,7 @@ class Controller:
             clock=self._manager.clock,
             metrics=self._metrics,
             identity=identity,
-            time_limit=self._time_limit,
+            timeout=self._reconcile_timeout,
         )
 
     def _enqueue(self, key: ObjectKey, *, priority: int = 0) -> None:

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
+from trainer.kube.clock import move_on_after
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import ConflictError, KubeError, LeadershipLostError, TerminalError, causes_of
 from trainer.kube.queue.workqueue import ShutDown
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     from trainer.kube.clock import Clock
     from trainer.kube.controller.reconcile import Reconcile
-    from trainer.kube.controller.time_limit import TimeLimit
     from trainer.kube.metrics.controllers import ControllerMetrics
     from trainer.kube.objects import ObjectKey
     from trainer.kube.queue.workqueue import WorkQueue
@@ -61,7 +61,7 @@ class Worker:
         clock: for durations.
         metrics: series of the controller.
         identity: keys of log events that say which controller this is.
-        time_limit: after which a reconcile is cancelled; must be run by the caller. Default: None, never.
+        timeout: seconds after which a reconcile is cancelled. Default: None, never.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class Worker:
         clock: Clock,
         metrics: ControllerMetrics,
         identity: Mapping[str, str],
-        time_limit: TimeLimit | None = None,
+        timeout: float | None = None,
     ) -> None:
         self._reconcile = reconcile
         self._queue = queue
         self._clock = clock
         self._metrics = metrics
         self._identity = identity
-        self._time_limit = time_limit
+        self._timeout = timeout
         self._active = 0
         metrics.active_workers.set_function(lambda: self._active)
 
@@ -124,10 +124,10 @@ class Worker:
 
     async def _call(self, key: ObjectKey) -> Result:
         try:
-            if self._time_limit is None:
+            if self._timeout is None:
                 answer: object = await self._reconcile(key)
             else:
-                answer = await self._call_in_time(key, self._time_limit)
+                answer = await self._call_in_time(key, self._timeout)
         except asyncio.CancelledError as error:
             if _is_stopping():
                 raise
@@ -139,9 +139,9 @@ class Worker:
             raise TypeError(f"the reconcile returned {type(answer).__name__} instead of Result or None")
         return answer
 
-    async def _call_in_time(self, key: ObjectKey, time_limit: TimeLimit) -> object:
+    async def _call_in_time(self, key: ObjectKey, timeout: float) -> object:
         answer: object = None
-        with time_limit.limit() as scope:
+        async with move_on_after(self._clock, timeout) as scope:
             try:
                 answer = await self._reconcile(key)
             finally:
@@ -149,7 +149,7 @@ class Worker:
                 if scope.cancel_called:
                     self._metrics.timeouts.inc()
         if scope.cancelled_caught:
-            raise _DeadlineError(f"the reconcile took longer than {time_limit.seconds:g} s")
+            raise _DeadlineError(f"the reconcile took longer than {timeout:g} s")
         return answer
 
     def _succeed(self, key: ObjectKey, result: Result) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from asyncio.sslproto import SSLProtocol
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -56,9 +55,6 @@ _FAREWELL = 2.0
 _FOR_EVER = 86_400.0
 """Seconds, for limits of asyncio and aiohttp that connections keep by their own clock."""
 _MAX_HEADERS = 64
-
-# asyncio gives every TLS connection of the process a buffer of 256 KiB to read into, which is most of what it weighs.
-SSLProtocol.max_size = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)

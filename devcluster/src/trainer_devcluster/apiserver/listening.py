@@ -11,7 +11,6 @@ import asyncio
 import logging
 import os
 import resource
-from asyncio.sslproto import SSLProtocol
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -40,10 +39,6 @@ _DESCRIPTORS = 65_536
 """Wanted open files; each connection and each followed log is one."""
 _CONNECTION_SHARE = 0.75
 """Of the open files, for connections; the rest is for files and processes of pods."""
-
-
-# asyncio gives every TLS connection a buffer of 256 KiB to read into, which is most of what an idle one weighs.
-SSLProtocol.max_size = 32 * 1024
 
 
 @asynccontextmanager
