@@ -128,7 +128,7 @@ async def _configure(options: ConnectionOptions, clock: Clock | None) -> tuple[E
 
 
 def _service_account() -> Endpoint:
-    """By hand, as there is so little to it: kubernetes-asyncio takes 40 MB of a pod's memory to do the same."""
+    """The API server of the pod that we run in; `rest.kubeconfig` says why not by kubernetes-asyncio."""
     ca = SERVICE_ACCOUNT / "ca.crt"
     try:
         namespace, _, _ = (_content(SERVICE_ACCOUNT / name) for name in ("namespace", "token", ca.name))

@@ -1,8 +1,16 @@
 """Kubeconfig files: the server and the credentials that a context names.
 
-Files are read in a worker thread. Auth providers (OIDC, GCP) are asked by kubernetes-asyncio, which takes half a second
-to import and blocks: only users of such a provider pay for it, in a thread with an event loop of its own. What is not
-supported is refused instead of ignored.
+kubernetes-asyncio's `load_kube_config` serves users with an auth provider (OIDC, GCP): it fetches their tokens and
+writes them back to the file. Importing it takes half a second, 40 to 60 MiB for its models, and it blocks: so only such
+users pay for it, in a thread with an event loop of its own. For the rest we have code of our own, since the library
+
+| | does |
+|---|---|
+| kubeconfig, in-cluster | loads CA and client certificate once; here they may be replaced (`rest.tls`) |
+| in-cluster | blocks each minute to read the token, does not strip it, keeps it after a 401 (`rest.credentials`) |
+| exec plugins | ignores when a certificate expires, and a 401 (`rest.exec_plugin`) |
+
+What is not supported is refused instead of ignored.
 """
 
 from __future__ import annotations
@@ -10,7 +18,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.kube.clock import Clock
-
-_LOADER = threading.Lock()
-"""The loader's register of temporary files is global."""
 
 _AUTH_PROVIDERS = ("oidc", "gcp")
 
@@ -281,27 +285,16 @@ def _information(cluster: _Stanza) -> dict[str, Any]:
 
 
 def _ask_auth_provider(paths: list[Path], context: str) -> Identity:
-    with _one_clear_line(paths), _LOADER:
+    with _one_clear_line(paths):
         return asyncio.run(_load_with_library(os.pathsep.join(map(str, paths)), context))
 
 
 async def _load_with_library(names: str, context: str) -> Identity:
-    from kubernetes_asyncio.config import kube_config  # noqa: PLC0415 - slow
+    from kubernetes_asyncio.config import load_kube_config  # noqa: PLC0415 - slow
 
-    merger = kube_config.KubeConfigMerger(names)
-    loader = kube_config.KubeConfigLoader(
-        config_dict=merger.config,
-        active_context=context,
-        config_base_path=None,
-        config_persister=lambda _: merger.save_changes(),
-    )
     # In place of the library's Configuration, whose constructor changes global logging.
     settings = SimpleNamespace(api_key={})
-    try:
-        await loader.load_and_set(settings)
-    finally:
-        # The loader writes inline certificates and keys to temporary files, and would keep them until the exit.
-        kube_config._cleanup_temp_files()  # noqa: SLF001
+    await load_kube_config(names, context, settings)
     return Identity(settings.api_key.get("BearerToken"))
 
 

@@ -1,6 +1,6 @@
 """Kubeconfig files, merged as kubectl does: of two entries of the same name the one of the earlier file counts.
 
-Not by kubernetes-asyncio, which takes half a second and 40 MB of memory for all its models to do this much.
+`rest.kubeconfig` says why not by kubernetes-asyncio.
 """
 
 from __future__ import annotations
