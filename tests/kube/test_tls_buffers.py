@@ -20,7 +20,9 @@ def allocated_by_a_connection() -> int:
     context = ssl.create_default_context()
     tracemalloc.start()
     try:
-        protocol = SSLProtocol(loop, asyncio.Protocol(), context, waiter=None, server_hostname="a.example")
+        protocol = SSLProtocol(
+            loop, asyncio.Protocol(), context, waiter=loop.create_future(), server_hostname="a.example"
+        )
         size, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

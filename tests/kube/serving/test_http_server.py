@@ -6,6 +6,7 @@ import asyncio
 import gc
 import socket
 import tracemalloc
+from asyncio.sslproto import SSLProtocol
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -25,6 +26,7 @@ from trainer.kube.serving.connection import ConnectionLimits
 from trainer.kube.serving.http_server import HttpServer, HttpServerOptions
 from trainer.kube.serving.tls import ServingTls
 from trainer.kube.testing import ManualClock, eventually, no_stray_tasks, settle
+from trainer.kube.tls_buffers import limit_tls_buffers
 
 AUTHORITY = Authority()
 SLOW = b"GET /slow HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -392,8 +394,10 @@ async def test_handshakes_give_way() -> None:
         assert served.connections <= 10
 
 
-async def test_tls_connection_weighs_little() -> None:
+async def test_tls_connection_weighs_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of them fit into some megabytes."""
+    monkeypatch.setattr(SSLProtocol, "max_size", SSLProtocol.max_size)
+    limit_tls_buffers()
     tls = await tls_of_server()
     context = client_context(AUTHORITY.pem)
     async with serving(tls.context) as served, AsyncExitStack() as stack:
