@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parents[1] / "devcluster/src/trainer_devcluster/apiserver/protobuf_fields.json.gz"
+TARGET = Path(__file__).parents[1] / "devcluster/src/trainer_devcluster/apiserver/wire/protobuf_fields.json.gz"
 
 # Go package and type by apiVersion and kind.
 KINDS = {

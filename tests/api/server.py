@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainer.api.crds import crds
 from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import TrainJob
-from trainer_devcluster.apiserver.structural import StructuralSchema
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -16,7 +16,7 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.manager import built_in_plugins
-from trainer_devcluster.apiserver.structural import StructuralSchema
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime

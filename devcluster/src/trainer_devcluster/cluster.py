@@ -28,8 +28,8 @@ from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer.kube.rest.connection import ConnectionOptions, connect
 from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer_devcluster import apiserver, controllers, kubelet, scheduler
-from trainer_devcluster.apiserver.data_directory import write_private
 from trainer_devcluster.apiserver.server import ServerOptions, serve
+from trainer_devcluster.apiserver.storage.data_directory import write_private
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 from trainer_devcluster.kubelet import fake
 from trainer_devcluster.kubelet.fake.script import EXITS_WITH, RUNS_FOR

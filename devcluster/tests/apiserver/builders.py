@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
-from trainer_devcluster.apiserver.routing import Target
-from trainer_devcluster.apiserver.storage import Partition, Storage
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.routing import Target
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from trainer_devcluster.apiserver.celrules import compile_rules
-from trainer_devcluster.apiserver.correlation import ABSENT
-from trainer_devcluster.apiserver.structural import SchemaError, StructuralSchema
+from trainer_devcluster.apiserver.objects.correlation import ABSENT
+from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
 
 ITEM = {
     "type": "object",

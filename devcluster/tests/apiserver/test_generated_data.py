@@ -18,8 +18,8 @@ DATA = ROOT / "devcluster" / "src" / "trainer_devcluster" / "apiserver"
 @pytest.mark.parametrize(
     ("script", "file"),
     [
-        pytest.param("generate_builtin_types", "builtin_types.json.gz", id="types"),
-        pytest.param("generate_protobuf_fields", "protobuf_fields.json.gz", id="protobuf"),
+        pytest.param("generate_builtin_types", "objects/builtin_types.json.gz", id="types"),
+        pytest.param("generate_protobuf_fields", "wire/protobuf_fields.json.gz", id="protobuf"),
     ],
 )
 def test_data_is_what_its_script_makes(script: str, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def test_data_is_what_its_script_makes(script: str, file: str, monkeypatch: pyte
     assert json.loads(gzip.decompress((DATA / file).read_bytes())) == json.loads(json.dumps(made))
 
 
-@pytest.mark.parametrize("file", ["builtin_types.json.gz", "protobuf_fields.json.gz"])
+@pytest.mark.parametrize("file", ["objects/builtin_types.json.gz", "wire/protobuf_fields.json.gz"])
 def test_every_served_kind_is_in_the_data(file: str) -> None:
     """Every kind that the server has from the start can be merged, applied, and sent by Go clients."""
     known = json.loads(gzip.decompress((DATA / file).read_bytes()))["kinds"]

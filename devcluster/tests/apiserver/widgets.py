@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import Column, ResourceDefinition, ScalePaths
-from trainer_devcluster.apiserver.strategy import SchemaStrategy
-from trainer_devcluster.apiserver.structural import StructuralSchema
+from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition, ScalePaths
+from trainer_devcluster.apiserver.definitions.strategy import SchemaStrategy
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

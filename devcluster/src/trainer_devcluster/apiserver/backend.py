@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.kube.clock import timestamp
-from trainer_devcluster.apiserver.event_lines import MediaTypes
-from trainer_devcluster.apiserver.loggrowth import LogGrowth
+from trainer_devcluster.apiserver.container_logs.log_growth import LogGrowth
+from trainer_devcluster.apiserver.wire.event_lines import MediaTypes
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.registry import Registry
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.definitions.registry import Registry
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

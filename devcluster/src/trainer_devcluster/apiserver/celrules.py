@@ -21,7 +21,7 @@ from trainer_devcluster.apiserver.celbudget import Budget, times_below, times_in
 from trainer_devcluster.apiserver.celentries import field_names
 from trainer_devcluster.apiserver.celsizes import size_at
 from trainer_devcluster.apiserver.celtypes import SchemaTypes, value_of, with_root_properties
-from trainer_devcluster.apiserver.correlation import ABSENT, old_items, same
+from trainer_devcluster.apiserver.objects.correlation import ABSENT, old_items, same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer_devcluster.apiserver.cel import types
 from trainer_devcluster.apiserver.cel.errors import EvaluationError
 from trainer_devcluster.apiserver.cel.library.times import parse_duration
-from trainer_devcluster.apiserver.correlation import item_key
+from trainer_devcluster.apiserver.objects.correlation import item_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,35 +11,35 @@ import anyio
 
 from trainer.kube.clock import SystemClock
 from trainer.kube.resource import NAMESPACES
-from trainer_devcluster.apiserver.access import Access
 from trainer_devcluster.apiserver.admission.admission import Admission
 from trainer_devcluster.apiserver.admission.caller import Caller
 from trainer_devcluster.apiserver.audit.log import AuditLog
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
 from trainer_devcluster.apiserver.authentication.signing_key import load_or_create_signing_key
-from trainer_devcluster.apiserver.authorization.bootstrap import bootstrap
+from trainer_devcluster.apiserver.authentication.tls import issue_serving_certificate
+from trainer_devcluster.apiserver.authorization.access import Access
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.backend import Backend
-from trainer_devcluster.apiserver.crd import CustomResources
-from trainer_devcluster.apiserver.data_directory import exclusive
-from trainer_devcluster.apiserver.deletion import Deleter
-from trainer_devcluster.apiserver.deletion_requests import AdmittedDeleter
-from trainer_devcluster.apiserver.dispatch import Dispatcher
-from trainer_devcluster.apiserver.expiry import expire_events
-from trainer_devcluster.apiserver.first_objects import FirstObjects
+from trainer_devcluster.apiserver.custom_resources.controller import CustomResources
+from trainer_devcluster.apiserver.definitions.registry import Registry
 from trainer_devcluster.apiserver.handlers.documents import Documents
-from trainer_devcluster.apiserver.journal import Journal
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes
-from trainer_devcluster.apiserver.kubeconfig import kubeconfig
-from trainer_devcluster.apiserver.listening import HOST, listening
-from trainer_devcluster.apiserver.listtypes import built_in_definitions
-from trainer_devcluster.apiserver.object_writer import ObjectWriter
-from trainer_devcluster.apiserver.registry import Registry
-from trainer_devcluster.apiserver.storage import DEFAULT_HISTORY, Storage
-from trainer_devcluster.apiserver.tls import issue_serving_certificate
+from trainer_devcluster.apiserver.objects.list_types import built_in_definitions
+from trainer_devcluster.apiserver.serving.dispatch import Dispatcher
+from trainer_devcluster.apiserver.serving.expiry import expire_events
+from trainer_devcluster.apiserver.serving.first_objects import FirstObjects
+from trainer_devcluster.apiserver.serving.kubeconfig import kubeconfig
+from trainer_devcluster.apiserver.serving.listening import HOST, listening
+from trainer_devcluster.apiserver.serving.role_bootstrap import bootstrap
+from trainer_devcluster.apiserver.storage.data_directory import exclusive
+from trainer_devcluster.apiserver.storage.journal import Journal
+from trainer_devcluster.apiserver.storage.storage import DEFAULT_HISTORY, Storage
 from trainer_devcluster.apiserver.webhooks.client import webhook_client
+from trainer_devcluster.apiserver.writes.deletion import Deleter
+from trainer_devcluster.apiserver.writes.deletion_requests import AdmittedDeleter
+from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES, FeatureGates
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.clock import Clock
     from trainer_devcluster.apiserver.authentication.signing_key import SigningKey
-    from trainer_devcluster.apiserver.tls import ServingCertificate
+    from trainer_devcluster.apiserver.authentication.tls import ServingCertificate
 
 SYSTEM_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _OBJECTS = "objects"

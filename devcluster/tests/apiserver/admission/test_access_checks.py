@@ -12,7 +12,7 @@ from trainer_devcluster.apiserver.admission.conditions import Condition, Conditi
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.authorization.rules import Rule
-from trainer_devcluster.apiserver.storage import Storage
+from trainer_devcluster.apiserver.storage.storage import Storage
 
 STORAGE = put(
     Storage(),

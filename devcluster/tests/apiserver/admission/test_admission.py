@@ -15,8 +15,8 @@ from devcluster.tests.apiserver.admission.webhook_server import (
     responding,
     webhook_server,
 )
+from devcluster.tests.apiserver.custom_resources.test_controller import GADGETS, definition, gadget, install
 from devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC
-from devcluster.tests.apiserver.test_crd import GADGETS, definition, gadget, install
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,7 +20,7 @@ from trainer.kube.resource import SERVICES
 from trainer.kube.testing import ManualClock
 from trainer_devcluster.apiserver.admission.caller import Caller, CallError
 from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
-from trainer_devcluster.apiserver.storage import Partition, Storage
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.webhooks.client import webhook_client
 from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINT_SLICES
 

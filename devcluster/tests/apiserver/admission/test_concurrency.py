@@ -9,8 +9,15 @@ import pytest
 
 from devcluster.tests.apiserver.admission.configurations import MUTATING, VALIDATING, configure, rule, webhook
 from devcluster.tests.apiserver.admission.webhook_server import WebhookServer, always, webhook_server
+from devcluster.tests.apiserver.custom_resources.test_controller import (
+    CRDS,
+    GADGETS,
+    definition,
+    gadget,
+    install,
+    until,
+)
 from devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, api_for
-from devcluster.tests.apiserver.test_crd import CRDS, GADGETS, definition, gadget, install, until
 from trainer.kube.testing import ManualClock
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 

@@ -10,7 +10,7 @@ from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoi
 from trainer_devcluster.apiserver.admission.conditions import Condition, ConditionError, all_hold
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
-from trainer_devcluster.apiserver.storage import Storage
+from trainer_devcluster.apiserver.storage.storage import Storage
 
 REQUESTER = Requester.of(
     RbacAuthorizer(Storage()),

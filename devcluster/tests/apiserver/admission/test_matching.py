@@ -11,11 +11,11 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, NODES, Resource
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer_devcluster.apiserver.admission.matching import selects
+from trainer_devcluster.apiserver.admission.namespaces import PARTITION
 from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.namespaces import PARTITION
-from trainer_devcluster.apiserver.status import StatusError
-from trainer_devcluster.apiserver.storage import Storage
+from trainer_devcluster.apiserver.storage.storage import Storage
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

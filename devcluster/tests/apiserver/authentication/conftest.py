@@ -12,7 +12,7 @@ from trainer.kube.resource import SERVICE_ACCOUNTS
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.authentication.service_account_tokens import ServiceAccountTokens
 from trainer_devcluster.apiserver.authentication.signing_key import SigningKey
-from trainer_devcluster.apiserver.storage import Partition, Storage
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 
 @cache

@@ -10,8 +10,8 @@ import yaml
 
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
-from trainer_devcluster.apiserver.kubeconfig import kubeconfig
-from trainer_devcluster.apiserver.status import StatusError
+from trainer_devcluster.apiserver.serving.kubeconfig import kubeconfig
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from pathlib import Path

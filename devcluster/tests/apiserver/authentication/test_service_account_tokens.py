@@ -19,7 +19,7 @@ from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     ServiceAccountTokens,
 )
 from trainer_devcluster.apiserver.authentication.signing_key import SigningKey, load_or_create_signing_key
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer.kube.testing.clock import ManualClock
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 HOUR = timedelta(hours=1)
 POD = Binding("Pod", "p", "uid-p", {"metadata": {"name": "laptop", "uid": "uid-laptop"}})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import key_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
-from trainer_devcluster.apiserver.storage import Partition, Storage
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

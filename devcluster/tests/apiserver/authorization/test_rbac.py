@@ -16,7 +16,7 @@ from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANON
 from trainer_devcluster.apiserver.authorization.authorizer import Attributes, Decision
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.authorization.rules import Rule, rules_in
-from trainer_devcluster.apiserver.storage import KeyExistsError, Partition, Storage
+from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, Storage
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

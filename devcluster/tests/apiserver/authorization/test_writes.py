@@ -10,11 +10,11 @@ from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, User
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
 from trainer_devcluster.apiserver.authorization.rules import Rule
 from trainer_devcluster.apiserver.authorization.writes import WriteGuard
+from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds.configuration import CONFIG_MAP
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
-from trainer_devcluster.apiserver.routing import Target
-from trainer_devcluster.apiserver.status import StatusError
-from trainer_devcluster.apiserver.storage import Storage
+from trainer_devcluster.apiserver.storage.storage import Storage
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 DEFINITIONS = {
     definition.resource.kind: definition

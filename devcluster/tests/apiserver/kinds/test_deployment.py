@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.kinds.context import created, make_context, updated
+from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.kinds.deployment import DeploymentStrategy, ReplicaSetStrategy
 from trainer_devcluster.apiserver.kinds.stateful_set import DaemonSetStrategy, StatefulSetStrategy
-from trainer_devcluster.apiserver.strategy import WriteContext
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -10,12 +10,12 @@ import pytest
 from devcluster.tests.apiserver.kinds.context import created, make_context
 from trainer_devcluster.apiserver.kinds.limit_range import LimitRangeStrategy, admit_limits
 from trainer_devcluster.apiserver.kinds.resource_quota import ResourceQuotaStrategy, check_quota
-from trainer_devcluster.apiserver.status import StatusError
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 COUNTED = (
     "the dev cluster counts only pods, requests.*, limits.*, cpu, memory and ephemeral-storage: leave it out, or use "

@@ -12,7 +12,7 @@ from trainer_devcluster.apiserver.kinds.networking import IngressStrategy, Netwo
 from trainer_devcluster.apiserver.kinds.storage_class import PersistentVolumeStrategy, StorageClassStrategy
 
 if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.strategy import Strategy
+    from trainer_devcluster.apiserver.definitions.strategy import Strategy
 
 Object = dict[str, Any]
 

@@ -9,11 +9,11 @@ import pytest
 
 from devcluster.tests.apiserver.kinds.context import created, make_context, updated
 from trainer_devcluster.apiserver.kinds.priority_class import PriorityClassStrategy, admit_priority, system_classes
-from trainer_devcluster.apiserver.status import StatusError
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 STRATEGY = PriorityClassStrategy()
 

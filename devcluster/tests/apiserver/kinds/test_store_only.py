@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 
 def test_kinds_are_served_once() -> None:

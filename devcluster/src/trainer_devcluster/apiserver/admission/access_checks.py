@@ -13,8 +13,7 @@ from trainer_devcluster.apiserver.authorization.authorizer import Attributes
 from trainer_devcluster.apiserver.cel.errors import EvaluationError
 from trainer_devcluster.apiserver.cel.signatures import declare
 from trainer_devcluster.apiserver.cel.types import Type, object_of
-from trainer_devcluster.apiserver.definitions import NameRule
-from trainer_devcluster.apiserver.names import name_problems
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.admission import attributes as admission

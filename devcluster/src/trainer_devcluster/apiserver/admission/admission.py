@@ -10,7 +10,6 @@ import anyio
 import msgspec
 import structlog
 
-from trainer_devcluster.apiserver import patch, status
 from trainer_devcluster.apiserver.admission import review
 from trainer_devcluster.apiserver.admission.access_checks import Requester
 from trainer_devcluster.apiserver.admission.caller import CallError
@@ -18,7 +17,9 @@ from trainer_devcluster.apiserver.admission.conditions import ConditionError, al
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
 from trainer_devcluster.apiserver.admission.matching import selects
 from trainer_devcluster.apiserver.admission.reinvocation import Reinvocation
-from trainer_devcluster.apiserver.status import StatusError
+from trainer_devcluster.apiserver.patching import patch
+from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.admission.review import Verdict
     from trainer_devcluster.apiserver.admission.webhook import Webhook
     from trainer_devcluster.apiserver.authorization.authorizer import Authorizer
-    from trainer_devcluster.apiserver.registry import Registry
-    from trainer_devcluster.apiserver.storage import Storage
-    from trainer_devcluster.apiserver.warning import Warnings
+    from trainer_devcluster.apiserver.definitions.registry import Registry
+    from trainer_devcluster.apiserver.storage.storage import Storage
+    from trainer_devcluster.apiserver.wire.warning import Warnings
 
 log = structlog.get_logger(__name__)
 

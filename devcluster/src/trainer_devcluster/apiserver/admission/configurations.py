@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer_devcluster.apiserver.admission.rules import is_exempt
 from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
     import anyio
 
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.admission.attributes import Endpoint
-    from trainer_devcluster.apiserver.registry import Registry
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.definitions.registry import Registry
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 MUTATING: Final = Partition.of(MUTATING_WEBHOOK_CONFIGURATIONS)
 VALIDATING: Final = Partition.of(VALIDATING_WEBHOOK_CONFIGURATIONS)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import ObjectKey, metadata_of
 from trainer.kube.resource import NAMESPACES
-from trainer_devcluster.apiserver import status
 from trainer_devcluster.apiserver.admission.attributes import Operation
-from trainer_devcluster.apiserver.namespaces import PARTITION as NAMESPACE_PARTITION
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
+from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.admission.attributes import Attributes
     from trainer_devcluster.apiserver.admission.webhook import Webhook
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 
 def selects(webhook: Webhook, attributes: Attributes, storage: Storage) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from trainer_devcluster.apiserver.status import StatusError
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -19,7 +19,7 @@ from trainer.kube.objects import ObjectKey, metadata_of, name_of, namespace_of, 
 from trainer.kube.resource import NODES, PODS, SECRETS, SERVICE_ACCOUNTS
 from trainer_devcluster.apiserver.authentication.signing_key import ALGORITHM
 from trainer_devcluster.apiserver.authentication.user import AUTHENTICATED, User
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.authentication.signing_key import SigningKey
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 ISSUER: Final = "https://kubernetes.default.svc"
 """Who has issued a token, and the audience of those for the API server."""

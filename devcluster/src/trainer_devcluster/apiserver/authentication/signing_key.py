@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from trainer_devcluster.apiserver.data_directory import refuse_content, write_private
+from trainer_devcluster.apiserver.storage.data_directory import refuse_content, write_private
 
 if TYPE_CHECKING:
     from pathlib import Path

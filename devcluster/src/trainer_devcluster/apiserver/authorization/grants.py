@@ -9,7 +9,7 @@ from trainer.kube.objects import ObjectKey, key_of, name_of, namespace_of
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
 from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX
 from trainer_devcluster.apiserver.authorization.rules import rules_in
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.rules import Rule
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 PARTITIONS: Final = tuple(map(Partition.of, (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.authorizer import Attributes
     from trainer_devcluster.apiserver.authorization.grants import Grant
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 _REMEMBERED: Final = 4096
 """So many users in namespaces are remembered with their grants; more are looked up again."""

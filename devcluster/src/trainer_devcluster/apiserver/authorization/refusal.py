@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import show
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver import status
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.authorization.authorizer import Attributes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.selectors import FieldSelector
 from trainer_devcluster.apiserver.authorization.authorizer import Attributes
-from trainer_devcluster.apiserver.params import boolean
+from trainer_devcluster.apiserver.wire.params import boolean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

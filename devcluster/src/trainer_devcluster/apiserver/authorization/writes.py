@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
-from trainer_devcluster.apiserver import status
 from trainer_devcluster.apiserver.authentication.user import MASTERS
 from trainer_devcluster.apiserver.authorization.authorizer import Attributes
 from trainer_devcluster.apiserver.authorization.coverage import compacted, describe, quoted, uncovered
 from trainer_devcluster.apiserver.authorization.grants import role_key
 from trainer_devcluster.apiserver.authorization.refusal import forbidden
 from trainer_devcluster.apiserver.authorization.rules import EVERYTHING, rules_in
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.authorizer import Authorizer
     from trainer_devcluster.apiserver.authorization.rules import Rule
-    from trainer_devcluster.apiserver.routing import Target
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.definitions.routing import Target
+    from trainer_devcluster.apiserver.storage.storage import Storage
 
 _BOOKKEEPING: Final = frozenset({"finalizers", "managedFields", "ownerReferences", "resourceVersion", "generation"})
 """Metadata that the garbage collector has to be able to change in whatever role."""

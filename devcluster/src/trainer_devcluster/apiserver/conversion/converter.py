@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from trainer_devcluster.apiserver.conversion import review
 from trainer_devcluster.apiserver.conversion.review import REVIEW_VERSIONS, ReviewError, described
-from trainer_devcluster.apiserver.status import StatusError
 from trainer_devcluster.apiserver.webhooks.client import PostError
 from trainer_devcluster.apiserver.webhooks.client_config import ClientConfig
 from trainer_devcluster.apiserver.webhooks.trust import TrustError
+from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

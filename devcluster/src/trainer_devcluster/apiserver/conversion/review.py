@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from trainer.kube.objects import metadata_of, name_of, namespace_of, uid_of
-from trainer_devcluster.apiserver.metadata import validate_mutable
+from trainer_devcluster.apiserver.objects.metadata import validate_mutable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

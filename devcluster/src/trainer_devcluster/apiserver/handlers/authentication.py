@@ -9,7 +9,6 @@ from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
 from trainer.kube.resource import NODES
-from trainer_devcluster.apiserver import reading, status
 from trainer_devcluster.apiserver.authentication.service_account_tokens import (
     BINDABLE,
     ISSUER,
@@ -18,7 +17,9 @@ from trainer_devcluster.apiserver.authentication.service_account_tokens import (
 )
 from trainer_devcluster.apiserver.handlers.review import Review
 from trainer_devcluster.apiserver.kinds.authentication import TOKEN_REQUEST
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.reads import reading
+from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -12,26 +12,26 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
 from trainer.kube.clock import move_on_after
-from trainer_devcluster.apiserver import status
 from trainer_devcluster.apiserver.authorization.writes import WriteGuard
-from trainer_devcluster.apiserver.body import MAX_BODY_BYTES, decode_object
-from trainer_devcluster.apiserver.header_text import header_text
-from trainer_devcluster.apiserver.negotiation import JSON, PROTOBUF
-from trainer_devcluster.apiserver.params import write_parameters
-from trainer_devcluster.apiserver.warning import Warnings
-from trainer_devcluster.apiserver.write import LARGE_BYTES, Write
+from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.wire.body import MAX_BODY_BYTES, decode_object
+from trainer_devcluster.apiserver.wire.header_text import header_text
+from trainer_devcluster.apiserver.wire.negotiation import JSON, PROTOBUF
+from trainer_devcluster.apiserver.wire.params import write_parameters
+from trainer_devcluster.apiserver.wire.warning import Warnings
+from trainer_devcluster.apiserver.writes.write import LARGE_BYTES, Write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.access import Access
     from trainer_devcluster.apiserver.audit.record import Record
     from trainer_devcluster.apiserver.authentication.user import User
+    from trainer_devcluster.apiserver.authorization.access import Access
     from trainer_devcluster.apiserver.backend import Backend
-    from trainer_devcluster.apiserver.deletion_requests import AdmittedDeleter
-    from trainer_devcluster.apiserver.object_writer import ObjectWriter
-    from trainer_devcluster.apiserver.routing import Target
+    from trainer_devcluster.apiserver.definitions.routing import Target
+    from trainer_devcluster.apiserver.writes.deletion_requests import AdmittedDeleter
+    from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 
 T = TypeVar("T")
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import anyio.lowlevel
 
 from trainer.kube.objects import name_of
-from trainer_devcluster.apiserver import reading
-from trainer_devcluster.apiserver.conversion.versions import as_requested
-from trainer_devcluster.apiserver.decoding import read_as
-from trainer_devcluster.apiserver.deletion_requests import DeletionRequest
+from trainer_devcluster.apiserver.definitions.versions import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.read import page_answer, presenter
-from trainer_devcluster.apiserver.params import delete_parameters, list_parameters
-from trainer_devcluster.apiserver.status import StatusError
+from trainer_devcluster.apiserver.objects.decoding import read_as
+from trainer_devcluster.apiserver.reads import reading
+from trainer_devcluster.apiserver.wire.params import delete_parameters, list_parameters
+from trainer_devcluster.apiserver.wire.status import StatusError
+from trainer_devcluster.apiserver.writes.deletion_requests import DeletionRequest
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.params import DeleteParameters
+    from trainer_devcluster.apiserver.wire.params import DeleteParameters
 
 _SLICE_OBJECTS = 100
 """After how many deletions other requests get their turn."""

@@ -11,16 +11,17 @@ import anyio
 import msgspec
 from aiohttp import web
 
-from trainer_devcluster.apiserver import discovery, openapi, openapi_v2, status
+from trainer_devcluster.apiserver.discovery import discovery, openapi, openapi_v2
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.header_text import header_text
-from trainer_devcluster.apiserver.negotiation import JSON, wants_aggregated_discovery
+from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.wire.header_text import header_text
+from trainer_devcluster.apiserver.wire.negotiation import JSON, wants_aggregated_discovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trainer_devcluster.apiserver.definitions import ResourceDefinition
-    from trainer_devcluster.apiserver.registry import Registry
+    from trainer_devcluster.apiserver.definitions.registry import Registry
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEALTH_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz"})

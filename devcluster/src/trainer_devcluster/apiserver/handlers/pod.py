@@ -9,17 +9,18 @@ from aiohttp import web
 
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import find_condition, is_being_deleted
-from trainer_devcluster.apiserver import reading, status
 from trainer_devcluster.apiserver.admission.attributes import Operation
-from trainer_devcluster.apiserver.decoding import read_as
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.podlogs import ContainerLog, log_parameters
-from trainer_devcluster.apiserver.storage import writable_copy
+from trainer_devcluster.apiserver.objects.decoding import read_as
+from trainer_devcluster.apiserver.reads import reading
+from trainer_devcluster.apiserver.reads.pod_logs import ContainerLog, log_parameters
+from trainer_devcluster.apiserver.storage.storage import writable_copy
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.definitions.routing import Target
     from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.routing import Target
 
 
 async def log(call: Call) -> web.StreamResponse:

@@ -9,19 +9,19 @@ import anyio.lowlevel
 import msgspec
 from aiohttp import web
 
-from trainer_devcluster.apiserver import reading
-from trainer_devcluster.apiserver.conversion.versions import as_requested
+from trainer_devcluster.apiserver.definitions.versions import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer, with_warnings
 from trainer_devcluster.apiserver.handlers.watch import watch
-from trainer_devcluster.apiserver.negotiation import JSON, answer_format
-from trainer_devcluster.apiserver.params import list_parameters
-from trainer_devcluster.apiserver.presentation import Presenter, include_object
+from trainer_devcluster.apiserver.reads import reading
+from trainer_devcluster.apiserver.reads.presentation import Presenter, include_object
+from trainer_devcluster.apiserver.wire.negotiation import JSON, answer_format
+from trainer_devcluster.apiserver.wire.params import list_parameters
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.paging import Page
+    from trainer_devcluster.apiserver.reads.paging import Page
 
 _THREAD_ITEMS = 500
 """Lists from this length on are written beside the event loop."""

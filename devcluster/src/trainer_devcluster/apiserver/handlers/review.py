@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer_devcluster.apiserver import fieldmanager, status
+from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.routing import Target
+from trainer_devcluster.apiserver.patching import field_manager
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from aiohttp import web
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions import ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
     from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.write import Write
+    from trainer_devcluster.apiserver.writes.write import Write
 
 
 class Review:
@@ -48,7 +49,7 @@ class Review:
     def note_manager(self, subresource: str | None = None) -> None:
         """Say in the answer who has set which fields, as the real server does; call it before the answer is put in."""
         definition = self._write.target.definition
-        entries = fieldmanager.update(
+        entries = field_manager.update(
             None,
             self.object,
             manager=self._write.parameters.field_manager,

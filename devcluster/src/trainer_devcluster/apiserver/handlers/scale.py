@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer_devcluster.apiserver import reading, status
-from trainer_devcluster.apiserver.body import decode_json
-from trainer_devcluster.apiserver.conversion.versions import as_requested
+from trainer_devcluster.apiserver.definitions.versions import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.write import JSON_PATCH, MERGE_PATCH, patch_type, patching
-from trainer_devcluster.apiserver.scale import read_scale, scale_of, scale_to_change, scaled
-from trainer_devcluster.apiserver.storage import writable_copy
+from trainer_devcluster.apiserver.reads import reading
+from trainer_devcluster.apiserver.storage.storage import writable_copy
+from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.wire.body import decode_json
+from trainer_devcluster.apiserver.writes.scale import read_scale, scale_of, scale_to_change, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions import ScalePaths
+    from trainer_devcluster.apiserver.definitions.resource_definition import ScalePaths
     from trainer_devcluster.apiserver.handlers.call import Call
 
 

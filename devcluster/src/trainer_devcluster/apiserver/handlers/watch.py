@@ -15,17 +15,17 @@ from trainer.kube.client import EventType
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import resource_version_of
 from trainer_devcluster.apiserver.handlers.call import with_warnings
-from trainer_devcluster.apiserver.negotiation import JSON, Shape
-from trainer_devcluster.apiserver.watching import Watch
+from trainer_devcluster.apiserver.reads.watching import Watch
+from trainer_devcluster.apiserver.wire.negotiation import JSON, Shape
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.event_lines import EventLines
     from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.params import ListParameters
-    from trainer_devcluster.apiserver.presentation import Presenter
+    from trainer_devcluster.apiserver.reads.presentation import Presenter
+    from trainer_devcluster.apiserver.wire.event_lines import EventLines
+    from trainer_devcluster.apiserver.wire.params import ListParameters
 
 log = structlog.get_logger(__name__)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.kube.field_errors import FieldError
-from trainer_devcluster.apiserver import patch as patches
-from trainer_devcluster.apiserver import status
-from trainer_devcluster.apiserver.body import decode_json, decode_yaml
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.read import presenter
-from trainer_devcluster.apiserver.listtypes import UNTYPED
-from trainer_devcluster.apiserver.params import META_GROUP
-from trainer_devcluster.apiserver.patch import PatchError, PatchErrorKind
-from trainer_devcluster.apiserver.storage import writable_copy
+from trainer_devcluster.apiserver.objects.list_types import UNTYPED
+from trainer_devcluster.apiserver.patching import patch as patches
+from trainer_devcluster.apiserver.patching.patch import PatchError, PatchErrorKind
+from trainer_devcluster.apiserver.storage.storage import writable_copy
+from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.wire.body import decode_json, decode_yaml
+from trainer_devcluster.apiserver.wire.params import META_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.definitions import ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
     from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.write import Write
+    from trainer_devcluster.apiserver.writes.write import Write
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -22,13 +22,13 @@ from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler_v1 import (
     HORIZONTAL_POD_AUTOSCALER,
     HORIZONTAL_POD_AUTOSCALER_V1,
 )
-from trainer_devcluster.apiserver.kinds.job import JOB
-from trainer_devcluster.apiserver.kinds.jobset import JobSetStrategy
+from trainer_devcluster.apiserver.kinds.jobs.job import JOB
+from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
 from trainer_devcluster.apiserver.kinds.lease import LEASE
 from trainer_devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
 from trainer_devcluster.apiserver.kinds.namespace import NAMESPACE
 from trainer_devcluster.apiserver.kinds.networking import INGRESS, INGRESS_CLASS, NETWORK_POLICY
-from trainer_devcluster.apiserver.kinds.pod import POD
+from trainer_devcluster.apiserver.kinds.pods.pod import POD
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASS
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from trainer_devcluster.apiserver.kinds.resource_quota import RESOURCE_QUOTA
@@ -51,8 +51,8 @@ from trainer_devcluster.apiserver.kinds.webhook_configuration import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trainer_devcluster.apiserver.definitions import ResourceDefinition
-    from trainer_devcluster.apiserver.strategy import Strategy
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.strategy import Strategy
     from trainer_devcluster.feature_gates import FeatureGates
 
 BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 
 _GROUP = "authentication.k8s.io"
 _ANSWERED = StoreOnlyStrategy()

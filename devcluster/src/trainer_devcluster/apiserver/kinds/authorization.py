@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 
 GROUP: Final = "authorization.k8s.io"
 _ANSWERED: Final = StoreOnlyStrategy()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.kube.field_errors import invalid, required
-from trainer_devcluster.apiserver.definitions import NameRule
-from trainer_devcluster.apiserver.names import name_problems
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from trainer.kube.field_errors import forbidden, invalid, required, too_long
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
-from trainer_devcluster.apiserver import jsonsyntax
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.wire import json_syntax
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MAX_BYTES = 1024 * 1024
 _MAX_KEY = 253
@@ -156,7 +156,7 @@ def _validate_docker(data: Object, key: str) -> list[FieldError]:
     if key not in data:
         return [required(f"data[{key}]")]
     try:
-        jsonsyntax.check(base64.b64decode(data[key]))
+        json_syntax.check(base64.b64decode(data[key]))
     except ValueError as error:
         return [invalid(f"data[{key}]", "<secret contents redacted>", str(error))]
     return []

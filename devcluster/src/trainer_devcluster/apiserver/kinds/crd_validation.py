@@ -13,11 +13,11 @@ from trainer.kube.objects import annotations_of, name_of
 from trainer_devcluster.apiserver.celbudget import Budget
 from trainer_devcluster.apiserver.celentries import schema_at
 from trainer_devcluster.apiserver.conversion.review import REVIEW_VERSIONS
-from trainer_devcluster.apiserver.crd_conditions import APPROVAL_ANNOTATION, approval_of, is_protected
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
+from trainer_devcluster.apiserver.custom_resources.conditions import APPROVAL_ANNOTATION, approval_of, is_protected
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.kinds.webhook_validation import validate_client
-from trainer_devcluster.apiserver.names import service_label_problems, subdomain_problems
-from trainer_devcluster.apiserver.structural import SchemaError, StructuralSchema
+from trainer_devcluster.apiserver.objects.names import service_label_problems, subdomain_problems
+from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 from trainer.kube.field_errors import invalid, not_supported, required
 from trainer.kube.objects import name_of
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import not_negative
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.pod_spec import default_pod_spec
-from trainer_devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
+from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.kinds.workload import validate_template_metadata
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MAX_NAME: Final = 52
 """A Job of it adds eleven characters to its name, which has to fit a label."""

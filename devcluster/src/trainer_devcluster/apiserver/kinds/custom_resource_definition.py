@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
-from trainer_devcluster.apiserver.crd_conditions import is_established
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.custom_resources.conditions import is_established
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.crd_validation import (
     validate_approval,
@@ -14,13 +15,12 @@ from trainer_devcluster.apiserver.kinds.crd_validation import (
     validate_stored_versions,
 )
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _WEBHOOK_PORT: Final = 443
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition, ScalePaths
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ScalePaths
 from trainer_devcluster.apiserver.kinds.amounts import validate_int_or_percent
 from trainer_devcluster.apiserver.kinds.causes import not_negative, unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill, section
@@ -15,7 +15,7 @@ from trainer_devcluster.apiserver.kinds.workload import WorkloadStrategy, valida
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _STRATEGIES: Final = ("Recreate", "RollingUpdate")
 _COUNTS: Final = ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")

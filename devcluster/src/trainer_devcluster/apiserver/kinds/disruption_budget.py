@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.field_errors import invalid, not_supported
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.amounts import validate_int_or_percent
 from trainer_devcluster.apiserver.kinds.selector_validation import validate_label_selector
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _NUMBERS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")

@@ -9,18 +9,18 @@ from trainer.kube.names import qualified_name_problems
 from trainer.kube.objects import namespace_of
 from trainer.kube.resource import EVENTS, Resource
 from trainer_devcluster.apiserver.conversion.converter import BuiltInConverter
-from trainer_devcluster.apiserver.conversion.versions import Versions
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.versions import Versions
 from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _EVENTS_V1: Final = Resource("events.k8s.io", "v1", "events", "Event")
 _FIELDS: Final = {

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.kube.field_errors import invalid, not_supported, required
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import not_negative, object_reference
 from trainer_devcluster.apiserver.kinds.editing import fill, section
 from trainer_devcluster.apiserver.kinds.metric_validation import validate_metric
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 DEFAULT_UTILIZATION = 80
 """Percent of the requested CPU that is aimed at when nothing else is."""

@@ -10,17 +10,17 @@ from trainer.kube.objects import annotations_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS as V2
 from trainer_devcluster.apiserver.conversion.autoscaling import METRICS, to_v1, to_v2
 from trainer_devcluster.apiserver.conversion.converter import BuiltInConverter
-from trainer_devcluster.apiserver.conversion.versions import Versions
-from trainer_devcluster.apiserver.decoding import WrongTypeError, normalize
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.versions import Versions
 from trainer_devcluster.apiserver.kinds import horizontal_pod_autoscaler as v2
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.listtypes import UNTYPED, Typing
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
+from trainer_devcluster.apiserver.objects.list_types import UNTYPED, Typing
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _V1: Final = replace(V2, version="v1")
 _TYPING: Final = Typing.for_built_in(V2.api_version, V2.kind) or UNTYPED

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import LEASES
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import not_negative
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 
 class LeaseStrategy(StoreOnlyStrategy):

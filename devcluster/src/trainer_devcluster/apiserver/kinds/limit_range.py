@@ -11,19 +11,19 @@ from trainer.kube.field_errors import duplicate, forbidden, invalid, required
 from trainer.kube.objects import namespace_of
 from trainer.kube.quantity import Quantity, parse_quantity
 from trainer.kube.resource import LIMIT_RANGES
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer_devcluster.apiserver.kinds.editing import section
-from trainer_devcluster.apiserver.kinds.pod_refusal import refused
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.kinds.pods.refusal import refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _AMOUNTS: Final = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")

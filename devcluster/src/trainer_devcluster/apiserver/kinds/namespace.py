@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.objects import name_of
 from trainer.kube.resource import NAMESPACES
-from trainer_devcluster.apiserver.definitions import NameRule, ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import section
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.objects.names import NameRule
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _FINALIZER = "kubernetes"
 _NAME_LABEL = "kubernetes.io/metadata.name"

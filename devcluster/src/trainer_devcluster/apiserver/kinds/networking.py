@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.kinds.selector_validation import validate_label_selector
-from trainer_devcluster.apiserver.names import service_label_problems, subdomain_problems
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.objects.names import service_label_problems, subdomain_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _GROUP: Final = "networking.k8s.io"
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")

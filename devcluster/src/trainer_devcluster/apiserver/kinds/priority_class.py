@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 from trainer.kube.field_errors import forbidden, not_supported
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver import status
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill
-from trainer_devcluster.apiserver.kinds.pod_refusal import refused
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.kinds.pods.refusal import refused
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
 SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import invalid, not_supported, required
 from trainer.kube.resource import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES
-from trainer_devcluster.apiserver.definitions import NameRule, ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import fill, section
 from trainer_devcluster.apiserver.kinds.selector_validation import validate_label_selector
-from trainer_devcluster.apiserver.names import name_problems, subdomain_problems
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, subdomain_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _GROUP: Final = ROLES.group
 _SUBJECTS: Final = ("Group", "ServiceAccount", "User")

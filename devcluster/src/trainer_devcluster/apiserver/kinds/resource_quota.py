@@ -13,12 +13,12 @@ from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.pod_requests import pod_requests
 from trainer.kube.quantity import Quantity
 from trainer.kube.resource import PODS, Resource
-from trainer_devcluster.apiserver import status
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer_devcluster.apiserver.kinds.editing import section
-from trainer_devcluster.apiserver.kinds.pod_spec import all_containers
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers
+from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
     from trainer.kube.pod_requests import Amounts
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
 _FINISHED: Final = ("Succeeded", "Failed")

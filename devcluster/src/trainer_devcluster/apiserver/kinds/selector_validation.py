@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.kube.field_errors import forbidden, invalid, required
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
-from trainer_devcluster.apiserver.names import label_value_problems, qualified_name_problems
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.objects.names import label_value_problems, qualified_name_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

@@ -9,15 +9,16 @@ from trainer.kube.field_errors import FieldError, duplicate, invalid, not_suppor
 from trainer.kube.names import label_problems, label_value_problems, qualified_name_problems
 from trainer.kube.objects import uid_of
 from trainer.kube.resource import SERVICES
-from trainer_devcluster.apiserver.definitions import NameRule, ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
-from trainer_devcluster.apiserver.service_ips import NETWORK
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
+from trainer_devcluster.apiserver.objects.names import NameRule
+from trainer_devcluster.apiserver.writes.service_ips import NETWORK
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 HEADLESS = "None"
 """`spec.clusterIP` of a Service that only gives names."""

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.field_errors import forbidden, invalid, required
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.kinds.amounts import validate_int_or_percent
 from trainer_devcluster.apiserver.kinds.causes import not_negative
 from trainer_devcluster.apiserver.kinds.deployment import REPLICA_PATHS, same_selector
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.kinds.workload import WorkloadStrategy, validate_selected_template
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MANAGEMENT_POLICIES: Final = ("OrderedReady", "Parallel")
 _MUTABLE: Final = (

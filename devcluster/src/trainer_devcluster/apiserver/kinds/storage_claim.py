@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
 from trainer.kube.quantity import parse_quantity
 from trainer.kube.resource import PERSISTENT_VOLUME_CLAIMS
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MUTABLE: Final = ("resources", "volumeName", "volumeAttributesClassName")
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

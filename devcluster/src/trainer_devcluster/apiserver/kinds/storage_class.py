@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
 from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill, section
 from trainer_devcluster.apiserver.kinds.storage_claim import validate_access_modes
-from trainer_devcluster.apiserver.names import qualified_name_problems
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.objects.names import qualified_name_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _CLASS_POLICIES: Final = ("Delete", "Retain")
 _VOLUME_POLICIES: Final = ("Delete", "Recycle", "Retain")

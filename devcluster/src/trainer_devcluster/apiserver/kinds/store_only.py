@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trainer.kube.resource import NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS
-from trainer_devcluster.apiserver.definitions import ResourceDefinition
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINT_SLICES
 from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINTS as ENDPOINTS_RESOURCE
 

@@ -8,10 +8,14 @@ from urllib.parse import urlsplit
 from trainer.kube.field_errors import duplicate, invalid, not_supported, required, too_many
 from trainer_devcluster.apiserver.admission.conditions import Condition
 from trainer_devcluster.apiserver.admission.webhook import REVIEW_VERSIONS
-from trainer_devcluster.apiserver.kinds.pod_spec import dicts
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.kinds.rule_validation import validate_rule
 from trainer_devcluster.apiserver.kinds.selector_validation import validate_label_selector
-from trainer_devcluster.apiserver.names import qualified_name_problems, service_label_problems, subdomain_problems
+from trainer_devcluster.apiserver.objects.names import (
+    qualified_name_problems,
+    service_label_problems,
+    subdomain_problems,
+)
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

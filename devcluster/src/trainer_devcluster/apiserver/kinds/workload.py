@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from trainer.kube.field_errors import forbidden, invalid, required
 from trainer.kube.selectors import LabelSelector
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import section
-from trainer_devcluster.apiserver.kinds.pod_spec import default_pod_spec
-from trainer_devcluster.apiserver.kinds.pod_spec_validation import validate_pod_spec
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import default_pod_spec
+from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
 from trainer_devcluster.apiserver.kinds.selector_validation import validate_label_selector
-from trainer_devcluster.apiserver.names import label_value_problems, qualified_name_problems
-from trainer_devcluster.apiserver.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.objects.names import label_value_problems, qualified_name_problems
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.strategy import WriteContext
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _MISMATCH = "`selector` does not match template `labels`"
 

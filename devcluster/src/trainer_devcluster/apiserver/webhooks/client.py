@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from trainer.kube.clock import Clock
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.storage.storage import Storage
     from trainer_devcluster.apiserver.webhooks.client_config import ClientConfig
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from trainer.kube.objects import ObjectKey, metadata_of, namespace_of
 from trainer.kube.resource import SERVICES, Resource
-from trainer_devcluster.apiserver.storage import Partition
+from trainer_devcluster.apiserver.storage.storage import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.storage import Storage
+    from trainer_devcluster.apiserver.storage.storage import Storage
     from trainer_devcluster.apiserver.webhooks.client_config import ServiceReference
 
 ENDPOINTS: Final = Resource("", "v1", "endpoints", "Endpoints")

@@ -20,7 +20,7 @@ from trainer_devcluster.apiserver.cel.values import (
     find_key,
     some,
 )
-from trainer_devcluster.apiserver.formats import compile_pattern
+from trainer_devcluster.apiserver.schema.formats import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer_devcluster.apiserver.cel.errors import EvaluationError
 from trainer_devcluster.apiserver.cel.library.formatting import formatted
-from trainer_devcluster.apiserver.formats import compile_pattern
+from trainer_devcluster.apiserver.schema.formats import compile_pattern
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.cel.signatures import Function

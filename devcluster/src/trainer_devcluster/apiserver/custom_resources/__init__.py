@@ -1,0 +1,1 @@
+"""From a CustomResourceDefinition to resources that are served."""

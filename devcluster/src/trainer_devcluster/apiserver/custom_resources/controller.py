@@ -1,0 +1,208 @@
+"""Custom resource definitions: from the object that a user applies to resources that the server serves.
+
+Rules: Kubernetes documentation, "CustomResourceDefinition", and the apiextensions controllers for names, establishing
+and finalizing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from trainer.kube.client import Propagation
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import find_condition, is_being_deleted, key_of, metadata_of, name_of, uid_of
+from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from trainer_devcluster.apiserver.authentication.user import SERVER
+from trainer_devcluster.apiserver.custom_resources.conditions import TakenNames, is_established, status_of, terminating
+from trainer_devcluster.apiserver.custom_resources.versions import definitions_of
+from trainer_devcluster.apiserver.definitions.routing import Target
+from trainer_devcluster.apiserver.storage.storage import Partition, writable_copy
+from trainer_devcluster.apiserver.wire.params import DeleteParameters, WriteParameters
+from trainer_devcluster.apiserver.wire.status import StatusError
+from trainer_devcluster.apiserver.writes.write import Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.backend import Backend
+    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+    from trainer_devcluster.apiserver.definitions.strategy import Strategy
+    from trainer_devcluster.apiserver.webhooks.client import WebhookClient
+    from trainer_devcluster.apiserver.writes.deletion import Deleter
+    from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
+
+log = structlog.get_logger(__name__)
+
+PARTITION = Partition.of(CUSTOM_RESOURCE_DEFINITIONS)
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+POLL = 0.2
+"""Seconds between two looks at what cannot be done yet: custom resources that have to go before their definition, and
+statuses that a webhook keeps from being written."""
+_MANAGER = "kube-apiserver"
+
+
+class CustomResources:
+    """Keeps the registry in step with the stored definitions."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        writer: ObjectWriter,
+        deleter: Deleter,
+        webhooks: Mapping[tuple[str, str], Strategy],
+        client: WebhookClient,
+    ) -> None:
+        self._backend = backend
+        self._writer = writer
+        self._deleter = deleter
+        self._webhooks = webhooks
+        self._client = client
+        self._known: dict[str, tuple[tuple[str, int], list[ResourceDefinition]]] = {}
+        """By name of the definition: its uid and generation, and all its versions; those served are in the registry."""
+        self._announced: dict[str, tuple[str, int]] = {}
+        """By name of the definition: uid and generation for which its status says that it is served."""
+
+    async def restore(self) -> None:
+        """Serve again what the server before this one has served from the same storage; nothing is answered before."""
+        for crd in self._backend.storage.snapshot(PARTITION):
+            if is_established(crd):
+                await self._serve(crd, (uid_of(crd), metadata_of(crd).get("generation", 0)))
+
+    async def run(self) -> None:
+        """Register, establish and clean up until cancelled."""
+        storage = self._backend.storage
+        while True:
+            changed = storage.changed(PARTITION)
+            stored = storage.snapshot(PARTITION)
+            for name in self._known.keys() - {name_of(crd) for crd in stored}:
+                self._unregister(name)
+            unfinished = False
+            for crd in stored:
+                if is_being_deleted(crd):
+                    unfinished |= not await self._announce_end(crd)
+                    unfinished |= not await self._clean_up(crd)
+                else:
+                    unfinished |= not await self._establish(crd)
+            async with move_on_after(self._backend.clock, POLL if unfinished else None):
+                await changed.wait()
+
+    async def _establish(self, crd: Object) -> bool:
+        """Serve a definition and say so; whether that is done."""
+        name = name_of(crd)
+        version = (uid_of(crd), metadata_of(crd).get("generation", 0))
+        if self._announced.get(name) == version:
+            return True
+        status = status_of(crd, self._taken(crd), self._backend.now())
+        decided = {**crd, "status": status}
+        if is_established(decided) and self._known.get(name, (None, []))[0] != version:
+            await self._serve(decided, version)
+        done = await self._write_status(crd, status)
+        if done and status["conditions"][0]["status"] == "True":
+            self._announced[name] = version
+        return done
+
+    async def _serve(self, crd: Object, version: tuple[str, int]) -> None:
+        since = self._backend.storage.revision
+        definitions = await anyio.to_thread.run_sync(definitions_of, crd, self._webhooks, self._client, since)
+        served = {entry["name"] for entry in crd["spec"]["versions"] if entry.get("served")}
+        self._unregister(name_of(crd))
+        for definition in definitions:
+            if definition.resource.version in served:
+                self._backend.registry.add(definition)
+        self._known[name_of(crd)] = version, definitions
+        log.info("serving custom resource", name=name_of(crd), versions=sorted(served))
+
+    def _unregister(self, name: str) -> None:
+        self._announced.pop(name, None)
+        _, definitions = self._known.pop(name, (None, []))
+        for definition in definitions:
+            self._backend.registry.remove(definition)
+
+    def _taken(self, crd: Object) -> TakenNames:
+        """Names of everything else in the group of a definition."""
+        group = crd["spec"]["group"]
+        others = [
+            (other.get("status") or {}).get("acceptedNames") or {}
+            for other in self._backend.storage.snapshot(PARTITION)
+            if other["spec"]["group"] == group and name_of(other) != name_of(crd)
+        ]
+        built_in = [
+            {"plural": d.resource.plural, "singular": d.singular, "shortNames": d.short_names, "kind": d.resource.kind}
+            for d in self._backend.registry.definitions
+            if d.resource.group == group and not d.is_custom
+        ]
+        return TakenNames.of([*others, *built_in])
+
+    async def _write_status(self, crd: Object, status: Object) -> bool:
+        def change(live: Object) -> Object:
+            obj: Object = writable_copy(live)
+            stored = (obj.get("status") or {}).get("storedVersions")
+            obj["status"] = {**writable_copy(status), "storedVersions": stored or status.get("storedVersions") or []}
+            if is_established(obj):
+                finalizers = obj["metadata"].setdefault("finalizers", [])
+                if CLEANUP_FINALIZER not in finalizers:
+                    finalizers.append(CLEANUP_FINALIZER)
+            return obj
+
+        return await self._update(crd, "status", change)
+
+    async def _announce_end(self, crd: Object) -> bool:
+        if find_condition(crd, "Terminating") is not None:
+            return True
+        condition = terminating(crd, self._backend.now())
+
+        def change(live: Object) -> Object:
+            obj: Object = writable_copy(live)
+            obj.setdefault("status", {}).setdefault("conditions", []).append(condition)
+            return obj
+
+        return await self._update(crd, "status", change)
+
+    async def _clean_up(self, crd: Object) -> bool:
+        """Delete what is left of the custom resources; whether all of them are gone."""
+        if CLEANUP_FINALIZER not in (metadata_of(crd).get("finalizers") or []):
+            return True
+        if name_of(crd) not in self._known:
+            # It was on its way out already when the server started.
+            await self._serve(crd, (uid_of(crd), metadata_of(crd).get("generation", 0)))
+        _, definitions = self._known[name_of(crd)]
+        remaining = False
+        for definition in definitions[:1]:
+            for obj in self._backend.storage.snapshot(Partition.of(definition.resource)):
+                remaining |= not self._remove(definition, obj)
+        if remaining:
+            return False
+        self._unregister(name_of(crd))
+
+        def change(live: Object) -> Object:
+            obj: Object = writable_copy(live)
+            obj["metadata"]["finalizers"].remove(CLEANUP_FINALIZER)
+            return obj
+
+        return await self._update(crd, "", change)
+
+    def _remove(self, definition: ResourceDefinition, obj: Object) -> bool:
+        key = key_of(obj)
+        if not is_being_deleted(obj):
+            namespace = key.namespace if definition.resource.namespaced else None
+            target = Target(definition, "delete", namespace, key.name)
+            self._deleter.delete(target, DeleteParameters(propagation=Propagation.BACKGROUND))
+        return self._backend.storage.get(Partition.of(definition.resource), key) is None
+
+    async def _update(self, crd: Object, subresource: str, change: Callable[[Object], Object]) -> bool:
+        """Write a definition; whether that has worked."""
+        resource = CUSTOM_RESOURCE_DEFINITIONS
+        definition = self._backend.registry.find(resource.group, resource.version, resource.plural)
+        if definition is None:
+            return True
+        target = Target(definition, "update", None, name_of(crd), subresource)
+        try:
+            await self._writer.update(Write(target, WriteParameters(_MANAGER), SERVER), change)
+        except StatusError as error:
+            log.warning("cannot update custom resource definition", name=name_of(crd), error=error.message)
+            return error.code == 404
+        return True

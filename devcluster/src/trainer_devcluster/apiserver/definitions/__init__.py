@@ -1,0 +1,1 @@
+"""Which resources are served, and how a path leads to one."""

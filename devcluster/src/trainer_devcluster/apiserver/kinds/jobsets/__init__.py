@@ -1,0 +1,1 @@
+"""JobSets, as their webhooks treat them."""

@@ -1,0 +1,140 @@
+"""Pods: what the API server and its admission plugins do to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trainer.kube.objects import annotations_of
+from trainer.kube.resource import PODS
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.kinds.editing import fill, section
+from trainer_devcluster.apiserver.kinds.limit_range import admit_limits
+from trainer_devcluster.apiserver.kinds.pods.changes import validate_pod_change
+from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers, default_pod_spec, dicts
+from trainer_devcluster.apiserver.kinds.pods.service_account import admit_service_account
+from trainer_devcluster.apiserver.kinds.pods.spec_validation import validate_pod_spec
+from trainer_devcluster.apiserver.kinds.priority_class import admit_priority
+from trainer_devcluster.apiserver.kinds.resource_quota import check_quota
+
+if TYPE_CHECKING:
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
+
+_JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
+_JOBSET_PRIORITY = "jobset.sigs.k8s.io/priority"
+_TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_TOLERATION_SECONDS = 300
+_COMPUTE = ("cpu", "memory")
+
+
+class PodStrategy(StoreOnlyStrategy):
+    """Defaults, the admission plugins that matter to scheduling, and JobSet's pod webhook."""
+
+    def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
+        """Fill in the specification, and the times that Go writes as null when nobody has set them."""
+        for condition in dicts((obj.get("status") or {}).get("conditions")):
+            condition.setdefault("lastProbeTime", None)
+            condition.setdefault("lastTransitionTime", None)
+        spec = section(obj, "spec")
+        default_pod_spec(spec)
+        fill(spec, enableServiceLinks=True)
+        for container in all_containers(spec):
+            _default_requests(container)
+
+    def admit(self, obj: Object, context: WriteContext) -> None:
+        """Do what LimitRanger, ServiceAccount, Priority and DefaultTolerationSeconds do.
+
+        Raises:
+            StatusError: 403, one of them refuses the pod.
+        """
+        admit_limits(obj, context)
+        admit_service_account(obj, context)
+        admit_priority(obj, context)
+        _tolerate_node_outages(section(obj, "spec"))
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:
+        """Set the first status."""
+        spec = section(obj, "spec")
+        _label_jobset_priority(obj)
+        obj["status"] = {"phase": "Pending", "qosClass": quality_of_service(spec)}
+        if spec.get("schedulingGates"):
+            obj["status"]["conditions"] = [_gated(context.now)]
+
+    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:
+        """Check the specification, and that the namespace has room for it.
+
+        Raises:
+            StatusError: 403, a quota would be exceeded.
+        """
+        causes = validate_pod_spec(obj["spec"], "spec")
+        if not causes:
+            check_quota(obj, context)
+        return causes
+
+    def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
+        """Check that only what may change has changed, and the outcome."""
+        if context.subresource is not None:
+            return []
+        return validate_pod_change(obj["spec"], old["spec"]) or validate_pod_spec(obj["spec"], "spec")
+
+
+def quality_of_service(spec: Object) -> str:
+    """The class by which the kubelet evicts (Kubernetes documentation, "Pod Quality of Service Classes")."""
+    resources = [container.get("resources") or {} for container in all_containers(spec)]
+    amounts = [amount for entry in resources for amount in (entry.get("limits"), entry.get("requests")) if amount]
+    if not any(amount.get(name) for amount in amounts for name in _COMPUTE):
+        return "BestEffort"
+    for entry in resources:
+        limits, requests = entry.get("limits") or {}, entry.get("requests") or {}
+        if any(not limits.get(name) or requests.get(name, limits[name]) != limits[name] for name in _COMPUTE):
+            return "Burstable"
+    return "Guaranteed"
+
+
+def _default_requests(container: Object) -> None:
+    limits = (container.get("resources") or {}).get("limits")
+    if isinstance(limits, dict) and limits:
+        fill(section(container["resources"], "requests"), **limits)
+
+
+def _tolerate_node_outages(spec: Object) -> None:
+    """What the DefaultTolerationSeconds admission plugin adds."""
+    tolerations = dicts(spec.get("tolerations"))
+    for taint in _TOLERATED_TAINTS:
+        if not any(
+            entry.get("key") in (taint, None) and entry.get("effect") in ("NoExecute", None) for entry in tolerations
+        ):
+            tolerations.append(
+                {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATION_SECONDS}
+            )
+    spec["tolerations"] = tolerations
+
+
+def _label_jobset_priority(obj: Object) -> None:
+    """What the pod webhook of JobSet does to the pods of its Jobs."""
+    if _JOBSET_NAME in annotations_of(obj):
+        section(obj["metadata"], "labels")[_JOBSET_PRIORITY] = str(obj["spec"]["priority"])
+
+
+def _gated(now: str) -> Object:
+    return {
+        "type": "PodScheduled",
+        "status": "False",
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }
+
+
+POD = ResourceDefinition(
+    PODS,
+    PodStrategy(),
+    singular="pod",
+    short_names=("po",),
+    categories=("all",),
+    status_subresource=True,
+    subresources=("log", "binding"),
+)

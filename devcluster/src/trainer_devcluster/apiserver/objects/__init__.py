@@ -1,0 +1,1 @@
+"""What all objects have: names, metadata, and the types of their fields."""

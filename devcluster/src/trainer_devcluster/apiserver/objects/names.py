@@ -1,0 +1,68 @@
+"""Names: what objects may be called, and how the server makes names up.
+
+Rules: Kubernetes documentation, "Object Names and IDs".
+"""
+
+from __future__ import annotations
+
+import secrets
+from enum import StrEnum
+from typing import Final
+
+from trainer.kube.names import (
+    label_problems,
+    label_value_problems,
+    qualified_name_problems,
+    service_label_problems,
+    subdomain_problems,
+)
+
+__all__ = [
+    "NameRule",
+    "generate_name",
+    "label_value_problems",
+    "name_problems",
+    "qualified_name_problems",
+    "service_label_problems",
+    "subdomain_problems",
+]
+
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_GENERATED_PREFIX_LENGTH: Final = 63 - _SUFFIX_LENGTH
+
+
+class NameRule(StrEnum):
+    """What `metadata.name` may look like (Kubernetes documentation, "Object Names and IDs")."""
+
+    SUBDOMAIN = "subdomain"
+    """RFC 1123 subdomain, at most 253 characters."""
+    LABEL = "label"
+    """RFC 1123 label, at most 63 characters."""
+    SERVICE_LABEL = "service-label"
+    """RFC 1035 label, at most 63 characters: does not start with a digit."""
+    PATH_SEGMENT = "path-segment"
+    """Anything that fits into one URL path segment."""
+
+
+def generate_name(prefix: str) -> str:
+    """A name from `metadata.generateName`: the prefix, cut to fit a label, and five random characters."""
+    suffix = "".join(secrets.choice(_ALPHABET) for _ in range(_SUFFIX_LENGTH))
+    return prefix[:_GENERATED_PREFIX_LENGTH] + suffix
+
+
+def name_problems(name: str, rule: NameRule) -> list[str]:
+    """What is wrong with an object's name; empty when nothing is."""
+    if rule is NameRule.LABEL:
+        return label_problems(name)
+    if rule is NameRule.SERVICE_LABEL:
+        return service_label_problems(name)
+    if rule is NameRule.PATH_SEGMENT:
+        return _path_segment_problems(name)
+    return subdomain_problems(name)
+
+
+def _path_segment_problems(name: str) -> list[str]:
+    if name in {".", ".."}:
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{character}'" for character in "/%" if character in name]

@@ -1,0 +1,1 @@
+"""Get, list, watch and logs."""

@@ -1,0 +1,102 @@
+"""Read requests: get and list."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import namespace_of
+from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
+from trainer_devcluster.apiserver.definitions.versions import all_as_requested, selects_by_version
+from trainer_devcluster.apiserver.reads import paging
+from trainer_devcluster.apiserver.storage.storage import Partition
+from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.wire.params import Match
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.backend import Backend
+    from trainer_devcluster.apiserver.definitions.routing import Target
+    from trainer_devcluster.apiserver.reads.paging import Page
+    from trainer_devcluster.apiserver.wire.params import ListParameters
+
+REVISION_TIMEOUT = 3.0
+"""Seconds for which a request waits for a revision that has not been reached."""
+
+
+def get(backend: Backend, target: Target) -> Object:
+    """The object as it is stored.
+
+    Raises:
+        StatusError: 404, there is none.
+    """
+    obj = backend.storage.get(Partition.of(target.definition.resource), target.key)
+    if obj is None:
+        raise status.not_found(target.definition.resource, target.name)
+    return obj
+
+
+async def list_page(backend: Backend, target: Target, parameters: ListParameters) -> Page:
+    """One page of the selected objects, in the version of the target.
+
+    Raises:
+        StatusError: 400 for malformed selectors or tokens, 410 for a past that is forgotten, 504 for a future that does
+            not come, 500 when they cannot be converted.
+    """
+    partition = Partition.of(target.definition.resource)
+    selectors = Selectors(target.definition, parameters.label_selector, parameters.field_selector)
+    select = selected_in(target, selectors)
+    if selects_by_version(target.definition, parameters.field_selector):
+        # Fields are selected as the version of the request has them.
+        await all_as_requested(target.definition, backend.storage.snapshot(partition))
+    if parameters.continue_token:
+        page = paging.next_page(backend.storage, partition, select, parameters.limit, parameters.continue_token)
+    else:
+        await reach_revision(backend, parameters.resource_version or 0)
+        page = paging.first_page(backend.storage, partition, select, parameters.limit, _exact_revision(parameters))
+    page = replace(page, items=await all_as_requested(target.definition, page.items))
+    if selectors.select_everything:
+        return page
+    # How many follow is known only without selectors, as in the real server.
+    return paging.Page(page.items, page.revision, page.continue_token)
+
+
+def selected_in(target: Target, selectors: Selectors) -> Callable[[Object], bool]:
+    """Whether an object is in the target's namespace and selected."""
+    namespace, everything = target.namespace, selectors.select_everything
+    versions, api_version = target.definition.versions, target.definition.resource.api_version
+
+    def select(obj: Object) -> bool:
+        if namespace is not None and namespace_of(obj) != namespace:
+            return False
+        if everything:
+            return True
+        return selectors.match((versions and versions.known(obj, api_version)) or obj)
+
+    return select
+
+
+async def reach_revision(backend: Backend, revision: int) -> None:
+    """Wait until the storage has reached a revision.
+
+    Raises:
+        StatusError: 504, it has not after three seconds.
+    """
+    if revision <= backend.storage.revision:
+        return
+    async with move_on_after(backend.clock, REVISION_TIMEOUT) as scope:
+        await backend.storage.wait_for_revision(revision)
+    if scope.cancelled_caught:
+        raise status.resource_version_too_large(revision, backend.storage.revision)
+
+
+def _exact_revision(parameters: ListParameters) -> int | None:
+    if parameters.match is Match.EXACT:
+        return parameters.resource_version
+    # A limit with a resource version and no match means that very version, for old clients.
+    if parameters.match is None and parameters.limit and parameters.resource_version:
+        return parameters.resource_version
+    return None

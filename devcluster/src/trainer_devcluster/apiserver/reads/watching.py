@@ -1,0 +1,181 @@
+"""Watch requests: the changes of a collection as they happen, from a chosen moment on.
+
+A watcher has no buffer of its own. It is a cursor in the history of the storage; one that falls behind the end of the
+history is told so (410 in the stream) and lists again. Only published changes are told. A watch of custom resources
+ends, as in the real server, when their definition is changed or deleted.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import anyio.lowlevel
+
+from trainer.kube.client import EventType
+from trainer.kube.objects import resource_version_of
+from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
+from trainer_devcluster.apiserver.definitions.versions import all_as_requested, selects_by_version
+from trainer_devcluster.apiserver.reads.reading import reach_revision, selected_in
+from trainer_devcluster.apiserver.storage.storage import CompactedError, Partition, Subscription
+from trainer_devcluster.apiserver.wire import status
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Iterator
+
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.backend import Backend
+    from trainer_devcluster.apiserver.definitions.routing import Target
+    from trainer_devcluster.apiserver.storage.storage import Change
+    from trainer_devcluster.apiserver.wire.params import ListParameters
+
+BOOKMARK_INTERVAL = 60.0
+BOOKMARK_BEFORE_END = 2.0
+"""Seconds before the end of a watch at which it sends its last bookmark."""
+DEFAULT_TIMEOUT = 1800.0
+"""Seconds that a watch without timeoutSeconds lasts at least; at most twice that, so that not all end together."""
+SLICE_CHANGES = 100
+"""How many changes a watch looks at at once."""
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+ERROR = "ERROR"
+
+
+class Watch:
+    """One watch; iterate over `events` after `start` has succeeded, with `keep_time` running beside."""
+
+    def __init__(self, backend: Backend, target: Target, parameters: ListParameters) -> None:
+        """Parse the selectors.
+
+        Raises:
+            StatusError: 400, a selector is malformed.
+        """
+        self._backend = backend
+        self._partition = Partition.of(target.definition.resource)
+        self._definition = target.definition
+        self._resource = target.definition.resource
+        self._parameters = parameters
+        selectors = Selectors(target.definition, parameters.label_selector, parameters.field_selector)
+        self._select: Callable[[Object], bool] = selected_in(target, selectors)
+        self._cursor = 0
+        self._news = Subscription()
+        self._end = 0.0
+        self._bookmark_due = False
+
+    async def start(self) -> None:
+        """Wait until the storage has reached the first resource version; from then on the time runs.
+
+        Raises:
+            StatusError: 504, it does not.
+        """
+        await reach_revision(self._backend, self._parameters.resource_version or 0)
+        timeout = self._parameters.timeout_seconds or DEFAULT_TIMEOUT * random.uniform(1, 2)  # noqa: S311
+        self._end = self._backend.clock.monotonic() + timeout
+
+    async def keep_time(self) -> None:
+        """Let the watch send its bookmarks and end in time; one timer for all of it costs events nothing."""
+        clock = self._backend.clock
+        for due in self._bookmark_times(clock.monotonic()):
+            await clock.sleep(due - clock.monotonic())
+            self._bookmark_due = True
+            self._news.wake()
+        await clock.sleep(self._end - clock.monotonic())
+        self._news.wake()
+
+    async def events(self) -> AsyncGenerator[list[tuple[str, Object]], None]:
+        """Event types and objects, in batches; ends at the timeout or after an ERROR."""
+        clock, storage = self._backend.clock, self._backend.storage
+        with storage.subscribed(self._partition, self._news):
+            try:
+                initial = self._initial_events()
+                await storage.published()
+                yield await self._in_version(initial)
+                while clock.monotonic() < self._end:
+                    is_served = self._is_served
+                    if not is_served:
+                        # What happened before the end is told before it.
+                        await storage.published()
+                    changes = storage.changes_since(self._partition, self._cursor, SLICE_CHANGES)
+                    more = len(changes) == SLICE_CHANGES
+                    self._cursor = changes[-1].revision if more else max(self._cursor, storage.published_revision)
+                    batch = await self._selected(changes)
+                    if self._bookmark_due and not more:
+                        self._bookmark_due = False
+                        batch.append(self._bookmark())
+                    if batch:
+                        yield batch
+                    if more:
+                        await anyio.lowlevel.checkpoint()
+                    elif not is_served:
+                        return
+                    else:
+                        await self._news.wait()
+            except CompactedError as error:
+                yield [(ERROR, status.expired(str(error)).to_status())]
+            except status.StatusError as error:
+                yield [(ERROR, error.to_status())]
+
+    @property
+    def _is_served(self) -> bool:
+        resource = self._resource
+        found = self._backend.registry.find(resource.group, resource.version, resource.plural)
+        return found is self._definition
+
+    async def _selected(self, changes: list[Change]) -> list[tuple[str, Object]]:
+        """The events of changes, in the version of the request."""
+        if selects_by_version(self._definition, self._parameters.field_selector):
+            states = [obj for change in changes for obj in (change.object, change.previous) if obj is not None]
+            await all_as_requested(self._definition, states)
+        return await self._in_version([event for change in changes if (event := self._event(change))])
+
+    async def _in_version(self, events: list[tuple[str, Object]]) -> list[tuple[str, Object]]:
+        if self._definition.versions is None:
+            return events
+        changed = [index for index, (kind, _) in enumerate(events) if kind != EventType.BOOKMARK]
+        converted = await all_as_requested(self._definition, [events[index][1] for index in changed])
+        for index, obj in zip(changed, converted, strict=True):
+            events[index] = events[index][0], obj
+        return events
+
+    def _initial_events(self) -> list[tuple[str, Object]]:
+        parameters, storage = self._parameters, self._backend.storage
+        initial = parameters.send_initial_events
+        from_now_on = not parameters.resource_version and initial is None
+        if not (initial or from_now_on):
+            self._cursor = parameters.resource_version or storage.revision
+            return []
+        self._cursor = storage.revision
+        batch: list[tuple[str, Object]] = [
+            (EventType.ADDED, obj) for obj in storage.snapshot(self._partition) if self._select(obj)
+        ]
+        if initial:
+            batch.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
+        return batch
+
+    def _bookmark_times(self, now: float) -> Iterator[float]:
+        """When bookmarks are due; the one before the end is left out of watches that are shorter than its lead."""
+        last = self._end - BOOKMARK_BEFORE_END
+        if self._parameters.allow_bookmarks and now < last:
+            while (now := now + BOOKMARK_INTERVAL) < last:
+                yield now
+            yield last
+
+    def _bookmark(self, annotations: dict[str, str] | None = None) -> tuple[str, Object]:
+        metadata: Object = {"resourceVersion": str(self._cursor)}
+        if annotations:
+            metadata["annotations"] = annotations
+        resource = self._resource
+        return EventType.BOOKMARK, {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+
+    def _event(self, change: Change) -> tuple[str, Object] | None:
+        """The change as this watcher sees it: what leaves the selection is deleted, what enters it is added."""
+        before = change.previous is not None and self._select(change.previous)
+        if change.type is EventType.DELETED:
+            return (EventType.DELETED, change.object) if before else None
+        after = self._select(change.object)
+        if after:
+            return (EventType.MODIFIED if before else EventType.ADDED), change.object
+        if before and change.previous is not None:
+            version = resource_version_of(change.object)
+            metadata = {**change.previous["metadata"], "resourceVersion": version}
+            return EventType.DELETED, {**change.previous, "metadata": metadata}
+        return None

@@ -1,0 +1,1 @@
+"""The running server: dispatch, and what it starts with."""

@@ -1,0 +1,62 @@
+"""First objects: every namespace keeps what it starts with.
+
+The writer makes them together with the namespace unless a webhook wants to see them; then they are made here, and
+tried again for as long as the webhook refuses them or cannot be called. They are made again when they are deleted, as
+the root-ca-cert-publisher and serviceaccount controllers of Kubernetes do it: no pod could start without them.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import structlog
+
+from trainer.kube.clock import move_on_after
+from trainer.kube.objects import is_being_deleted, name_of
+from trainer.kube.resource import CONFIG_MAPS, SERVICE_ACCOUNTS
+from trainer_devcluster.apiserver.admission import namespaces
+from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
+from trainer_devcluster.apiserver.wire.status import StatusError
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.backend import Backend
+    from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = 1.0
+
+
+class FirstObjects:
+    """Makes what is missing in new namespaces."""
+
+    def __init__(self, backend: Backend, writer: ObjectWriter) -> None:
+        self._backend = backend
+        self._writer = writer
+
+    async def run(self) -> None:
+        """Follow the namespaces and their first objects until cancelled."""
+        storage = self._backend.storage
+        subscription = Subscription()
+        with ExitStack() as stack:
+            for partition in (namespaces.PARTITION, Partition.of(CONFIG_MAPS), Partition.of(SERVICE_ACCOUNTS)):
+                stack.enter_context(storage.subscribed(partition, subscription))
+            while True:
+                present = [entry for entry in storage.snapshot(namespaces.PARTITION) if not is_being_deleted(entry)]
+                complete = [await self._fill(namespace) for namespace in present]
+                async with move_on_after(self._backend.clock, None if all(complete) else RETRY_SECONDS):
+                    await subscription.wait()
+
+    async def _fill(self, namespace: Object) -> bool:
+        """Make what a namespace lacks; whether it has everything now. Costs a lookup for each that it has."""
+        for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
+            try:
+                await self._writer.create_internal(resource, first)
+            except StatusError as error:
+                log.warning(
+                    "cannot create first object", kind=resource.kind, namespace=name_of(namespace), error=error.message
+                )
+                return False
+        return True

@@ -1,0 +1,1 @@
+"""All objects of the cluster, in memory and in the journal."""

@@ -1,0 +1,336 @@
+"""Rows: columns and cells of the built-in kinds that need no algorithm of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.kube.objects import find_condition, is_being_deleted, labels_of, metadata_of, name_of
+from trainer_devcluster.apiserver.conversion.autoscaling import to_v2
+from trainer_devcluster.apiserver.objects.durations import UNKNOWN, age
+from trainer_devcluster.apiserver.tables.autoscaler_rows import autoscaler_cells
+from trainer_devcluster.apiserver.tables.columns import (
+    AGE,
+    CONTAINERS,
+    CREATED_AT,
+    IMAGES,
+    NAME,
+    Cells,
+    PrintedColumn,
+    column,
+    stated,
+)
+from trainer_devcluster.apiserver.tables.pod_rows import NONE, job_cells, pod_cells
+from trainer_devcluster.apiserver.tables.provision_rows import ACCESS_MODES, PROVISIONS
+from trainer_devcluster.apiserver.tables.workload_rows import WORKLOADS
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trainer.kube.objects import Object
+
+_UNSET: Final = "<unset>"
+_ROLE_LABEL: Final = "node-role.kubernetes.io/"
+
+
+def _created(obj: Object) -> object:
+    return metadata_of(obj).get("creationTimestamp")
+
+
+def _spec(obj: Object) -> Object:
+    return obj.get("spec") or {}
+
+
+def _status(obj: Object) -> Object:
+    return obj.get("status") or {}
+
+
+def _namespace(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), _status(obj).get("phase") or "", age(_created(obj), now)]
+
+
+def _node(obj: Object, now: datetime) -> list[Any]:
+    info, addresses = _status(obj).get("nodeInfo") or {}, _status(obj).get("addresses") or []
+    by_type = {entry.get("type"): entry.get("address") for entry in reversed(addresses)}
+    ready = find_condition(obj, "Ready")
+    conditions = ["Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"]
+    if _spec(obj).get("unschedulable"):
+        conditions.append("SchedulingDisabled")
+    labels = labels_of(obj)
+    roles = {label.removeprefix(_ROLE_LABEL) for label in labels if label.startswith(_ROLE_LABEL)}
+    roles.add(labels.get("kubernetes.io/role", ""))
+    return [
+        name_of(obj),
+        ",".join(conditions),
+        ",".join(sorted(filter(None, roles))) or NONE,
+        age(_created(obj), now),
+        info.get("kubeletVersion") or "",
+        by_type.get("InternalIP") or NONE,
+        by_type.get("ExternalIP") or NONE,
+        info.get("osImage") or UNKNOWN,
+        info.get("kernelVersion") or UNKNOWN,
+        info.get("containerRuntimeVersion") or UNKNOWN,
+    ]
+
+
+def _service(obj: Object, now: datetime) -> list[Any]:
+    spec = _spec(obj)
+    kind = spec.get("type") or "ClusterIP"
+    ingress = [entry.get("ip") or entry.get("hostname") for entry in _load_balancer(obj)]
+    external = [*(spec.get("externalIPs") or []), *filter(None, ingress)]
+    none = "<pending>" if kind == "LoadBalancer" else NONE
+    if kind == "ExternalName":
+        external = [spec.get("externalName") or ""]
+    selector = ",".join(f"{key}={value}" for key, value in sorted((spec.get("selector") or {}).items()))
+    return [
+        name_of(obj),
+        kind,
+        spec.get("clusterIP") or (NONE if kind == "ExternalName" else ""),
+        ",".join(external) or none,
+        ",".join(map(_port, spec.get("ports") or ())) or NONE,
+        age(_created(obj), now),
+        selector or NONE,
+    ]
+
+
+def _load_balancer(obj: Object) -> list[Object]:
+    ingress: list[Object] = (_status(obj).get("loadBalancer") or {}).get("ingress") or []
+    return ingress
+
+
+def _port(port: Object) -> str:
+    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port.get('port')}{node_port}/{port.get('protocol') or 'TCP'}"
+
+
+def _config_map(obj: Object, now: datetime) -> list[Any]:
+    entries = len(obj.get("data") or ()) + len(obj.get("binaryData") or ())
+    return [name_of(obj), entries, age(_created(obj), now)]
+
+
+def _secret(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), obj.get("type") or "", len(obj.get("data") or ()), age(_created(obj), now)]
+
+
+def _service_account(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), len(obj.get("secrets") or ()), age(_created(obj), now)]
+
+
+def _event(obj: Object, now: datetime) -> list[Any]:
+    involved = obj.get("involvedObject") or obj.get("regarding") or {}
+    source, series = obj.get("source") or obj.get("deprecatedSource") or {}, obj.get("series") or {}
+    first = obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime")
+    last = obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp") or first
+    component = source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""
+    return [
+        age(series.get("lastObservedTime") or last, now),
+        obj.get("type") or "",
+        obj.get("reason") or "",
+        f"{str(involved.get('kind') or '').lower()}/{involved.get('name') or ''}",
+        involved.get("fieldPath") or "",
+        ", ".join(filter(None, (component, source.get("host") or obj.get("reportingInstance") or ""))),
+        str(obj.get("message") or obj.get("note") or "").strip(),
+        age(first, now),
+        series.get("count") or obj.get("count") or obj.get("deprecatedCount") or 1,
+        name_of(obj),
+    ]
+
+
+def _claim(obj: Object, now: datetime) -> list[Any]:
+    spec, status = _spec(obj), _status(obj)
+    volume = spec.get("volumeName") or ""
+    phase = "Terminating" if is_being_deleted(obj) else status.get("phase") or ""
+    modes = [ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
+    return [
+        name_of(obj),
+        phase,
+        volume,
+        (status.get("capacity") or {}).get("storage", "") if volume else "",
+        ",".join(modes),
+        spec.get("storageClassName") or "",
+        spec.get("volumeAttributesClassName") or _UNSET,
+        age(_created(obj), now),
+        spec.get("volumeMode") or _UNSET,
+    ]
+
+
+def _lease(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), _spec(obj).get("holderIdentity") or "", age(_created(obj), now)]
+
+
+def _created_at(obj: Object, _now: datetime) -> list[Any]:
+    return [name_of(obj), _created(obj) or ""]
+
+
+def _binding(obj: Object, now: datetime) -> list[Any]:
+    role, subjects = obj.get("roleRef") or {}, obj.get("subjects") or []
+
+    def names(kind: str) -> str:
+        selected = (subject for subject in subjects if subject.get("kind") == kind)
+        prefix = kind == "ServiceAccount"
+        return ", ".join(f"{s.get('namespace', '')}/{s.get('name')}" if prefix else s.get("name") for s in selected)
+
+    reference = f"{role.get('kind')}/{role.get('name')}"
+    return [name_of(obj), reference, age(_created(obj), now), names("User"), names("Group"), names("ServiceAccount")]
+
+
+def _priority_class(obj: Object, now: datetime) -> list[Any]:
+    policy = obj.get("preemptionPolicy") or _UNSET
+    return [name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")), age(_created(obj), now), policy]
+
+
+def _runtime_class(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), obj.get("handler") or "", age(_created(obj), now)]
+
+
+def _webhooks(obj: Object, now: datetime) -> list[Any]:
+    return [name_of(obj), len(obj.get("webhooks") or ()), age(_created(obj), now)]
+
+
+def _endpoints(obj: Object, now: datetime) -> list[Any]:
+    shown = [
+        f"{address.get('ip')}:{port.get('port')}" if port else str(address.get("ip"))
+        for subset in obj.get("subsets") or ()
+        for port in subset.get("ports") or [None]
+        for address in subset.get("addresses") or ()
+    ]
+    text = ",".join(shown[:3]) or NONE
+    return [name_of(obj), f"{text} + {len(shown) - 3} more..." if len(shown) > 3 else text, age(_created(obj), now)]
+
+
+_AUTOSCALING: Final = "autoscaling/v2"
+_POD = (
+    NAME,
+    stated("Ready", "The aggregate readiness state of this pod for accepting traffic."),
+    stated("Status", "The aggregate status of the containers in this pod."),
+    stated(
+        "Restarts",
+        "The number of times the containers in this pod have been restarted and when the last container in this pod "
+        "has restarted.",
+    ),
+    AGE,
+    column("IP", "v1", "Pod", "status", "podIP", priority=1),
+    column("Node", "v1", "Pod", "spec", "nodeName", priority=1),
+    column("Nominated Node", "v1", "Pod", "status", "nominatedNodeName", priority=1),
+    column("Readiness Gates", "v1", "Pod", "spec", "readinessGates", priority=1),
+)
+_JOB = (
+    NAME,
+    stated("Status", "Status of the job."),
+    column("Completions", "batch/v1", "Job", "status", "succeeded"),
+    stated("Duration", "Time required to complete the job."),
+    AGE,
+    CONTAINERS,
+    IMAGES,
+    column("Selector", "batch/v1", "Job", "spec", "selector", priority=1),
+)
+_NODE = (
+    NAME,
+    stated("Status", "The status of the node"),
+    stated("Roles", "The roles of the node"),
+    AGE,
+    column("Version", "v1", "Node", "status", "nodeInfo", "kubeletVersion"),
+    column("Internal-IP", "v1", "Node", "status", "addresses", priority=1),
+    column("External-IP", "v1", "Node", "status", "addresses", priority=1),
+    column("OS-Image", "v1", "Node", "status", "nodeInfo", "osImage", priority=1),
+    column("Kernel-Version", "v1", "Node", "status", "nodeInfo", "kernelVersion", priority=1),
+    column("Container-Runtime", "v1", "Node", "status", "nodeInfo", "containerRuntimeVersion", priority=1),
+)
+_SERVICE = (
+    NAME,
+    column("Type", "v1", "Service", "spec", "type"),
+    column("Cluster-IP", "v1", "Service", "spec", "clusterIP"),
+    column("External-IP", "v1", "Service", "spec", "externalIPs"),
+    column("Port(s)", "v1", "Service", "spec", "ports"),
+    AGE,
+    column("Selector", "v1", "Service", "spec", "selector", priority=1),
+)
+_EVENT = (
+    column("Last Seen", "v1", "Event", "lastTimestamp"),
+    column("Type", "v1", "Event", "type"),
+    column("Reason", "v1", "Event", "reason"),
+    column("Object", "v1", "Event", "involvedObject"),
+    column("Subobject", "v1", "Event", "involvedObject", "fieldPath", priority=1),
+    column("Source", "v1", "Event", "source", priority=1),
+    column("Message", "v1", "Event", "message"),
+    column("First Seen", "v1", "Event", "firstTimestamp", priority=1),
+    column("Count", "v1", "Event", "count", priority=1),
+    PrintedColumn("Name", format="name", priority=1),
+)
+_CLAIM = (
+    NAME,
+    column("Status", "v1", "PersistentVolumeClaim", "status", "phase"),
+    column("Volume", "v1", "PersistentVolumeClaim", "spec", "volumeName"),
+    column("Capacity", "v1", "PersistentVolumeClaim", "status", "capacity"),
+    column("Access Modes", "v1", "PersistentVolumeClaim", "status", "accessModes"),
+    column("StorageClass", "v1", "PersistentVolumeClaim", "spec", "storageClassName"),
+    column("VolumeAttributesClass", "v1", "PersistentVolumeClaim", "spec", "volumeAttributesClassName"),
+    AGE,
+    column("VolumeMode", "v1", "PersistentVolumeClaim", "spec", "volumeMode", priority=1),
+)
+_AUTOSCALER = (
+    NAME,
+    column("Reference", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "scaleTargetRef"),
+    column("Targets", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "metrics"),
+    column("MinPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "minReplicas"),
+    column("MaxPods", _AUTOSCALING, "HorizontalPodAutoscaler", "spec", "maxReplicas"),
+    column("Replicas", _AUTOSCALING, "HorizontalPodAutoscaler", "status", "currentReplicas"),
+    AGE,
+)
+_BINDING = (
+    NAME,
+    stated("Role", "The role that is bound."),
+    AGE,
+    stated("Users", "Users in the binding", 1),
+    stated("Groups", "Groups in the binding", 1),
+    stated("ServiceAccounts", "ServiceAccounts in the binding", 1),
+)
+_PRIORITY_CLASS = (
+    NAME,
+    column("Value", "scheduling.k8s.io/v1", "PriorityClass", "value", kind="integer"),
+    column("Global-Default", "scheduling.k8s.io/v1", "PriorityClass", "globalDefault", kind="boolean"),
+    AGE,
+    column("PreemptionPolicy", "scheduling.k8s.io/v1", "PriorityClass", "preemptionPolicy"),
+)
+_WEBHOOKS = (NAME, stated("Webhooks", "Webhooks indicates the number of webhooks registered."), AGE)
+
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+
+PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
+    **WORKLOADS,
+    **PROVISIONS,
+    "v1/Namespace": ((NAME, stated("Status", "The status of the namespace"), AGE), _namespace),
+    "v1/Node": (_NODE, _node),
+    "v1/Pod": (_POD, pod_cells),
+    "v1/Service": (_SERVICE, _service),
+    "v1/ConfigMap": ((NAME, column("Data", "v1", "ConfigMap", "data"), AGE), _config_map),
+    "v1/Secret": (
+        (NAME, column("Type", "v1", "Secret", "type"), column("Data", "v1", "Secret", "data"), AGE),
+        _secret,
+    ),
+    "v1/ServiceAccount": ((NAME, column("Secrets", "v1", "ServiceAccount", "secrets"), AGE), _service_account),
+    "v1/Event": (_EVENT, _event),
+    "v1/Endpoints": ((NAME, column("Endpoints", "v1", "Endpoints", "subsets"), AGE), _endpoints),
+    "v1/LimitRange": ((NAME, CREATED_AT), _created_at),
+    "v1/PersistentVolumeClaim": (_CLAIM, _claim),
+    "events.k8s.io/v1/Event": (_EVENT, _event),
+    "batch/v1/Job": (_JOB, job_cells),
+    f"{_AUTOSCALING}/HorizontalPodAutoscaler": (_AUTOSCALER, autoscaler_cells),
+    "autoscaling/v1/HorizontalPodAutoscaler": (_AUTOSCALER, lambda obj, now: autoscaler_cells(to_v2(obj), now)),
+    "coordination.k8s.io/v1/Lease": (
+        (NAME, column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), AGE),
+        _lease,
+    ),
+    "apiextensions.k8s.io/v1/CustomResourceDefinition": ((NAME, CREATED_AT), _created_at),
+    "scheduling.k8s.io/v1/PriorityClass": (_PRIORITY_CLASS, _priority_class),
+    "node.k8s.io/v1/RuntimeClass": (
+        (NAME, column("Handler", "node.k8s.io/v1", "RuntimeClass", "handler"), AGE),
+        _runtime_class,
+    ),
+    f"{_RBAC}/Role": ((NAME, CREATED_AT), _created_at),
+    f"{_RBAC}/ClusterRole": ((NAME, CREATED_AT), _created_at),
+    f"{_RBAC}/RoleBinding": (_BINDING, _binding),
+    f"{_RBAC}/ClusterRoleBinding": (_BINDING, _binding),
+    f"{_ADMISSION}/MutatingWebhookConfiguration": (_WEBHOOKS, _webhooks),
+    f"{_ADMISSION}/ValidatingWebhookConfiguration": (_WEBHOOKS, _webhooks),
+}

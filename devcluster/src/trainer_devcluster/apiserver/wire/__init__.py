@@ -1,0 +1,1 @@
+"""What travels: request bodies, parameters, negotiation, Status answers."""

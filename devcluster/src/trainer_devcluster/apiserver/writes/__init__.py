@@ -1,0 +1,1 @@
+"""From a write request to a stored object."""

@@ -1,0 +1,79 @@
+"""Routing of URL paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from devcluster.tests.apiserver.builders import CONFIG_MAP
+from trainer.kube.resource import NAMESPACES, PODS, Resource
+from trainer_devcluster.apiserver.definitions.registry import Registry
+from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ScalePaths
+from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
+from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
+from trainer_devcluster.apiserver.wire.status import StatusError
+
+STRATEGY = StoreOnlyStrategy()
+REGISTRY = Registry(
+    [
+        CONFIG_MAP,
+        ResourceDefinition(PODS, STRATEGY, status_subresource=True, subresources=("log", "binding")),
+        ResourceDefinition(NAMESPACES, STRATEGY, verbs=("get", "list", "create", "delete"), subresources=("finalize",)),
+        ResourceDefinition(
+            Resource("example.com", "v1", "widgets", "Widget"), STRATEGY, scale=ScalePaths(".spec.n", ".status.n")
+        ),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        pytest.param("GET", "/api/v1/configmaps", ("list", None, "", ""), id="all namespaces"),
+        pytest.param("GET", "/api/v1/namespaces/ns/configmaps", ("list", "ns", "", ""), id="one namespace"),
+        pytest.param("POST", "/api/v1/namespaces/ns/configmaps", ("create", "ns", "", ""), id="create"),
+        pytest.param("DELETE", "/api/v1/namespaces/ns/configmaps", ("deletecollection", "ns", "", ""), id="collection"),
+        pytest.param("PATCH", "/api/v1/namespaces/ns/configmaps/a", ("patch", "ns", "a", ""), id="patch"),
+        pytest.param("PUT", "/api/v1/namespaces/ns/pods/p/status", ("update", "ns", "p", "status"), id="status"),
+        pytest.param("GET", "/api/v1/namespaces/ns/pods/p/log", ("get", "ns", "p", "log"), id="log"),
+        pytest.param("POST", "/api/v1/namespaces/ns/pods/p/binding", ("create", "ns", "p", "binding"), id="binding"),
+        pytest.param("GET", "/api/v1/namespaces/ns", ("get", None, "ns", ""), id="a namespace"),
+        pytest.param("PUT", "/api/v1/namespaces/ns/finalize", ("update", None, "ns", "finalize"), id="finalize"),
+        pytest.param(
+            "GET", "/apis/example.com/v1/namespaces/ns/widgets/w/scale", ("get", "ns", "w", "scale"), id="scale"
+        ),
+        pytest.param("GET", "/api/v1/configmaps/", ("list", None, "", ""), id="trailing slash"),
+    ],
+)
+def test_targets(method: str, path: str, expected: tuple[str, str | None, str, str]) -> None:
+    """Path and method say which object is meant and what to do with it."""
+    target = resolve(REGISTRY, method, path)
+    assert (target.verb, target.namespace, target.name, target.subresource) == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        pytest.param("GET", "/api/v1/things", 404, id="unknown resource"),
+        pytest.param("GET", "/api/v1/namespaces/ns/namespaces", 404, id="cluster-scoped in a namespace"),
+        pytest.param("GET", "/api/v1/configmaps/a", 404, id="namespaced without namespace"),
+        pytest.param("GET", "/api/v1/namespaces/ns/configmaps/a/status", 404, id="no such subresource"),
+        pytest.param("GET", "/api/v1/namespaces/ns/pods/p/log/more", 404, id="too long"),
+        pytest.param("POST", "/api/v1/configmaps", 405, id="create in all namespaces"),
+        pytest.param("PUT", "/api/v1/namespaces/ns/configmaps", 405, id="put of a collection"),
+        pytest.param("POST", "/api/v1/namespaces/ns/configmaps/a", 405, id="post to an object"),
+        pytest.param("PATCH", "/api/v1/namespaces/ns", 405, id="verb that the kind does not have"),
+        pytest.param("DELETE", "/api/v1/namespaces/ns/pods/p/log", 405, id="verb that the subresource does not have"),
+    ],
+)
+def test_refused(method: str, path: str, code: int) -> None:
+    """Unknown resources are not found; known ones refuse verbs that they do not have."""
+    with pytest.raises(StatusError) as caught:
+        resolve(REGISTRY, method, path)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("path", ["/", "/nothing", "/api", "/apis/other.io/v1/things", "/apis/example.com/v2/widgets"])
+def test_unknown_paths(path: str) -> None:
+    """Paths outside of all served groups belong to nobody."""
+    with pytest.raises(UnknownPathError):
+        resolve(REGISTRY, "GET", path)

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+import pytest
+
+from devcluster.tests.apiserver.kinds.context import created
+from devcluster.tests.apiserver.kinds.jobsets.builders import make_jobset, make_replicated_job, stored
+from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
+from trainer_devcluster.apiserver.wire.status import StatusError
+from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+def test_defaults_are_those_of_the_webhook() -> None:
+    """Policies, network, completion mode and restart policy; structs of Go are never absent."""
+    spec = stored(make_jobset())["spec"]
+    assert spec["successPolicy"] == {"operator": "All"}
+    assert spec["startupPolicy"] == {"startupPolicyOrder": "AnyOrder"}
+    assert spec["network"] == {"enableDNSHostnames": True, "publishNotReadyAddresses": True}
+    template = spec["replicatedJobs"][0]["template"]
+    assert template["metadata"] == {}
+    assert template["spec"]["completionMode"] == "Indexed"
+    assert template["spec"]["template"]["metadata"] == {}
+    assert template["spec"]["template"]["spec"]["restartPolicy"] == "OnFailure"
+    assert template["spec"]["template"]["spec"]["containers"] == [{"name": "c", "resources": {}}]
+
+
+def test_failure_policy_rules_get_names() -> None:
+    """By their position; the names appear in condition reasons."""
+    policy = {"rules": [{"action": "FailJobSet"}, {"action": "RestartJobSet", "name": "mine"}]}
+    jobset = stored(make_jobset(failurePolicy=policy))
+    assert [rule["name"] for rule in jobset["spec"]["failurePolicy"]["rules"]] == ["failurePolicyRule0", "mine"]
+
+
+def refusal(jobset: Object) -> StatusError:
+    with pytest.raises(StatusError) as caught:
+        created(JobSetStrategy(DEFAULT_FEATURE_GATES), deepcopy(jobset))
+    return caught.value
+
+
+def test_refusals_are_those_of_a_webhook() -> None:
+    """An Invalid status that says who has denied the request; a complaint without a field is an internal error."""
+    error = refusal(make_jobset(make_replicated_job(dependsOn=[{"name": "node", "status": "Complete"}])))
+    detail = "DependsOn can't be set for the first ReplicatedJob"
+    assert error.to_status() == {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": 'admission webhook "vjobset.kb.io" denied the request: JobSet.jobset.x-k8s.io "js" is invalid: '
+        f"<nil>: Internal error: {detail}",
+        "reason": "Invalid",
+        "details": {
+            "name": "js",
+            "group": "jobset.x-k8s.io",
+            "kind": "JobSet",
+            "causes": [{"reason": "InternalError", "message": f"Internal error: {detail}", "field": "<nil>"}],
+        },
+        "code": 422,
+    }
+
+
+def test_several_refusals_are_told_together() -> None:
+    """In brackets, as all lists of field errors."""
+    error = refusal(make_jobset(network={"subdomain": "1"}, managedBy="me"))
+    assert error.message.partition(" is invalid: ")[2].startswith("[spec.network.subdomain: Invalid value")
+    assert 'spec.managedBy: Invalid value: "me": must be a domain-prefixed path' in error.message

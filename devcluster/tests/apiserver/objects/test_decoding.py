@@ -1,0 +1,114 @@
+"""Decoding of built-in kinds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize, read_as
+from trainer_devcluster.apiserver.objects.list_types import Typing
+from trainer_devcluster.apiserver.wire.status import StatusError
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+def pod_type() -> Typing:
+    typing = Typing.for_built_in("v1", "Pod")
+    assert typing is not None
+    return typing
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        pytest.param({"metadata": {"labels": {}, "creationTimestamp": None}}, {"metadata": {}}, id="nothing is absent"),
+        pytest.param(
+            {"spec": {"containers": [{"name": "c", "args": [], "securityContext": {}}]}},
+            {"spec": {"containers": [{"name": "c", "securityContext": {}}]}},
+            id="empty lists go, empty structures stay",
+        ),
+        pytest.param(
+            {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}},
+            {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}},
+            id="empty volume source",
+        ),
+        pytest.param(
+            {"spec": {"containers": [{"resources": {"limits": {"cpu": 2, "memory": 0.5}}}]}},
+            {"spec": {"containers": [{"resources": {"limits": {"cpu": "2", "memory": "500m"}}}]}},
+            id="quantities are text",
+        ),
+        pytest.param(
+            {"spec": {"overhead": {"cpu": "1000m", "memory": "0.5Gi", "pods": "1e3"}}},
+            {"spec": {"overhead": {"cpu": "1", "memory": "512Mi", "pods": "1e3"}}},
+            id="quantities are canonical",
+        ),
+        pytest.param({"spec": {"containers": []}}, {"spec": {"containers": []}}, id="required lists stay"),
+        pytest.param({"other": None}, {"other": None}, id="beyond the type"),
+    ],
+)
+def test_normalize(obj: Object, expected: Object) -> None:
+    """Objects get the form in which the real server writes them."""
+    normalize(obj, pod_type())
+    assert obj == expected
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        pytest.param(
+            {"spec": "x"}, "cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec", id="no object"
+        ),
+        pytest.param(
+            {"spec": {"containers": {}}},
+            "cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container",
+            id="object for a list",
+        ),
+        pytest.param(
+            {"spec": {"containers": [{"args": [1]}]}},
+            "cannot unmarshal number into Go struct field Container.spec.containers.args of type string",
+            id="number in a list",
+        ),
+        pytest.param(
+            {"spec": {"priority": True}},
+            "cannot unmarshal bool into Go struct field PodSpec.spec.priority of type int32",
+            id="boolean for a number",
+        ),
+        pytest.param(
+            {"spec": {"priority": 1.5}},
+            "cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32",
+            id="fraction for an integer",
+        ),
+        pytest.param(
+            {"metadata": {"labels": {"a": 1}}},
+            "cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string",
+            id="number for a label",
+        ),
+        pytest.param(
+            {"metadata": {"labels": "a"}},
+            "cannot unmarshal string into Go struct field ObjectMeta.metadata.labels of type map[string]string",
+            id="text for labels",
+        ),
+    ],
+)
+def test_wrong_types_are_named(obj: Object, message: str) -> None:
+    """A value of a wrong type is refused as the real server's decoder words it."""
+    with pytest.raises(WrongTypeError) as caught:
+        normalize(obj, pod_type())
+    assert str(caught.value) == f"json: {message}"
+
+
+def test_quantities_have_a_form() -> None:
+    """Amounts that cannot be read are refused when the object is read."""
+    with pytest.raises(WrongTypeError, match="quantities must match the regular expression"):
+        normalize({"spec": {"overhead": {"cpu": "much"}}}, pod_type())
+
+
+def test_options_of_another_kind_are_refused() -> None:
+    """The body of a deletion may leave its kind out, but not be something else."""
+    assert read_as("v1", "DeleteOptions", {"gracePeriodSeconds": 1, "unknown": 2}) == {"gracePeriodSeconds": 1}
+    for body in ({"kind": "Pod"}, {"kind": ["DeleteOptions"]}, {"preconditions": "uid"}):
+        with pytest.raises(StatusError) as caught:
+            read_as("v1", "DeleteOptions", body)
+        assert caught.value.code == 400

@@ -1,0 +1,87 @@
+"""Lists in pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from devcluster.tests.apiserver.builders import PARTITION, put, remove
+from trainer.kube.objects import ObjectKey, name_of
+from trainer_devcluster.apiserver.reads.paging import Page, Position, first_page, next_page
+from trainer_devcluster.apiserver.storage.storage import Storage
+from trainer_devcluster.apiserver.wire.status import StatusError
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+
+def everything(_: Object) -> bool:
+    return True
+
+
+def names(page: Page) -> list[str]:
+    return [name_of(obj) for obj in page.items]
+
+
+@pytest.fixture
+def storage() -> Storage:
+    storage = Storage(history=8)
+    for name in "abcde":
+        put(storage, name)
+    return storage
+
+
+def test_pages_are_consistent_while_objects_change(storage: Storage) -> None:
+    """The second page continues the list as it was when the first was read."""
+    first = first_page(storage, PARTITION, everything, 2, None)
+    remove(storage, "c")
+    put(storage, "bb")
+    second = next_page(storage, PARTITION, everything, 2, first.continue_token)
+    last = next_page(storage, PARTITION, everything, 2, second.continue_token)
+    assert [names(page) for page in (first, second, last)] == [["a", "b"], ["c", "d"], ["e"]]
+    assert [page.remaining for page in (first, second, last)] == [3, 1, None]
+    assert first.revision == second.revision == last.revision
+    assert last.continue_token == ""
+
+
+def test_limit_counts_selected_objects(storage: Storage) -> None:
+    """Objects that are not selected take no room on a page."""
+    page = first_page(storage, PARTITION, lambda obj: name_of(obj) in "bde", 2, None)
+    assert names(page) == ["b", "d"]
+    assert names(next_page(storage, PARTITION, lambda obj: name_of(obj) in "bde", 2, page.continue_token)) == ["e"]
+
+
+def test_forgotten_pages_offer_an_inconsistent_rest(storage: Storage) -> None:
+    """A token older than the history is refused with one for the rest of the present state."""
+    token = first_page(storage, PARTITION, everything, 2, None).continue_token
+    for value in range(10):
+        put(storage, "z", str(value))
+    with pytest.raises(StatusError) as caught:
+        next_page(storage, PARTITION, everything, 2, token)
+    assert (caught.value.code, caught.value.reason) == (410, "Expired")
+    rest = next_page(storage, PARTITION, everything, 0, caught.value.to_status()["metadata"]["continue"])
+    assert names(rest) == ["c", "d", "e", "z"]
+    assert rest.revision == storage.revision
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param("garbage", id="not base64"),
+        pytest.param("eyJ2IjoxfQ", id="fields missing"),
+        pytest.param("W10", id="not an object"),
+        pytest.param("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6IngiLCJzdGFydCI6ImEvYiJ9", id="revision not a number"),
+    ],
+)
+def test_malformed_tokens_are_bad_requests(storage: Storage, token: str) -> None:
+    """A token that is not ours is answered with 400."""
+    with pytest.raises(StatusError) as caught:
+        next_page(storage, PARTITION, everything, 2, token)
+    assert caught.value.code == 400
+
+
+def test_token_round_trip() -> None:
+    """A position survives its encoding."""
+    position = Position(7, ObjectKey("ns", "name"))
+    assert Position.decode(position.encode()) == position

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trainer_devcluster.apiserver.tables.autoscaler_rows import autoscaler_cells
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def cells(metrics: list[Object], status: Object) -> list[object]:
+    reference = {"apiVersion": "trainer.kubeflow.org/v2alpha1", "kind": "TrainJob", "name": "t"}
+    spec = {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": 4, "metrics": metrics}
+    metadata = {"name": "h", "creationTimestamp": "2026-11-21T11:58:00Z"}
+    return autoscaler_cells({"metadata": metadata, "spec": spec, "status": status}, NOW)
+
+
+def resource(name: str = "cpu", **target: object) -> Object:
+    return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+
+def other(kind: str, **target: object) -> Object:
+    field = kind[0].lower() + kind[1:]
+    return {"type": kind, field: {"metric": {"name": "m"}, "target": target}}
+
+
+def measured(kind: str, **current: object) -> Object:
+    return {"type": kind, kind[0].lower() + kind[1:]: {"current": current}}
+
+
+def test_row() -> None:
+    """Who is scaled, by what, between which limits, and where it stands."""
+    assert cells([resource(averageUtilization=80)], {"currentReplicas": 2}) == [
+        "h", "TrainJob/t", "cpu: <unknown>/80%", "1", 4, 2, "2m"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metrics", "current", "text"),
+    [
+        pytest.param([], [], "<none>", id="none"),
+        pytest.param(
+            [resource(averageUtilization=80)], [measured("Resource", averageUtilization=65)], "cpu: 65%/80%", id="share"
+        ),
+        pytest.param(
+            [resource("memory", averageValue="2Gi")],
+            [measured("Resource", averageValue="1Gi")],
+            "memory: 1Gi/2Gi",
+            id="amount",
+        ),
+        pytest.param([resource()], [], "cpu: <unknown>/<auto>", id="no target"),
+        pytest.param([other("Pods", averageValue="5")], [measured("Pods", averageValue="3")], "3/5", id="pods"),
+        pytest.param([other("External", value="5")], [measured("External", value="3")], "3/5", id="external"),
+        pytest.param([other("External", averageValue="5")], [], "<unknown>/5 (avg)", id="external per pod"),
+        pytest.param([other("Object", averageValue="5")], [], "<unknown>/5 (avg)", id="object per pod"),
+        pytest.param([{"type": "Odd"}], [], "<unknown type>", id="unknown"),
+        pytest.param(
+            [resource(averageUtilization=n) for n in (1, 2, 3, 4)],
+            [],
+            "cpu: <unknown>/1%, cpu: <unknown>/2% + 2 more...",
+            id="many",
+        ),
+    ],
+)
+def test_targets(metrics: list[Object], current: list[Object], text: str) -> None:
+    """What is measured and what is wanted of the first two metrics."""
+    assert cells(metrics, {"currentMetrics": current})[2] == text

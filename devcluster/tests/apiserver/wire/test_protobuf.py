@@ -1,0 +1,260 @@
+"""Protobuf request bodies; the table holds what kubectl 1.37 sends."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer_devcluster.apiserver.wire.protobuf import MAGIC, ProtobufError, decode
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+def varint(number: int) -> bytes:
+    encoded = bytearray()
+    number %= 1 << 64
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*encoded, number])
+
+
+def field(number: int, value: int | str | bytes) -> bytes:
+    """One field: a number as a varint, the rest with its length."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    content = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def body(api_version: str, kind: str, *fields: bytes) -> bytes:
+    return MAGIC + field(1, field(1, api_version) + field(2, kind)) + field(2, b"".join(fields))
+
+
+@pytest.mark.parametrize(
+    ("encoded", "expected"),
+    [
+        pytest.param(
+            "azhzAAoPCgJ2MRIJTmFtZXNwYWNlEhsKEwoDZm9vEgAaACIAKgAyADgAQgASABoCCgAaACIA",
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "foo"}},
+            id="create namespace",
+        ),
+        pytest.param(
+            "azhzAAoPCgJ2MRIJQ29uZmlnTWFwEhwKEgoCY20SABoAIgAqADIAOABCABIGCgFhEgExGgAiAA==",
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}, "data": {"a": "1"}},
+            id="create configmap",
+        ),
+        pytest.param(
+            "azhzAAoMCgJ2MRIGU2VjcmV0Eh0KEQoBcxIAGgAiACoAMgA4AEIAEgYKAWESATEaABoAIgA=",
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "MQ=="}},
+            id="create secret",
+        ),
+        pytest.param(
+            "azhzAAoUCgJ2MRIOU2VydmljZUFjY291bnQSFwoVCgVyb2JvdBIAGgAiACoAMgA4AEIAGgAiAA==",
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}},
+            id="create serviceaccount",
+        ),
+        pytest.param(
+            "azhzAAoNCgJ2MRIHU2VydmljZRJpCh8KA3N2YxIAGgAiACoAMgA4AEIAWgoKA2FwcBIDc3ZjEkIKGwoHODAtODA4MBIDVENQGFAiBwgAEJA/"
+            "GgAoABIKCgNhcHASA3N2YxoAIglDbHVzdGVySVA6AEIAUgBaAGAAaAAaAgoAGgAiAA==",
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": "svc", "labels": {"app": "svc"}},
+                "spec": {
+                    "ports": [{"name": "80-8080", "protocol": "TCP", "port": 80, "targetPort": 8080}],
+                    "selector": {"app": "svc"},
+                    "type": "ClusterIP",
+                },
+            },
+            id="create service",
+        ),
+        pytest.param(
+            "azhzAAoPCghiYXRjaC92MRIDSm9iEoABChEKAWoSABoAIgAqADIAOABCABJhMl8KEAoAEgAaACIAKgAyADgAQgASSxIoCgFqEgFpGgJzaBoC"
+            "LWMaBHRydWUqAEIAagByAIABAIgBAJABAKIBABoFTmV2ZXIyAEIASgBSAFgAYABoAIIBAIoBAJoBAMIBABoIIAAoADAAOgAaACIA",
+            {
+                "apiVersion": "batch/v1",
+                "kind": "Job",
+                "metadata": {"name": "j"},
+                "spec": {
+                    "template": {
+                        "spec": {
+                            "containers": [{"name": "j", "image": "i", "command": ["sh", "-c", "true"]}],
+                            "restartPolicy": "Never",
+                        }
+                    }
+                },
+            },
+            id="create job",
+        ),
+        pytest.param(
+            "azhzAAokChxyYmFjLmF1dGhvcml6YXRpb24uazhzLmlvL3YxEgRSb2xlEiIKEQoBchIAGgAiACoAMgA4AEIAEg0KA2dldBIAGgRwb2RzGgAi"
+            "AA==",
+            {
+                "apiVersion": f"{RBAC}/v1",
+                "kind": "Role",
+                "metadata": {"name": "r"},
+                "rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}],
+            },
+            id="create role",
+        ),
+        pytest.param(
+            "azhzAAorChxyYmFjLmF1dGhvcml6YXRpb24uazhzLmlvL3YxEgtSb2xlQmluZGluZxJiChIKAnJiEgAaACIAKgAyADgAQgASJgoEVXNlchIZ"
+            "cmJhYy5hdXRob3JpemF0aW9uLms4cy5pbxoBdSIAGiQKGXJiYWMuYXV0aG9yaXphdGlvbi5rOHMuaW8SBFJvbGUaAXIaACIA",
+            {
+                "apiVersion": f"{RBAC}/v1",
+                "kind": "RoleBinding",
+                "metadata": {"name": "rb"},
+                "subjects": [{"kind": "User", "apiGroup": RBAC, "name": "u"}],
+                "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "r"},
+            },
+            id="create rolebinding",
+        ),
+        pytest.param(
+            "azhzAAoyChdhdXRob3JpemF0aW9uLms4cy5pby92MRIXU2VsZlN1YmplY3RBY2Nlc3NSZXZpZXcSPAoQCgASABoAIgAqADIAOABCABIeChwK"
+            "B2RlZmF1bHQSA2dldBoAIgAqBHBvZHMyADoAGggIABIAGgAgABoAIgA=",
+            {
+                "apiVersion": "authorization.k8s.io/v1",
+                "kind": "SelfSubjectAccessReview",
+                "spec": {"resourceAttributes": {"namespace": "default", "verb": "get", "resource": "pods"}},
+                "status": {"allowed": False},
+            },
+            id="auth can-i",
+        ),
+        pytest.param(
+            "azhzAAolChRzY2hlZHVsaW5nLms4cy5pby92MRINUHJpb3JpdHlDbGFzcxIwChIKAnBjEgAaACIAKgAyADgAQgAQBRgAIgAqFFByZWVtcHRM"
+            "b3dlclByaW9yaXR5GgAiAA==",
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": "pc"},
+                "value": 5,
+                "preemptionPolicy": "PreemptLowerPriority",
+            },
+            id="create priorityclass",
+        ),
+        pytest.param(
+            "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSNgoRCgFiEgAaACIAKgAyADgAQgASFQoJCAEQABoDNTAlEggKBgoBYRIB"
+            "YhoKCAAYACAAKAAwABoAIgA=",
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "b"},
+                "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}},
+                "status": {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
+            },
+            id="create poddisruptionbudget",
+        ),
+        pytest.param(
+            "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIwChEKAXESABoAIgAqADIAOABCABIZCgoKA2NwdRIDCgExCgsKBHBvZHMSAwoBMhoAGgAiAA==",
+            {
+                "apiVersion": "v1",
+                "kind": "ResourceQuota",
+                "metadata": {"name": "q"},
+                "spec": {"hard": {"cpu": "1", "pods": "2"}},
+            },
+            id="create quota",
+        ),
+        pytest.param(
+            "azhzAAooChhhdXRoZW50aWNhdGlvbi5rOHMuaW8vdjESDFRva2VuUmVxdWVzdBIdChAKABIAGgAiACoAMgA4AEIAEgMg2AQaBAoAEgAaACIA",
+            {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {"expirationSeconds": 600},
+                "status": {"token": "", "expirationTimestamp": None},
+            },
+            id="create token",
+        ),
+    ],
+)
+def test_bodies_of_kubectl(encoded: str, expected: dict[str, Any]) -> None:
+    """Decoded bodies are the objects that kubectl 1.27 would have sent as JSON."""
+    assert decode(base64.b64decode(encoded)) == expected
+
+
+def test_special_types() -> None:
+    """Times, quantities, embedded JSON, inlined structures and negative numbers have their JSON forms."""
+    metadata = b"".join(
+        [
+            field(1, "e"),
+            field(8, field(1, 1_767_225_600)),
+            field(11, field(1, "k") + field(2, "v")),
+            field(17, field(1, "m") + field(7, field(1, json.dumps({"f:data": {}})))),
+        ]
+    )
+    event = body("v1", "Event", field(1, metadata), field(8, -3), field(10, field(1, 1_767_225_600) + field(2, 5000)))
+    assert decode(event) == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": "e",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {"k": "v"},
+            "managedFields": [{"manager": "m", "fieldsV1": {"f:data": {}}}],
+        },
+        "count": -3,
+        "eventTime": "2026-01-01T00:00:00.000005Z",
+    }
+
+
+def test_pods_with_volumes_and_pointers() -> None:
+    """A volume source belongs to its volume, and pointers keep their zero values."""
+    volume = field(1, "v") + field(2, field(2, b""))
+    container = field(1, "c") + field(8, field(2, field(1, "cpu") + field(2, field(1, "500m"))))
+    pod = body("v1", "Pod", field(2, field(1, volume) + field(2, container) + field(4, 0) + field(8, "n")))
+    assert decode(pod)["spec"] == {
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}],
+        "terminationGracePeriodSeconds": 0,
+        "serviceAccountName": "n",
+    }
+
+
+def test_delete_options_of_any_group() -> None:
+    """Every group has delete options of its own; all are the same."""
+    options = body("batch/v1", "DeleteOptions", field(1, 0), field(4, "Background"), field(5, "All"))
+    assert decode(options) == {
+        "apiVersion": "batch/v1",
+        "kind": "DeleteOptions",
+        "gracePeriodSeconds": 0,
+        "propagationPolicy": "Background",
+        "dryRun": ["All"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b"{}", "does not start with the magic number", id="JSON"),
+        pytest.param(body("apps/v1beta1", "Deployment"), "send JSON instead", id="unknown kind"),
+        pytest.param(body("v1", "Namespace", field(99, 1)), "has no field 99", id="unknown field"),
+        pytest.param(body("v1", "Namespace")[:-3], "in the middle of", id="truncated"),
+        pytest.param(body("v1", "Namespace", field(1, 3)), "a number stands where", id="number for a message"),
+        pytest.param(body("v1", "ConfigMap", field(1, field(1, b"\xff"))), "not valid UTF-8", id="no text"),
+        pytest.param(MAGIC + b"\x0b", "wire type 3", id="group"),
+    ],
+)
+def test_bodies_that_cannot_be_read(content: bytes, message: str) -> None:
+    """The error says what the client should do or fix."""
+    with pytest.raises(ProtobufError, match=message):
+        decode(content)
+
+
+@given(st.sampled_from(["Pod", "Service", "Event", "Secret"]), st.binary(max_size=60))
+def test_any_bytes_give_an_object_or_an_error(kind: str, content: bytes) -> None:
+    """Malformed bodies never break the server."""
+    with contextlib.suppress(ProtobufError):
+        assert isinstance(decode(body("v1", kind, content)), dict)
+
+
+@given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=4))
+def test_config_map_round_trip(data: dict[str, str]) -> None:
+    """Maps of text come through unchanged."""
+    entries = [field(2, field(1, key) + field(2, value)) for key, value in data.items()]
+    assert decode(body("v1", "ConfigMap", *entries)).get("data", {}) == data
