@@ -1,4 +1,4 @@
-"""What a schema cannot say about containers and the environment, mounts and resources in them."""
+"""Checks of containers, their environment, mounts and resources that a schema cannot express."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _POD_METADATA = re.compile(r"metadata\.(labels|annotations)\['.+'\]")
 
 
 def check_container(container: Object, path: str) -> Iterator[FieldError]:
-    """Refuse what would make the API server refuse a pod with this container; it fits its schema."""
+    """Refuse a container, valid by its schema, with which the API server would refuse the pod."""
     yield from check_image(container.get("image"), f"{path}.image")
     yield from check_env(container.get("env"), f"{path}.env")
     yield from check_env_from(container.get("envFrom"), f"{path}.envFrom")
@@ -46,7 +46,7 @@ def check_container(container: Object, path: str) -> Iterator[FieldError]:
 
 
 def check_env(variables: list[Object] | None, path: str) -> Iterator[FieldError]:
-    """Refuse variables with two values, or with a source that says nothing."""
+    """Refuse variables with two values, or with an empty source."""
     for index, variable in enumerate(variables or []):
         source = variable.get("valueFrom")
         if source is None:
@@ -77,7 +77,7 @@ def check_env_from(sources: list[Object] | None, path: str) -> Iterator[FieldErr
 
 
 def check_mounts(mounts: list[Object] | None, path: str) -> Iterator[FieldError]:
-    """Refuse mounts of what is outside of the volume."""
+    """Refuse mounts with a subPath that leaves the volume."""
     for index, mount in enumerate(mounts or []):
         field, inside = f"{path}[{index}]", mount.get("subPath") or ""
         if inside.startswith("/") or ".." in inside.split("/"):
@@ -87,7 +87,7 @@ def check_mounts(mounts: list[Object] | None, path: str) -> Iterator[FieldError]
 
 
 def check_resources(resources: Object | None, path: str) -> Iterator[FieldError]:
-    """Refuse negative amounts, parts of what comes in whole units, and requests above their limit."""
+    """Refuse negative amounts, fractions of extended resources, and requests above their limit."""
     limits = (resources or {}).get("limits") or {}
     for kind in ("limits", "requests"):
         for name, amount in ((resources or {}).get(kind) or {}).items():
@@ -125,7 +125,7 @@ def _check_one(source: Object, members: tuple[str, ...], path: str) -> Iterator[
 
 
 def _check_handlers(container: Object, path: str) -> Iterator[FieldError]:
-    """Refuse probes and hooks that do nothing, or two things."""
+    """Refuse probes and hooks without a handler, or with two."""
     for probe in _PROBES:
         if container.get(probe) is not None:
             yield from _check_one(container[probe], _PROBE_HANDLERS, f"{path}.{probe}")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class InvalidObjectError(ValueError):
-    """An object does not fit its model; the text has one line per wrong field. Nobody retries: its author decides."""
+    """An object does not fit its model; the text has one line per wrong field. It is not retried."""
 
     def __init__(self, subject: str, errors: tuple[FieldError, ...]) -> None:
         super().__init__("\n".join(str(error) for error in errors))

@@ -1,4 +1,4 @@
-"""Which node of a JobSet a pod is, and which of the pods of one node was made last."""
+"""The node of a JobSet that a pod is, and the order in which pods of one node were created."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """A node of a JobSet; places sort as people list nodes."""
+    """A node of a JobSet; places sort by Job, job index and completion index."""
 
     replicated_job: str
-    """Empty for a pod that no JobSet made."""
+    """Name of the replicated Job; empty for a pod without a JobSet."""
     job_index: int
-    """Which Job of the replicated Job."""
+    """Index of the Job in the replicated Job."""
     completion_index: int
-    """Which pod of the Job."""
+    """Index of the pod in the Job."""
 
 
 class Age(NamedTuple):
     """When a pod was made."""
 
     restart_attempt: int
-    """How often the JobSet had been restarted; decides also among pods of the same second."""
+    """Restarts of the JobSet before the pod was created; it orders pods that were created in the same second."""
     creation_timestamp: str
     """By the clock of the API server."""
 
 
 def place_of(pod: Mapping[str, Any]) -> Place:
-    """Which node a pod is; where labels are missing it is the first one."""
+    """The node that a pod is; missing labels count as index 0."""
     labels = labels_of(pod)
     # Before Kubernetes 1.28 the index is an annotation only.
     index = labels.get(COMPLETION_INDEX) or annotations_of(pod).get(COMPLETION_INDEX)

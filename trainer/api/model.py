@@ -1,4 +1,4 @@
-"""The base of all models: camelCase on the wire, strict or tolerant reading, errors that people can read."""
+"""The base class of all models: camelCase on the wire, strict or tolerant reading, errors in Kubernetes' words."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ApiModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, fields: Any) -> Any:
-        """For the API server a null is an absent field, and so gets its default."""
+        """Drop nulls, which the API server treats as absent fields."""
         if not isinstance(fields, dict) or None not in fields.values():
             return fields
         return {name: value for name, value in fields.items() if value is not None}
@@ -77,7 +77,7 @@ class ApiModel(BaseModel):
 
     @classmethod
     def check_bounds(cls, obj: Mapping[str, Any]) -> None:
-        """Refuse a `spec` with a text, list or map that the API server no longer takes; tolerant reading accepts it.
+        """Refuse a stored `spec` with a text, list or map beyond the present bounds, which tolerant reading accepts.
 
         Args:
             obj: what `from_object` has read.
@@ -89,11 +89,11 @@ class ApiModel(BaseModel):
 
     @classmethod
     def prepare_strict_reading(cls) -> None:
-        """Compile the schema now, which takes tens of milliseconds, so that no strict reading has to wait for it."""
+        """Compile the schema now, which takes tens of milliseconds, and not at the first strict reading."""
         _compiled(cls)
 
     def semantic_errors(self) -> Iterable[FieldError]:
-        """What is wrong with the object although it fits its schema; strict reading refuses it."""
+        """Errors of an object that is valid by its schema; strict reading refuses it."""
         return ()
 
     @classmethod
@@ -166,7 +166,7 @@ _BOUNDS = {
 
 
 def _field_error(path: str, detail: ErrorDetails) -> FieldError:
-    """Pydantic's finding in the words of Kubernetes."""
+    """Pydantic's error in the words of Kubernetes."""
     context = detail.get("ctx", {})
     kind, value = detail["type"], detail["input"]
     shown = field_errors.OMITTED if isinstance(value, dict | list) else value
@@ -193,23 +193,23 @@ def _field_error(path: str, detail: ErrorDetails) -> FieldError:
 
 
 def list_map(key: str, max_items: int | None = None) -> dict[str, Any]:
-    """Schema extension: a list whose items are told apart by `key`, so that several appliers can each own some."""
+    """Schema extension: a list of type map with the key `key`, so that several field managers can each own items."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]} | _at_most(max_items)
 
 
 def atomic_list(max_items: int | None = None, min_items: int = 0) -> dict[str, Any]:
-    """Schema extension: a list that has one owner."""
+    """Schema extension: an atomic list, which has one field manager."""
     least = {"minItems": min_items} if min_items else {}
     return {"x-kubernetes-list-type": "atomic"} | least | _at_most(max_items)
 
 
 def set_list(max_items: int | None = None, min_items: int = 0) -> dict[str, Any]:
-    """Schema extension: a list of scalars whose entries several owners may add, none of them twice."""
+    """Schema extension: a list of type set, to which several field managers may add scalars."""
     return atomic_list(max_items, min_items) | {"x-kubernetes-list-type": "set"}
 
 
 def text(*, pattern: str = "", longest: int | None = None) -> dict[str, Any]:
-    """Schema extension: what a string looks like; `pattern` is one of `trainer.api.patterns`."""
+    """Schema extension: pattern and length of a string; `pattern` is one of `trainer.api.patterns`."""
     return ({"pattern": pattern} if pattern else {}) | ({"maxLength": longest} if longest is not None else {})
 
 
@@ -234,7 +234,7 @@ def _read_quantity(value: Any) -> int | float | str:
 
 
 JsonObject: TypeAlias = dict[str, Any]
-"""Part of an object that we carry without looking at all of it, such as a pod template."""
+"""A part of an object without a model of its own, such as a pod template."""
 
 Int32 = Annotated[int, Field(le=2**31 - 1, json_schema_extra={"format": "int32"})]
 Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]

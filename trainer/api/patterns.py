@@ -1,4 +1,4 @@
-"""Regular expressions in our schemas, and what they mean for people who do not read them."""
+"""Regular expressions of our schemas, each with its meaning in words for error messages."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ WORDS: Final = {
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern as the API server reads it: $ is the very end of a text, also when that is a line break."""
+    """Compile a pattern as the API server does: `$` matches only the very end, never before a final line break."""
     end = re.sub(r"(?<!\\)\$$", r"\\Z", pattern)
     return re.compile(end, re.ASCII)

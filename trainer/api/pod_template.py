@@ -25,13 +25,13 @@ _CONTAINERS = ("initContainers", "containers")
 
 
 def pod_template_errors(template: Object, path: str) -> list[FieldError]:
-    """What is wrong with a pod template of a runtime, whatever a TrainJob adds to it; fields start with `path`."""
+    """Errors of a runtime's pod template that no TrainJob can avoid; fields start with `path`."""
     errors = check_value(template, _schema(), path)
     return errors or list(semantic_pod_template_errors(template, path))
 
 
 def semantic_pod_template_errors(template: Object, path: str) -> Iterator[FieldError]:
-    """What is wrong with a pod template that fits its schema."""
+    """Errors of a pod template that is valid by its schema."""
     yield from check_metadata(template.get("metadata"), f"{path}.metadata")
     spec, path = template["spec"], f"{path}.spec"
     names: set[str] = set()

@@ -80,18 +80,18 @@ def cel_rules(*rules: Object) -> dict[str, Any]:
 
 
 def at_most_one(names: Sequence[str], message: str) -> Object:
-    """A rule of an object of which only one member may be set."""
+    """A rule of an object that may have at most one of its members."""
     present = ", ".join(f"has(self.{name})" for name in names)
     return cel_rule(f"[{present}].filter(present, present).size() <= 1", message)
 
 
 def immutable(message: str) -> dict[str, Any]:
-    """Schema extension: a field that is always there and stays as it was."""
+    """Schema extension: a required field that is immutable."""
     return cel_rules(cel_rule("self == oldSelf", message))
 
 
 def immutable_member(name: str, message: str) -> Object:
-    """A rule of the object around an optional field that may be neither changed nor added nor removed."""
+    """A rule of the object around an optional, immutable field: it may be neither changed nor added nor removed."""
     return cel_rule(_same("self", "oldSelf", name), message, field_path=f".{name}")
 
 
@@ -109,7 +109,7 @@ def train_job_rules() -> list[Object]:
 
 
 def _of_new(rule: str, message: str) -> Object:
-    """A rule about new objects: a name cannot be mended, and finalizers must come off whatever it is."""
+    """A rule for new objects only: a name cannot be changed later, and updates must be able to remove finalizers."""
     return cel_rule(f"oldSelf.hasValue() || {rule}", message) | {"optionalOldSelf": True}
 
 
@@ -145,7 +145,7 @@ def _bounded_nodes() -> Object:
 
 
 def _fixed_unless_suspended(name: str) -> Object:
-    """JobSet takes over changed labels, annotations and scheduling directives while it is suspended."""
+    """JobSet accepts changed labels, annotations and scheduling directives while it is suspended."""
     unchanged = _same("self.spec", "oldSelf.spec", name)
     return _forbidden(f"!({_CREATED}) || {_SUSPENDED} || ({unchanged})", SUSPENDED_ONLY, name)
 

@@ -22,13 +22,13 @@ _ROOT = {
 
 
 def model_schema(model: type[BaseModel]) -> JsonSchema:
-    """The schema of what a model reads: no references, no nulls, and nothing without a bound."""
+    """The structural schema of a model, without references and nulls, and with a bound for every value."""
     generated = model.model_json_schema()
     return bounded(_Structure(generated.pop("$defs", {})).of(generated))
 
 
 def structural_schema(model: type[BaseModel]) -> JsonSchema:
-    """The schema of a root object in a definition: metadata and type are left to the API server."""
+    """The schema of a root object in a CRD, without metadata and type, which the API server checks."""
     schema = model_schema(model)
     properties = schema["properties"]
     for name, description in _ROOT.items():

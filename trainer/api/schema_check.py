@@ -34,7 +34,7 @@ map. Joined by `text_of` once there is an error: most values have none."""
 
 
 def check_value(value: Any, node: Node, path: str = "") -> list[FieldError]:
-    """What is wrong with a value; nothing when it fits, and no more than anybody reads.
+    """Errors of a value, in bounded number; empty when it fits.
 
     Args:
         value: decoded JSON or YAML; not changed.
@@ -58,17 +58,17 @@ def text_of(path: Path) -> str:
 
 
 class EnoughFoundError(Exception):
-    """There are as many findings as anybody reads, so that the rest of the value is not looked at."""
+    """The limit of findings is reached, which ends the check."""
 
 
 class Findings:
-    """What is wrong with a value, until there is so much of it that the check ends."""
+    """Collects errors until their limit is reached."""
 
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
 
     def add(self, error: FieldError) -> None:
-        """Note an error.
+        """Add an error.
 
         Raises:
             EnoughFoundError: there are more than are shown.
@@ -78,7 +78,7 @@ class Findings:
             raise EnoughFoundError
 
     def add_unknown(self, path: str, name: str, known: Iterable[str]) -> None:
-        """Note a field `name` that does not exist at `path`; only the first few come with what was probably meant.
+        """Add an unknown field `name` at `path`; only the first few get a suggestion.
 
         Raises:
             EnoughFoundError: there are more than are shown.
@@ -90,7 +90,7 @@ class Findings:
 
 
 def unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
-    """The error for a field `name` that does not exist at `path`, with the field that was probably meant."""
+    """The error of an unknown field `name` at `path`, with a suggestion."""
     by_lower_case = {entry.lower(): entry for entry in known}
     similar = get_close_matches(name.lower(), list(by_lower_case), n=1)
     if similar:
@@ -103,7 +103,7 @@ def unknown_field(path: str, name: str, known: Iterable[str]) -> FieldError:
 
 
 def must_be(path: str, value: object, expected: str) -> FieldError:
-    """The error for a value of another type; says when quotes would help."""
+    """The error of a value of a wrong type; it suggests quotes where they would help."""
     remedy = "; put it in quotes" if "string" in expected and isinstance(value, bool | int | float) else ""
     return field_errors.type_invalid(path, _shown(value), f"must be {expected}{remedy}")
 
@@ -113,17 +113,17 @@ class Node:
     """A compiled schema; made by `compile_schema` and never changed after."""
 
     kind: str = ""
-    """JSON type; `int-or-string`; or "", then anything fits."""
+    """JSON type; `int-or-string`; or "" for any type."""
     properties: dict[str, Node] = field(default_factory=dict)
     values: Node | None = None
     """Of a map."""
     items: Node | None = None
     is_open: bool = False
-    """Whether fields that are not in `properties` are kept."""
+    """Whether unknown fields are allowed."""
     required: tuple[str, ...] = ()
     list_type: str = ""
     keys: tuple[tuple[str, Any], ...] = ()
-    """Fields that tell the items of a list apart, with their defaults."""
+    """Keys of a list of type map, with their defaults."""
     enum: tuple[Any, ...] = ()
     pattern: str = ""
     expression: re.Pattern[str] | None = None
@@ -136,7 +136,7 @@ class Node:
     more_than: float | None = None
 
     def check(self, value: Any, path: Path, errors: Findings) -> None:
-        """Append what is wrong with a value."""
+        """Append the errors of a value."""
         match self.kind:
             case "object":
                 self._check_object(value, path, errors)
@@ -262,7 +262,7 @@ class Node:
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Node:
-    """Compile a structural schema, or any JSON schema without references: what is not understood there fits."""
+    """Compile a structural schema, or any JSON schema without references; unknown keywords are ignored."""
     properties = {name: compile_schema(child) for name, child in (schema.get("properties") or {}).items()}
     additional, items = schema.get("additionalProperties"), schema.get("items")
     least, most = schema.get("minimum"), schema.get("maximum")
@@ -298,7 +298,7 @@ def _too_short(path: str, value: Any, least: int, what: str) -> FieldError:
 
 
 def _shown(value: object) -> object:
-    """A value that a message can repeat: short, and made of what JSON knows (YAML has dates)."""
+    """A value for a message: short, and only of JSON types (YAML has dates)."""
     if not isinstance(value, dict | list):
         return value if value is None or isinstance(value, str | int | float) else str(value)
     try:
