@@ -133,7 +133,7 @@ def flow(case: str, order: list[int]) -> dict[str, object]:
         "components": sorted(((c.resource.kind, key_of(c.object), c.object) for c in components), key=lambda c: c[:2]),
         "suspension": [component.object for component in pipeline.suspension(job)],
         "outcome": pipeline.outcome(job),
-        "jobs": pipeline.jobs_status(job),
+        "status": pipeline.status(job),
     }
 
 

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 CALLING_FOR_HELP = """\
+from trainer.framework import StatusReport
+
+
 class Calling:
     name = "calling"
+    condition_types = frozenset()
 
     def __init__(self, context):
         pass
@@ -120,11 +124,11 @@ async def test_whichever_hook_of_the_build_raises(tmp_path: Path, hook: str) -> 
         assert [name_of(jobset) for jobset in cluster.jobsets] == ["lucky"]
 
 
-@pytest.mark.parametrize("hook", ["terminal_condition", "impediments"])
-async def test_whichever_hook_of_the_status_raises(tmp_path: Path, hook: str) -> None:
-    """A plugin that cannot tell how a TrainJob is doing is named, but keeps neither it nor others from running."""
+@pytest.mark.parametrize(("hook", "answer"), [("terminal_condition", "None"), ("train_job_status", "StatusReport()")])
+async def test_whichever_hook_of_the_status_raises(tmp_path: Path, hook: str, answer: str) -> None:
+    """A plugin that cannot say how a TrainJob is doing is named, but keeps neither it nor others from running."""
     cluster = Cluster()
-    source = CALLING_FOR_HELP.replace("HOOK", hook).replace("return []", f"return {'None' if 'term' in hook else '[]'}")
+    source = CALLING_FOR_HELP.replace("HOOK", hook).replace("return []", f"return {answer}")
     async with cluster.managed(await plugins_with(tmp_path, "calling", source)):
         await cluster.put(train_job_object("doomed"))
         await cluster.put(train_job_object("lucky"))

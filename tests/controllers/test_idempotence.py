@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.controllers.conftest import Cluster
 from tests.framework.samples import runtime_object, train_job_object
-from tests.plugins.test_jobset_impediments import CRASHING, CULPRIT, READY, RESTARTING, pod, waiting
+from tests.plugins.test_jobset_pod_problems import CRASHING, CULPRIT, READY, RESTARTING, pod, waiting
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.kube.resource import JOBSETS
 from trainer.kube.testing import settle

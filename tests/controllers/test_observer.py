@@ -8,19 +8,16 @@ from tests.controllers.test_failure_log import CULPRIT
 from tests.framework.samples import train_job, train_job_object
 from tests.framework.status.test_status import COMPLETE, CREATED, condition, jobs, pending, restarting
 from trainer.api.trainjob_status import ConditionType
+from trainer.controllers.debounce import SECONDS
 from trainer.controllers.observer import Observer
-from trainer.controllers.patience import SECONDS
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition
+from trainer.framework.plugin_api.extension_points import Outcome, StatusCondition, StatusReport
 from trainer.framework.startup.registry import Registry
 from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import JobStatus
     from trainer.framework.plugin_api.extension_points import Plugin
     from trainer.framework.status.status import Observation
 
@@ -42,17 +39,9 @@ class Everything:
         """See `TerminalCondition`."""
         return self._outcome
 
-    def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
-        """See `JobsStatus`."""
-        return jobs(active=1)
-
-    def impediments(self, train_job: TrainJob) -> Iterable[Impediment]:
-        """See `Impediments`."""
-        return [pending(), restarting()]
-
-    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
-        """See `StatusConditions`."""
-        return [VERIFIED]
+    def train_job_status(self, train_job: TrainJob) -> StatusReport:
+        """See `TrainJobStatus`."""
+        return StatusReport(jobs(active=1), problems=[pending(), restarting()], conditions=[VERIFIED])
 
 
 class Broken:
@@ -65,9 +54,9 @@ class Broken:
         """See `TerminalCondition`."""
         raise LookupError("end")
 
-    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
-        """See `StatusConditions`."""
-        raise LookupError("conditions")
+    def train_job_status(self, train_job: TrainJob) -> StatusReport:
+        """See `TrainJobStatus`."""
+        raise LookupError("status")
 
 
 async def observe(
@@ -75,22 +64,22 @@ async def observe(
 ) -> Observation:
     """What is seen of a TrainJob."""
     observer = Observer(Pipeline(Registry(plugins)), client or FakeClient(), ManualClock())
-    return await observer.observe(job, train_job_object(), CREATED, decided)
+    return await observer.observe(job, train_job_object(), CREATED, decided=decided)
 
 
 async def test_everything_is_asked() -> None:
-    """What plugins see is what is told; a new reason has to last first."""
+    """What plugins report is observed; a new reason has to last first."""
     seen = await observe(train_job(), Everything())
     assert (seen.creation, seen.outcome, seen.jobs) == (CREATED, None, jobs(active=1))
-    assert [each.type for each in seen.impediments] == [ConditionType.RESTARTING]
-    assert seen.look_again_after == SECONDS
+    assert [each.type for each in seen.pod_problems] == [ConditionType.RESTARTING]
+    assert seen.requeue_after == SECONDS
     assert (seen.conditions, seen.plugin_types) == ((VERIFIED,), {VERIFIED.type})
-    assert seen.problems == ()
+    assert seen.errors == ()
 
 
-async def test_a_suspended_job_is_not_impeded() -> None:
-    """Its pods are going away, and have no trouble to tell of."""
-    assert (await observe(train_job(suspend=True), Everything())).impediments == ()
+async def test_a_suspended_job_has_no_pod_problems() -> None:
+    """Its pods are being deleted, whatever they wait for."""
+    assert (await observe(train_job(suspend=True), Everything())).pod_problems == ()
 
 
 async def test_a_failure_is_looked_into() -> None:
@@ -99,7 +88,7 @@ async def test_a_failure_is_looked_into() -> None:
     client.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}})
     client.set_log("a", "default", b"last words\n")
     seen = await observe(train_job(), Everything(FAILED), client=client)
-    assert (seen.outcome, seen.log, seen.impediments) == (FAILED, ("last words",), ())
+    assert (seen.outcome, seen.log, seen.pod_problems) == (FAILED, ("last words",), ())
 
 
 async def test_a_failure_without_pods_remembers_the_last_restart() -> None:
@@ -134,7 +123,7 @@ async def test_a_plugin_that_raises_is_in_nobodys_way() -> None:
     """Each of its hooks is named, and the others are heard."""
     seen = await observe(train_job(), Broken(), Everything(COMPLETE))
     assert (seen.outcome, seen.jobs, seen.conditions) == (COMPLETE, jobs(active=1), (VERIFIED,))
-    assert [str(problem) for problem in seen.problems] == [
+    assert [str(problem) for problem in seen.errors] == [
         "Internal error: plugin broken failed in terminal_condition: LookupError: end",
-        "Internal error: plugin broken failed in status_conditions: LookupError: conditions",
+        "Internal error: plugin broken failed in train_job_status: LookupError: status",
     ]

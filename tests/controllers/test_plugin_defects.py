@@ -12,7 +12,7 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition, Watch
+from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition, StatusReport, Watch
 from trainer.framework.startup.discovery import bundled_plugins, load_plugins
 from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
@@ -82,11 +82,6 @@ def errors(cluster: Cluster, phase: str) -> float:
         pytest.param([config_map()], "TypeError: gave dict instead of Component", id="no-component"),
         pytest.param([Component(CONFIG_MAPS, {})], "ValueError: a ConfigMap has no metadata.name", id="no-name"),
         pytest.param(
-            [Component(SECRETS, config_map())],
-            "ValueError: demo-x must have apiVersion v1 and kind Secret",
-            id="another-kind",
-        ),
-        pytest.param(
             [Component(SECRETS, config_map(kind="Secret"))],
             "LookupError: secrets are not cached: a plugin that reads or builds them must watch them",
             id="not-watched",
@@ -102,14 +97,8 @@ def errors(cluster: Cluster, phase: str) -> float:
             id="twice",
         ),
         pytest.param(
-            [Component(CONFIG_MAPS, config_map(data={"a": object()}))],
-            "TypeError: Object of type object is not JSON serializable",
-            id="not-json",
-        ),
-        pytest.param(
             [Component(SECRETS, config_map("demo-keys", kind="Secret"), generated=dict)],
-            "ValueError: Secret demo-keys is generated; its name must be one that unique_name gives, for nobody can "
-            "tell whose it is once it exists",
+            "ValueError: Secret demo-keys is generated; its name must be one that unique_name gives",
             id="generated-under-a-name-of-anybody",
         ),
     ],
@@ -143,79 +132,107 @@ async def test_what_is_no_finding(cluster: Cluster, hook: Callable[..., Any], pr
         assert errors(cluster, "validate") == 1
 
 
+async def test_a_component_of_another_kind(cluster: Cluster) -> None:
+    """What is built checks itself, and the plugin is named."""
+    async with cluster.managed(plugins(build=lambda *_: [Component(SECRETS, config_map())])):
+        await cluster.put(train_job_object())
+        problem = "ValueError: demo-x must have apiVersion v1 and kind Secret"
+        message = f"Failed to build Jobs: Internal error: plugin acme failed in build: {problem}"
+        assert cluster.condition("Created") == ("False", "JobsBuildFailed", message)
+
+
+async def test_an_object_that_is_no_json(cluster: Cluster) -> None:
+    """It is found out before it is sent."""
+    async with cluster.managed(plugins(build=lambda *_: [Component(CONFIG_MAPS, config_map(data={"a": object()}))])):
+        await cluster.put(train_job_object())
+        created = cluster.condition("Created")
+        assert created is not None
+        assert "plugin acme failed in build: TypeError: Object of type object is not JSON" in created[2]
+        assert cluster.jobsets == []
+
+
 @pytest.mark.parametrize(
     ("hook", "answer", "problem"),
     [
-        pytest.param("terminal_condition", True, "TypeError: gave bool instead of Outcome", id="no-outcome"),
+        pytest.param("terminal_condition", lambda: True, "TypeError: gave bool instead of Outcome", id="no-outcome"),
         pytest.param(
             "terminal_condition",
-            Outcome(ConditionType.FAILED, "oh no", "m"),
+            lambda: Outcome(ConditionType.FAILED, "oh no", "m"),
             "ValueError: condition Failed has reason 'oh no', which is not a CamelCase word",
             id="outcome-reason",
         ),
         pytest.param(
             "terminal_condition",
-            Outcome("Done", "Fine", "m"),  # type: ignore[arg-type]
+            lambda: Outcome("Done", "Fine", "m"),  # type: ignore[arg-type]
             "ValueError: type 'Done' must be Complete or Failed",
             id="outcome-type",
         ),
-        pytest.param("impediments", [1], "TypeError: gave int instead of Impediment", id="no-impediment"),
+        pytest.param("train_job_status", lambda: None, "gave NoneType instead of StatusReport", id="nothing"),
         pytest.param(
-            "impediments",
-            [Impediment(ConditionType.RESTARTING, "a b", "h", str)],
+            "train_job_status",
+            lambda: StatusReport(problems=[PodProblem(ConditionType.RESTARTING, "a b", "h", str)]),
             "ValueError: condition Restarting has reason 'a b', which is not a CamelCase word",
-            id="impediment-reason",
+            id="pod-problem-reason",
         ),
         pytest.param(
-            "impediments",
-            [Impediment(ConditionType.FAILED, "Bad", "h", str)],  # type: ignore[arg-type]
+            "train_job_status",
+            lambda: StatusReport(problems=[PodProblem(ConditionType.FAILED, "Bad", "h", str)]),  # type: ignore[arg-type]
             "must be Pending or Restarting",
-            id="impediment-type",
-        ),
-        pytest.param("status_conditions", None, "'NoneType' object is not iterable", id="no-conditions"),
-        pytest.param(
-            "status_conditions",
-            [StatusCondition("acme.com/Fine", "True", "Fine")],  # type: ignore[arg-type]
-            "TypeError: condition acme.com/Fine must hold True, False or None, not 'True'",
-            id="condition-status",
+            id="pod-problem-type",
         ),
         pytest.param(
-            "status_conditions",
-            [StatusCondition("acme.com/Fine", True, "Fine", 3)],  # type: ignore[arg-type]
-            "TypeError: gave int instead of str",
-            id="condition-message",
+            "train_job_status",
+            lambda: StatusReport(conditions=[StatusCondition("acme.com/Other", True, "Fine")]),
+            "ValueError: condition acme.com/Other is not among its condition_types",
+            id="undeclared-condition",
+        ),
+        pytest.param(
+            "train_job_status",
+            lambda: StatusReport(conditions=[StatusCondition("acme.com/Fine", True, "not a word")]),
+            "ValueError: condition acme.com/Fine has reason 'not a word', which is not a CamelCase word",
+            id="condition-reason",
+        ),
+        pytest.param(
+            "train_job_status",
+            lambda: StatusReport(jobs=[]),
+            "ValueError: another plugin counts the child Jobs already; disable one of the two",
+            id="counted-twice",
         ),
     ],
 )
-async def test_what_cannot_be_told(cluster: Cluster, hook: str, answer: object, problem: str) -> None:
+async def test_what_cannot_be_reported(cluster: Cluster, hook: str, answer: Callable[[], object], problem: str) -> None:
     """The rest of the status is written up to the end, and names plugin and hook."""
-    members: dict[str, Any] = {hook: lambda *_: answer}
-    if hook == "status_conditions":
+    members: dict[str, Any] = {hook: lambda *_: answer()}
+    if hook == "train_job_status":
         members["condition_types"] = frozenset({"acme.com/Fine"})
     async with cluster.managed(plugins(**members)):
         await cluster.put(train_job_object())
         created = cluster.condition("Created")
         assert created is not None
         assert created[:2] == ("True", "JobsCreationSucceeded")
+        if problem.startswith("ValueError: another"):
+            await cluster.run_jobset(ready=1)
+            created = cluster.condition("Created")
+            assert created is not None
         assert f"Internal error: plugin acme failed in {hook}: " in created[2]
         assert problem in created[2]
-        assert errors(cluster, hook) == 1
+        assert errors(cluster, hook) >= 1
         await cluster.run_jobset("Failed", FAILED, failed=1)
         await cluster.clock.advance(60)
         assert cluster.train_job["status"]["state"] == "Failed"
 
 
 async def test_details_that_raise(cluster: Cluster) -> None:
-    """The headline is told all the same."""
-    restarting = Impediment(ConditionType.RESTARTING, "Again", "1 pod failed", lambda: str(1 / 0))
-    async with cluster.managed(plugins(impediments=lambda *_: [restarting])):
+    """The headline is reported all the same."""
+    restarting = PodProblem(ConditionType.RESTARTING, "Again", "1 pod failed", lambda: str(1 / 0))
+    members: dict[str, Any] = {
+        "condition_types": frozenset(),
+        "train_job_status": lambda *_: StatusReport(problems=[restarting]),
+    }
+    async with cluster.managed(plugins(**members)):
         await cluster.put(train_job_object())
-        assert cluster.condition("Restarting") == (
-            "True",
-            "Again",
-            ("1 pod failed: Internal error: plugin acme failed in impediments: ZeroDivisionError: division by zero"),
-        )
-        assert errors(cluster, "impediments") >= 1
+        message = "1 pod failed: no details: ZeroDivisionError: division by zero"
+        assert cluster.condition("Restarting") == ("True", "Again", message)
 
 
 async def test_a_watch_that_is_none(cluster: Cluster) -> None:
@@ -252,10 +269,10 @@ async def test_a_defect_of_the_build(cluster: Cluster, monkeypatch: pytest.Monke
     """A defect of the build shows in the condition, backs off, and holds up no other TrainJob."""
     build = extract
 
-    def fail(train_job: TrainJob, *arguments: Any) -> RuntimeInfo:
+    def fail(train_job: TrainJob, *arguments: Any, **options: Any) -> RuntimeInfo:
         if train_job.metadata.name == "demo":
             raise RecursionError("maximum recursion depth exceeded")
-        return build(train_job, *arguments)
+        return build(train_job, *arguments, **options)
 
     monkeypatch.setattr("trainer.framework.pipeline.extract", fail)
     async with cluster.managed():

@@ -8,7 +8,7 @@ import pytest
 
 from tests.controllers.test_trainjob import COMPLETED, FAILED
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
-from tests.plugins.test_jobset_impediments import CULPRIT, READY, RESTARTING, SAID, pod, unscheduled, waiting
+from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, SAID, pod, unscheduled, waiting
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition

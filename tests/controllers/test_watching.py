@@ -12,7 +12,7 @@ from tests.configurations import bare
 from tests.framework.samples import train_job_object
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import Watch
+from trainer.framework.plugin_api.extension_points import StatusReport, Watch
 from trainer.framework.startup.discovery import bundled_plugins, load_plugins
 from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.errors import CacheSyncError
@@ -146,8 +146,11 @@ async def test_finished_train_jobs_are_not_looked_at_again(cluster: Cluster) -> 
     seen: list[str] = []
 
     class Counting(GangPlugin):
-        def jobs_status(self, train_job: TrainJob) -> None:
+        condition_types: frozenset[str] = frozenset()
+
+        def train_job_status(self, train_job: TrainJob) -> StatusReport:
             seen.append(train_job.metadata.name or "")
+            return StatusReport()
 
         def terminal_condition(self, train_job: TrainJob) -> None:
             """Never: another plugin must be there otherwise."""

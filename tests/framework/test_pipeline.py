@@ -9,13 +9,19 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from tests.framework.static_reader import StaticReader
-from trainer.api.trainjob_status import ConditionType, JobStatus
+from trainer.api.trainjob_status import ConditionType, NodeScale
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
+from trainer.framework.plugin_api.extension_points import (
+    Outcome,
+    Plugin,
+    PodProblem,
+    StatusCondition,
+    StatusReport,
+    Watch,
+)
 from trainer.framework.startup.registry import Registry
-from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.resource import CONFIG_MAPS, JOBSETS
 from trainer.plugins.jobset import JobSetPlugin
@@ -103,22 +109,6 @@ class OtherEnding(Ending):
     """A second one."""
 
 
-class Counter:
-    """Counts nothing."""
-
-    name = "counter"
-
-    def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
-        """See `JobsStatus`."""
-        return []
-
-
-class OtherCounter(Counter):
-    """A second one."""
-
-    name = "other-counter"
-
-
 @pytest.mark.parametrize("plugins", list(itertools.permutations([Builder(), Gang(), Network(), Policy()])))
 def test_phases_have_a_fixed_order(plugins: tuple[Plugin, ...]) -> None:
     """Build runs EnforceMLPolicy, EnforcePodGroupPolicy, PodNetwork and ComponentBuilder, in any registry."""
@@ -170,91 +160,86 @@ def test_a_failure_outweighs_a_completion() -> None:
     assert Pipeline(Registry([Ending("a", None)])).outcome(train_job()) == (None, [])
 
 
-def test_only_one_plugin_counts_jobs() -> None:
-    """Two plugins that count child Jobs would overwrite each other."""
-    assert Pipeline(Registry([Counter()])).jobs_status(train_job()) == ([], [])
-    assert Pipeline(Registry()).jobs_status(train_job()) == (None, [])
-    with pytest.raises(ConfigurationError, match="plugin counter counts the child Jobs already"):
-        Registry([Counter(), OtherCounter()])
+SCALE = NodeScale(nodes=1, min_nodes=1, max_nodes=2, selector="a=b")
 
 
 class Reporter:
-    """Reports conditions."""
+    """Reports what it was made with."""
 
     condition_types = frozenset({"acme.com/Verified", "acme.com/Other"})
 
-    def __init__(self, *conditions: StatusCondition, name: str = "reporter") -> None:
-        self.name = name
-        self._conditions = conditions
+    def __init__(self, report: StatusReport) -> None:
+        self.name = "reporter"
+        self._report = report
 
-    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
-        """See `StatusConditions`."""
-        return self._conditions
+    def train_job_status(self, train_job: TrainJob) -> StatusReport:
+        """See `TrainJobStatus`."""
+        return self._report
+
+
+class Counter(Reporter):
+    """Counts child Jobs."""
+
+    condition_types = frozenset({"acme.com/Counted"})
+
+    def __init__(self, report: StatusReport) -> None:
+        super().__init__(report)
+        self.name = "counter"
 
 
 class Broken:
-    """Raises where it can."""
+    """Raises when it is called."""
 
     name = "broken"
     condition_types = frozenset({"acme.com/Broken"})
 
-    def status_conditions(self, train_job: TrainJob) -> Iterable[StatusCondition]:
-        """See `StatusConditions`."""
-        raise LookupError("oh")
-
-    def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
-        """See `Impediments`."""
-        yield Impediment(ConditionType.PENDING, "Waits", "1 pod waits", str)
+    def train_job_status(self, train_job: TrainJob) -> StatusReport:
+        """See `TrainJobStatus`."""
         raise LookupError("oh")
 
 
-class Waiting:
-    """Sees a pod that waits."""
-
-    name = "waiting"
-
-    def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
-        """See `Impediments`."""
-        yield Impediment(ConditionType.PENDING, "Unschedulable", "1 pod waits", str)
-
-
-def test_conditions_of_plugins() -> None:
-    """Each plugin reports; one that raises is named and in the way of no other."""
+def test_status_of_plugins() -> None:
+    """Reports are merged; the error of a plugin names it and hides no other's report."""
     verified = StatusCondition("acme.com/Verified", True, "Fine")
-    pipeline = Pipeline(Registry([Broken(), Reporter(verified)]))
-    assert pipeline.condition_types == {"acme.com/Verified", "acme.com/Other", "acme.com/Broken"}
-    conditions, (error,) = pipeline.status_conditions(train_job())
-    assert conditions == [verified]
-    assert str(error) == "Internal error: plugin broken failed in status_conditions: LookupError: oh"
-    assert Pipeline(Registry()).status_conditions(train_job()) == ([], [])
+    waiting = PodProblem(ConditionType.PENDING, "Unschedulable", "1 pod waits", str)
+    restarting = PodProblem(ConditionType.RESTARTING, "Again", "1 pod failed", str)
+    counter = Counter(StatusReport([], SCALE, [restarting]))
+    pipeline = Pipeline(Registry([Broken(), counter, Reporter(StatusReport(None, None, [waiting], [verified]))]))
+
+    assert pipeline.condition_types == {
+        "acme.com/Verified",
+        "acme.com/Other",
+        "acme.com/Broken",
+        "acme.com/Counted",
+    }
+    report, (error,) = pipeline.status(train_job())
+    assert report == StatusReport([], SCALE, (restarting, waiting), (verified,))
+    assert str(error) == "Internal error: plugin broken failed in train_job_status: LookupError: oh"
+    assert Pipeline(Registry()).status(train_job()) == (StatusReport(), [])
 
 
 @pytest.mark.parametrize(
-    ("condition", "problem"),
+    ("report", "problem"),
     [
+        pytest.param(StatusReport(jobs=[]), "another plugin counts the child Jobs already", id="jobs"),
         pytest.param(
-            StatusCondition("Complete", True, "Fine"), "condition Complete is not among its condition_types", id="core"
+            StatusReport(scale=SCALE),
+            "another plugin counts the nodes already",
+            id="nodes",
         ),
         pytest.param(
-            StatusCondition("acme.com/Verified", True, "not a word"),
-            "condition acme.com/Verified has reason 'not a word', which is not a CamelCase word",
-            id="reason",
+            StatusReport(conditions=[StatusCondition("Complete", True, "Fine")]),
+            "condition Complete is not among its condition_types",
+            id="condition",
         ),
     ],
 )
-def test_conditions_that_cannot_be_written(condition: StatusCondition, problem: str) -> None:
-    """A condition that the API server would refuse must not take the rest of the status with it."""
-    conditions, (error,) = Pipeline(Registry([Reporter(condition)])).status_conditions(train_job())
-    assert conditions == []
+def test_reports_that_contradict(report: StatusReport, problem: str) -> None:
+    """A report that cannot be written is dropped as a whole, and the rest of the status stays."""
+    counter = Counter(StatusReport([], SCALE))
+    merged, (error,) = Pipeline(Registry([counter, Reporter(report)])).status(train_job())
+    assert merged == StatusReport([], SCALE)
     assert problem in str(error)
-
-
-def test_impediments() -> None:
-    """Those of all plugins are told; one that raises is named, and tells nothing."""
-    assert Pipeline(Registry()).impediments(train_job()) == ([], [])
-    impediments, (error,) = Pipeline(Registry([Broken(), Waiting()])).impediments(train_job())
-    assert [each.reason for each in impediments] == ["Unschedulable"]
-    assert str(error) == "Internal error: plugin broken failed in impediments: LookupError: oh"
 
 
 def test_a_watch_triggers_by_default() -> None:

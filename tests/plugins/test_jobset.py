@@ -496,10 +496,10 @@ def test_jobs_status() -> None:
     """The counts are those of the JobSet; what newer JobSets count besides is left out."""
     counts = {"name": "node", "ready": 1, "succeeded": 0, "failed": 0, "active": 1, "suspended": 0}
     reader = StaticReader(owned_jobset({"replicatedJobsStatus": [counts | {"jobRestarts": []}]}))
-    statuses = JobSetPlugin(reader).jobs_status(train_job())
+    statuses = JobSetPlugin(reader).train_job_status(train_job()).jobs
     assert statuses is not None
     assert [status.to_object() for status in statuses] == [counts]
-    assert JobSetPlugin(StaticReader()).jobs_status(train_job()) is None
+    assert JobSetPlugin(StaticReader()).train_job_status(train_job()).jobs is None
 
 
 def test_watches() -> None:

@@ -9,13 +9,13 @@ import pytest
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
 from tests.plugins.test_jobset import owned_jobset
-from tests.plugins.test_jobset_impediments import HAS_SANDBOX, pod, unscheduled, unseen
+from tests.plugins.test_jobset_pod_problems import COUNTS, HAS_SANDBOX, pod, unscheduled, unseen
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.resource import EVENTS, JOBS, PODS
 from trainer.plugins.jobset import JobSetPlugin
 
 if TYPE_CHECKING:
-    from trainer.framework.plugin_api.extension_points import Impediment, Watch
+    from trainer.framework.plugin_api.extension_points import PodProblem, Watch
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
@@ -29,7 +29,7 @@ def jobset(*, replicas: int = 1, pods: Object | None = None, policies: Any = (),
     spec = {"replicatedJobs": [{"name": "node", "replicas": replicas, "template": job}]}
     if policies:
         spec["volumeClaimPolicies"] = policies
-    obj = owned_jobset({"replicatedJobsStatus": [{"name": "node"} | counts]}) | {"spec": spec}
+    obj = owned_jobset({"replicatedJobsStatus": [COUNTS | counts]}) | {"spec": spec}
     obj["metadata"]["uid"] = "uid-of-jobset"
     return obj
 
@@ -85,16 +85,16 @@ def made(name: str, *, failed: bool = False, created: str = "2026-01-01T00:00:01
     return obj
 
 
-def found(*objects: Object, **spec: Any) -> list[Impediment]:
-    """The impediments of the TrainJob."""
+def found(*objects: Object, **spec: Any) -> list[PodProblem]:
+    """The problems of the TrainJob."""
     plugin = JobSetPlugin(StaticReader())
     indexes = {name: index for watch in plugin.watches() for name, index in watch.indexes.items()}
     reader = StaticReader(*objects, indexes=indexes, resources=[JOBS, EVENTS])
-    return list(JobSetPlugin(reader).impediments(train_job(**spec)))
+    return list(JobSetPlugin(reader).train_job_status(train_job(**spec)).problems)
 
 
 def lines(*objects: Object, **spec: Any) -> list[str]:
-    """The impediments as people read them."""
+    """The problems as people read them."""
     return [f"{each.reason}: {each.headline}: {each.details()}" for each in found(*objects, **spec)]
 
 
@@ -275,7 +275,7 @@ def test_pods_that_start_without_trouble(size: int) -> None:
     pods = [pod(f"node-{number}") for number in range(size)]
     events = [event("Pod", "node-0", "FailedMount", namespace="other"), failed_create(namespace="other")]
     reader = Counting(jobset(replicas=2), job(), *pods, *events, indexes=indexes, resources=[JOBS, EVENTS])
-    assert list(JobSetPlugin(reader).impediments(train_job())) == []
+    assert list(JobSetPlugin(reader).train_job_status(train_job()).problems) == []
     assert reader.asked <= 6
 
 
@@ -353,18 +353,18 @@ def test_claims_that_nobody_waits_for(objects: list[Object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "kind", "patience"),
+    ("reason", "kind", "debounce"),
     [
         pytest.param("ProvisioningFailed", "Warning", 0, id="failed"),
         pytest.param("ExternalProvisioning", "Normal", 30, id="takes-its-time"),
         pytest.param("FailedBinding", "Normal", 30, id="no-volume"),
     ],
 )
-def test_claims_that_take_their_time(reason: str, kind: str, patience: float) -> None:
+def test_claims_that_take_their_time(reason: str, kind: str, debounce: float) -> None:
     """A volume that is being made is no news for a while, and no scheduler is missing."""
     complaint = event("PersistentVolumeClaim", "data", reason, type=kind)
     (only,) = found(jobset(pods=claim()), unseen(), complaint)
-    assert (only.reason, only.patience) == (reason, patience)
+    assert (only.reason, only.debounce) == (reason, debounce)
 
 
 class CountingReader(StaticReader):
@@ -386,14 +386,14 @@ def test_claims_of_many_pods(pods: int, volumes: int) -> None:
     template = {"volumes": [{"name": f"v{number}", "ephemeral": {}} for number in range(volumes)]}
     indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
     reader = CountingReader(jobset(pods=template), *(unseen(f"p{number}") for number in range(pods)), indexes=indexes)
-    list(JobSetPlugin(reader).impediments(train_job()))
+    list(JobSetPlugin(reader).train_job_status(train_job()).problems)
     assert reader.asked <= 8 * volumes + 4 * pods
 
 
 def test_a_scheduler_that_does_not_run() -> None:
     """After a while it is said of pods that no scheduler has looked at, with the field that names the scheduler."""
     (only,) = found(jobset(pods={"schedulerName": "coscheduling"}), unseen("a"), unseen("b"))
-    assert (only.reason, only.headline, only.patience) == ("NoScheduler", "at least 2 pods cannot start", 30)
+    assert (only.reason, only.headline, only.debounce) == ("NoScheduler", "at least 2 pods cannot start", 30)
     assert only.details() == (
         f"{RUNTIME}[0].template.spec.template.spec.schedulerName: for example pod a: no scheduler called coscheduling "
         "has looked at it; is one installed under this name, and does it run?"
@@ -495,6 +495,6 @@ def test_pods_that_end_a_wait(objects: list[Object], old: Object | None, new: Ob
     indexes = {name: index for watch in JobSetPlugin(StaticReader()).watches() for name, index in watch.indexes.items()}
     plugin = JobSetPlugin(StaticReader(*objects, indexes=indexes))
     (watch,) = [each for each in plugin.watches() if each.resource == PODS]
-    list(plugin.impediments(train_job()))
+    list(plugin.train_job_status(train_job()).problems)
     assert watch.predicate is not None
     assert watch.predicate(None if old is None else CachedObject.of(old), CachedObject.of(new)) is is_due

@@ -193,7 +193,7 @@ def test_scale() -> None:
     plugin = JobSetPlugin(StaticReader(jobset))
     selector = "jobset.sigs.k8s.io/jobset-name=demo,jobset.sigs.k8s.io/replicatedjob-name=node"
     scale = NodeScale(nodes=3, min_nodes=2, max_nodes=4, selector=selector)
-    assert plugin.node_scale(train_job(trainer={"numNodes": 4})) == scale
-    assert JobSetPlugin(StaticReader()).node_scale(train_job()) is None
+    assert plugin.train_job_status(train_job(trainer={"numNodes": 4})).scale == scale
+    assert JobSetPlugin(StaticReader()).train_job_status(train_job()).scale is None
     fixed = JobSetPlugin(StaticReader(stored(component(elastic=False))))
-    assert fixed.node_scale(train_job()) is None
+    assert fixed.train_job_status(train_job()).scale is None

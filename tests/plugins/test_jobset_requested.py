@@ -9,7 +9,7 @@ import pytest
 from tests.framework.samples import train_job
 from tests.plugins.test_jobset import static_reader
 from tests.plugins.test_jobset_complaints import jobset
-from tests.plugins.test_jobset_impediments import unscheduled
+from tests.plugins.test_jobset_pod_problems import unscheduled
 from trainer.plugins.jobset import JobSetPlugin
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def per_node(**kinds: Object) -> Object:
 def test_the_field_that_asks(message: str, spec: Any, template: Object, field: str) -> None:
     """It comes before the words of the scheduler, with how much it asks for."""
     reader = static_reader(jobset(pods=template), unscheduled(message=message))
-    (wait,) = JobSetPlugin(reader).impediments(train_job(**spec))
+    (wait,) = JobSetPlugin(reader).train_job_status(train_job(**spec)).problems
     assert (wait.reason, wait.headline) == ("Unschedulable", "1 pod cannot start")
     assert wait.details() == f"{field}pod demo-node-0-0-a: {message}"
 
@@ -119,5 +119,5 @@ def test_the_field_that_asks(message: str, spec: Any, template: Object, field: s
 def test_amounts_that_are_none(amount: str) -> None:
     """A runtime that nobody has checked may ask for anything."""
     reader = static_reader(jobset(pods=pods({GPU: amount})), unscheduled(message=NO_GPU))
-    (wait,) = JobSetPlugin(reader).impediments(train_job(**per_node(limits={GPU: 1})))
+    (wait,) = JobSetPlugin(reader).train_job_status(train_job(**per_node(limits={GPU: 1}))).problems
     assert wait.details().startswith(f"{RUNTIME}.containers[trainer].resources.limits[{GPU}]: {amount} requested: ")

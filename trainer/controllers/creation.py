@@ -12,7 +12,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.deploying.deployer import workload_of
-from trainer.framework.deploying.rejected_changes import ASK_AGAIN
+from trainer.framework.deploying.rejected_changes import RETRY_AFTER
 from trainer.framework.plugin_api.errors import BuildError, ForeignObjectError, PluginError, UnexpectedError
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
@@ -156,7 +156,7 @@ class Creator:
         else:
             note += _note(shortfall)
             is_resumed = shortfall.is_resumed
-            look_again = ASK_AGAIN if shortfall.declined else None
+            look_again = RETRY_AFTER if shortfall.rejected else None
         message = f"{JOBS_CREATED}{note}"
         creation = Creation(
             True,
@@ -219,7 +219,7 @@ def _check_bounds(obj: Object) -> None:
 
 
 def _note(shortfall: Shortfall) -> str:
-    too_late, declined = ", ".join(shortfall.too_late), "; ".join(shortfall.declined)
+    too_late, declined = ", ".join(shortfall.too_late), "; ".join(shortfall.rejected)
     notes = [f"; changed too late, delete the TrainJob and submit it again: {too_late}"] if too_late else []
     return "".join([*notes, f"; the cluster has rejected a change: {declined}" if declined else ""])
 

@@ -10,7 +10,7 @@ import structlog
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.deploying.deployer import FIELD_MANAGER
 from trainer.framework.status.status import owned_fields
-from trainer.framework.status.status_events import announcements, changed_conditions
+from trainer.framework.status.status_events import changed_conditions, status_events
 from trainer.kube.errors import KubeError, NotFoundError
 from trainer.kube.objects import name_of, namespace_of, uid_of
 from trainer.kube.recent import Recent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trainer.api.trainjob_status import TrainJobStatus
     from trainer.controllers.metrics.trainjobs import Step, TrainJobMetrics
     from trainer.framework.status.status import Observation
-    from trainer.framework.status.status_events import Announcement
+    from trainer.framework.status.status_events import StatusEvent
     from trainer.kube.client import Client
     from trainer.kube.events.recorder import EventRecorder
     from trainer.kube.objects import Object
@@ -43,7 +43,7 @@ class _News:
     state: str | None
     changed: tuple[str, ...]
     steps: Sequence[Step]
-    announcements: Sequence[Announcement]
+    status_events: Sequence[StatusEvent]
 
 
 class StatusWriter:
@@ -86,7 +86,7 @@ class StatusWriter:
             status.state,
             tuple(condition.type for condition in changed_conditions(before, status)),
             self._metrics.steps(train_job, status),
-            tuple(announcements(before, status, seen)),
+            tuple(status_events(before, status, seen)),
         )
         try:
             await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
@@ -102,5 +102,5 @@ class StatusWriter:
         for count, number in news.steps:
             count(number)
         log.info("wrote status", state=news.state, changed=news.changed)
-        for kind, reason, message in news.announcements:
+        for kind, reason, message in news.status_events:
             self._recorder.record(obj, type=kind, reason=reason, message=message)

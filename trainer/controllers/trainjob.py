@@ -102,7 +102,8 @@ class TrainJobController:
         deadline = deadline_of(train_job, now)
         decided = deadline_exceeded(train_job) if deadline is not None and now >= deadline else None
         # Nothing is started only to be ended at once, and nothing is changed that has ended.
-        is_over = decided is not None or self._has_ended(train_job, obj)
+        ended = self._pipeline.outcome(train_job) if is_condition_true(obj, ConditionType.CREATED) else None
+        is_over = decided is not None or (ended is not None and ended[0] is not None)
         attempt = Attempt() if is_over else await self._creator.create(train_job, obj)
         if attempt is None:
             # The change of its status, which the cache will show, triggers nothing, and its time to live runs.
@@ -112,30 +113,26 @@ class TrainJobController:
             self._metrics.made(train_job)
             self._controller.enqueue(key, priority=LOW_PRIORITY)
             return None
-        seen = await self._observer.observe(train_job, obj, attempt.creation, decided)
+        seen = await self._observer.observe(train_job, obj, attempt.creation, ended=ended, decided=decided)
         status = next_status(train_job, seen, timestamp(now))
         await self._status.write(train_job, obj, status, seen)
-        ended = train_job.model_copy(update={"status": status})
+        written = train_job.model_copy(update={"status": status})
         left = None if deadline is None else (deadline - now).total_seconds()
         pauses = (
             []
-            if is_finished(ended)
-            else [each for each in (left, seen.look_again_after, attempt.look_again_after) if each is not None]
+            if is_finished(written)
+            else [each for each in (left, seen.requeue_after, attempt.look_again_after) if each is not None]
         )
-        for failure in (attempt.error, *seen.problems):
+        for failure in (attempt.error, *seen.errors):
             if failure is None:
                 continue
             if pauses:
                 # The pauses between retries grow beyond it.
                 self._controller.enqueue(key, after=min(pauses))
             raise failure
-        if is_finished(ended):
-            return await self._clean_up(ended, obj)
+        if is_finished(written):
+            return await self._clean_up(written, obj)
         return Result(requeue_after=min(pauses)) if pauses else None
-
-    def _has_ended(self, train_job: TrainJob, obj: Object) -> bool:
-        """Whether the Jobs have ended, of which the status does not tell yet."""
-        return is_condition_true(obj, ConditionType.CREATED) and self._pipeline.outcome(train_job)[0] is not None
 
     async def _look_after_finished(self, train_job: TrainJob, obj: Object) -> Result | None:
         """Nothing is built any more; the counts of the child Jobs may still settle."""

@@ -13,7 +13,7 @@ from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.pod_groups import PodGroups, gang_field, gang_spec
 from trainer.framework.building.reserved_env import check_reserved_env
 from trainer.framework.building.resources import cpus_of, is_exclusive
-from trainer.framework.building.suspended_revision import revised_at_rest
+from trainer.framework.building.suspended_revision import revise_while_suspended
 from trainer.framework.building.template import pod_spec_of, private_copy, split_command
 from trainer.framework.building.trainer_step import (
     check_one_process_per_node,
@@ -30,17 +30,15 @@ from trainer.framework.plugin_api.extension_points import (
     CustomValidation,
     EnforceMLPolicy,
     EnforcePodGroupPolicy,
-    Impediment,
-    Impediments,
-    JobsStatus,
-    NodeScaling,
     Outcome,
     Plugin,
     PodNetwork,
+    PodProblem,
     StatusCondition,
-    StatusConditions,
+    StatusReport,
     Suspension,
     TerminalCondition,
+    TrainJobStatus,
     Watch,
     WatchExtension,
 )
@@ -81,12 +79,8 @@ __all__ = [
     "EnforcePodGroupPolicy",
     "FailedContainer",
     "FieldError",
-    "Impediment",
-    "Impediments",
-    "JobsStatus",
     "Loss",
     "NodeRange",
-    "NodeScaling",
     "Outcome",
     "Pipeline",
     "Plugin",
@@ -94,6 +88,7 @@ __all__ = [
     "PluginFactory",
     "PodGroups",
     "PodNetwork",
+    "PodProblem",
     "PodSet",
     "Reader",
     "Registry",
@@ -102,9 +97,10 @@ __all__ = [
     "RuntimeInfo",
     "StaticReader",
     "StatusCondition",
-    "StatusConditions",
+    "StatusReport",
     "Suspension",
     "TerminalCondition",
+    "TrainJobStatus",
     "Watch",
     "WatchExtension",
     "by_name",
@@ -125,7 +121,7 @@ __all__ = [
     "pod_spec_of",
     "private_copy",
     "required",
-    "revised_at_rest",
+    "revise_while_suspended",
     "split_command",
     "stated_processes",
     "trainer_env",

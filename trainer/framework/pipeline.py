@@ -10,52 +10,41 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.extraction import extract, subject_of
 from trainer.framework.building.trainer_step import apply_trainer_env
-from trainer.framework.metrics import PluginSeries
-from trainer.framework.plugin_api.containment import (
-    build_contained,
-    checked_components,
-    checked_conditions,
-    checked_findings,
-    checked_impediments,
-    checked_jobs_status,
-    checked_outcome,
-    checked_scale,
-    checked_watches,
-    contained,
-)
+from trainer.framework.plugin_api.component import Component, is_unique_name
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildError, PluginError
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
     EnforceMLPolicy,
     EnforcePodGroupPolicy,
-    Impediments,
-    JobsStatus,
-    NodeScaling,
+    Outcome,
     PodNetwork,
-    StatusConditions,
+    StatusReport,
     Suspension,
     TerminalCondition,
+    TrainJobStatus,
+    Watch,
     WatchExtension,
 )
-from trainer.framework.plugin_api.review import Review
+from trainer.framework.plugin_api.review import AdmissionWarning, Review
+from trainer.framework.plugin_calls import PluginCall, PluginSeries, build_contained, results
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.metrics import Metrics
+from trainer.kube.objects import key_of, name_of, namespace_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import JobStatus, NodeScale
     from trainer.framework.building.extraction import Step
-    from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.extension_points import Impediment, Outcome, Plugin, StatusCondition, Watch
-    from trainer.framework.plugin_api.review import AdmissionWarning
+    from trainer.framework.plugin_api.extension_points import Plugin
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.framework.startup.registry import Registry
+    from trainer.kube.objects import ObjectKey
+    from trainer.kube.resource import Resource
 
     Observe: TypeAlias = Callable[[str, Callable[[], list[Component]]], None]
     """Told after each step of the build where its changes come from, such as `plugin torch`, with a function that
@@ -99,10 +88,7 @@ class Pipeline:
         self._builders = [plugin for plugin in registry if isinstance(plugin, ComponentBuilder)]
         self._suspensions = [plugin for plugin in registry if isinstance(plugin, Suspension)]
         self._terminal_conditions = [plugin for plugin in registry if isinstance(plugin, TerminalCondition)]
-        self._jobs_status = next((plugin for plugin in registry if isinstance(plugin, JobsStatus)), None)
-        self._node_scaling = next((plugin for plugin in registry if isinstance(plugin, NodeScaling)), None)
-        self._impediments = [plugin for plugin in registry if isinstance(plugin, Impediments)]
-        self._status_conditions = [plugin for plugin in registry if isinstance(plugin, StatusConditions)]
+        self._statuses = [plugin for plugin in registry if isinstance(plugin, TrainJobStatus)]
 
     def watches(self) -> list[Watch]:
         """Startup: all resources that plugins want to be cached.
@@ -114,7 +100,7 @@ class Pipeline:
         indexed: dict[Hashable, str] = {}
         for plugin in self._watch_extensions:
             try:
-                present = checked_watches(plugin.watches())
+                present = results(plugin.watches(), Watch)
             except Exception as error:
                 problem = f"{type(error).__name__}: {error}".removesuffix(": ")
                 raise ConfigurationError(f"plugin {plugin.name} failed in watches: {problem}") from error
@@ -169,7 +155,7 @@ class Pipeline:
         @contextmanager
         def collected(plugin: str, hook: str) -> Iterator[None]:
             try:
-                with self._series.timed(plugin, hook) if is_valid else contained(plugin, hook):
+                with self._series.timed(plugin, hook) if is_valid else PluginCall(plugin, hook):
                     yield
             except BuildError as error:
                 findings.extend(error.errors if is_valid or not isinstance(error, PluginError) else ())
@@ -233,51 +219,32 @@ class Pipeline:
         return components
 
     def outcome(self, train_job: TrainJob) -> tuple[Outcome | None, list[BuildError]]:
-        """PostExecution: how the TrainJob ended, a failure seen by any plugin before a completion; and who raised."""
-        answers, errors = self._ask(
-            self._terminal_conditions,
-            "terminal_condition",
-            lambda plugin: [checked_outcome(plugin.terminal_condition(train_job))],
-        )
-        ended = [outcome for outcome in answers if outcome is not None]
-        return min(ended, key=lambda outcome: outcome.type is not ConditionType.FAILED, default=None), errors
+        """PostExecution: how the TrainJob ended, and the errors of plugins; a failure wins over a completion."""
 
-    def jobs_status(self, train_job: TrainJob) -> tuple[list[JobStatus] | None, list[BuildError]]:
-        """PostExecution: how the child Jobs are doing, None when there are none to count; and who raised."""
-        counting = [] if self._jobs_status is None else [self._jobs_status]
-        answers, errors = self._ask(
-            counting, "jobs_status", lambda plugin: [checked_jobs_status(plugin.jobs_status(train_job))]
-        )
-        return next(iter(answers), None), errors
+        def ended(plugin: TerminalCondition) -> Outcome | None:
+            found = plugin.terminal_condition(train_job)
+            return None if found is None else results([found], Outcome)[0]
 
-    def node_scale(self, train_job: TrainJob) -> tuple[NodeScale | None, list[BuildError]]:
-        """PostExecution: how many nodes an elastic training has and may have, None for any other; and who raised."""
-        asked = [] if self._node_scaling is None else [self._node_scaling]
-        answers, errors = self._ask(asked, "node_scale", lambda plugin: [checked_scale(plugin.node_scale(train_job))])
-        return next(iter(answers), None), errors
-
-    def impediments(self, train_job: TrainJob) -> tuple[list[Impediment], list[BuildError]]:
-        """PostExecution: what keeps the pods from running, and who raised."""
-        return self._ask(
-            self._impediments,
-            "impediments",
-            lambda plugin: checked_impediments(
-                plugin.impediments(train_job), self._series.counted(plugin.name, "impediments")
-            ),
-        )
+        answers, errors = self._ask(self._terminal_conditions, "terminal_condition", ended)
+        ends = [outcome for outcome in answers if outcome is not None]
+        return min(ends, key=lambda outcome: outcome.type is not ConditionType.FAILED, default=None), errors
 
     @property
     def condition_types(self) -> frozenset[str]:
         """Types of the conditions that plugins may report."""
-        return frozenset().union(*(plugin.condition_types for plugin in self._status_conditions))
+        return frozenset().union(*(plugin.condition_types for plugin in self._statuses))
 
-    def status_conditions(self, train_job: TrainJob) -> tuple[list[StatusCondition], list[BuildError]]:
-        """PostExecution: what plugins report, and who raised."""
-        return self._ask(
-            self._status_conditions,
-            "status_conditions",
-            lambda plugin: checked_conditions(plugin.status_conditions(train_job), plugin.condition_types),
-        )
+    def status(self, train_job: TrainJob) -> tuple[StatusReport, list[BuildError]]:
+        """PostExecution: what all plugins together report, and the errors of plugins."""
+        merged = StatusReport()
+
+        def merge(plugin: TrainJobStatus) -> None:
+            nonlocal merged
+            [report] = results([plugin.train_job_status(train_job)], StatusReport)
+            merged = _merged(merged, report, plugin)
+
+        _, errors = self._ask(self._statuses, "train_job_status", merge)
+        return merged, errors
 
     def _extract(
         self, train_job: TrainJob, runtime: Runtime, step: Step | None = None, *, is_checked: bool = False
@@ -291,8 +258,12 @@ class Pipeline:
         components: list[Component] = []
         for builder in self._builders:
             with guard(builder.name, "build"):
-                built = builder.build(info, train_job)
-                components += checked_components(built, builder.name, train_job, components)
+                built = results(builder.build(info, train_job), Component)
+                others = {(each.resource, key_of(each.object)): each.plugin for each in components}
+                for component in built:
+                    _check_child(component, train_job, others)
+                    others[component.resource, key_of(component.object)] = builder.name
+                components += [replace(component, plugin=builder.name) for component in built]
         return components
 
     def _findings(
@@ -311,7 +282,7 @@ class Pipeline:
         for plugin in self._validations:
             try:
                 with self._series.timed(plugin.name, "validate"):
-                    findings = checked_findings(plugin.validate(info, old, new))
+                    findings = results(plugin.validate(info, old, new), (FieldError, AdmissionWarning))
             except PluginError:
                 raise
             except BuildError as error:
@@ -319,16 +290,14 @@ class Pipeline:
             else:
                 yield from findings
 
-    def _ask(
-        self, plugins: Iterable[_P], hook: str, question: Callable[[_P], Iterable[_T]]
-    ) -> tuple[list[_T], list[BuildError]]:
-        """What plugins answer, and the errors of those that raise: they are in the way of no other."""
+    def _ask(self, plugins: Iterable[_P], hook: str, question: Callable[[_P], _T]) -> tuple[list[_T], list[BuildError]]:
+        """What plugins answer, and the errors of those that raise, which affect no other."""
         answers: list[_T] = []
         errors: list[BuildError] = []
         for plugin in plugins:
             try:
                 with self._series.counted(plugin.name, hook):
-                    answers += question(plugin)
+                    answers.append(question(plugin))
             except BuildError as error:
                 errors.append(error)
         return answers, errors
@@ -338,6 +307,53 @@ def _review(findings: Iterable[FieldError | AdmissionWarning], runtime: Runtime)
     """The findings, those of the runtime with their origin: plugins begin their paths with `RuntimeInfo.runtime`."""
     origin = subject_of(runtime)
     return Review.of(replace(each, origin=origin) if each.field.startswith(f"{origin} ") else each for each in findings)
+
+
+def _merged(known: StatusReport, report: StatusReport, plugin: TrainJobStatus) -> StatusReport:
+    """Both reports.
+
+    Raises:
+        ValueError: they contradict each other, or the plugin reports a condition that is not its own.
+    """
+    if known.jobs is not None and report.jobs is not None:
+        raise ValueError("another plugin counts the child Jobs already; disable one of the two")
+    if known.scale is not None and report.scale is not None:
+        raise ValueError("another plugin counts the nodes already; disable one of the two")
+    for condition in report.conditions:
+        if condition.type not in plugin.condition_types:
+            raise ValueError(f"condition {condition.type} is not among its condition_types")
+    return StatusReport(
+        known.jobs if report.jobs is None else report.jobs,
+        known.scale if report.scale is None else report.scale,
+        (*known.problems, *report.problems),
+        (*known.conditions, *report.conditions),
+    )
+
+
+def _check_child(component: Component, train_job: TrainJob, others: Mapping[tuple[Resource, ObjectKey], str]) -> None:
+    """Refuse what cannot be a child of the TrainJob, which has no name in a trial.
+
+    Args:
+        component: the object.
+        train_job: its owner.
+        others: the plugins of the objects that exist already.
+
+    Raises:
+        ValueError: it is such an object.
+    """
+    kind, name = component.resource.kind, name_of(component.object)
+    namespace = train_job.metadata.namespace or ""
+    if not name and train_job.metadata.name:
+        raise ValueError(f"a {kind} has no metadata.name")
+    if namespace_of(component.object) != namespace:
+        found = namespace_of(component.object) or "none"
+        raise ValueError(f"{kind} {name} must be in namespace {namespace}, not {found}")
+    if component.generated is not None and name and not is_unique_name(name, train_job):
+        # Nobody can say whose it is once it exists.
+        raise ValueError(f"{kind} {name} is generated; its name must be one that unique_name gives")
+    other = others.get((component.resource, key_of(component.object)))
+    if other is not None:
+        raise ValueError(f"{kind} {key_of(component.object)} is built by plugin {other} already")
 
 
 def _unserved(path: str, source: str | None, served: Iterable[frozenset[str]]) -> Iterator[FieldError]:

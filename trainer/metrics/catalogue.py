@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from trainer.controllers.metrics.series import TrainJobSeries
-from trainer.framework.metrics import PluginSeries
+from trainer.framework.plugin_calls import PluginSeries
 from trainer.kube.metrics.caches import CacheSeries
 from trainer.kube.metrics.certificates import CertificateSeries, ExpirySeries
 from trainer.kube.metrics.controllers import ControllerSeries

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
-from trainer.framework.building.suspended_revision import revised_at_rest
+from trainer.framework.building.suspended_revision import revise_while_suspended
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -34,5 +34,7 @@ def jobset(name: str = "demo", *, suspend: bool) -> Object:
 def test_revision(objects: list[Object], suspend: bool, follows: bool) -> None:
     """The object follows its TrainJob as long as the JobSet does not run, and is then left alone."""
     desired = {"kind": "ConfigMap", "data": {"a": "new"}}
-    revision = revised_at_rest(StaticReader(*objects), train_job(suspend=suspend), desired)({"data": {"a": "old"}})
+    revision = revise_while_suspended(StaticReader(*objects), train_job(suspend=suspend), desired)(
+        {"data": {"a": "old"}}
+    )
     assert (revision and revision.object) == (desired if follows else None)

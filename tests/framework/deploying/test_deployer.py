@@ -182,7 +182,8 @@ async def test_what_plugins_do_wrong_has_their_name(cluster: Cluster) -> None:
     def revise(existing: Object) -> Revision | None:
         raise LookupError(existing["kind"])
 
-    unwatched = replace(component(), resource=SECRETS, plugin="acme")
+    secret = component().object | {"kind": "Secret"}
+    unwatched = Component(SECRETS, secret, plugin="acme")
     with pytest.raises(PluginError, match="plugin acme failed in build: LookupError: secrets are not cached"):
         Deployer(cluster.client, CacheReader(), ManualClock()).missing([unwatched])
     await cluster.deploy(component(a="1"))
@@ -262,8 +263,8 @@ async def test_deletes_only_its_own(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("error", [InvalidError(422, "is immutable"), ForbiddenError(403, "denied the request")])
-async def test_what_a_cluster_declines(cluster: Cluster, error: ApiError) -> None:
-    """A change that not every cluster allows gives way to a smaller one, and the answer is told with the remedy."""
+async def test_what_a_cluster_rejects(cluster: Cluster, error: ApiError) -> None:
+    """A change that not every cluster allows gives way to a smaller one, and the answer is reported with the remedy."""
 
     def revise(existing: Object) -> Revision:
         present = component().object | {"data": existing["data"]}
@@ -283,8 +284,8 @@ async def test_what_a_cluster_declines(cluster: Cluster, error: ApiError) -> Non
     assert cluster.stored["data"]["a"] == "9"
 
 
-async def test_another_change_is_asked_for_at_once(cluster: Cluster) -> None:
-    """What was declined says nothing about a change to something else."""
+async def test_another_change_is_sent_at_once(cluster: Cluster) -> None:
+    """What was rejected says nothing about a change to something else."""
 
     def revise(wanted: str, existing: Object) -> Revision:
         return Revision(existing | {"data": {"a": wanted}}, fallback=Revision(existing), remedy="turn it on")
@@ -296,47 +297,21 @@ async def test_another_change_is_asked_for_at_once(cluster: Cluster) -> None:
     assert cluster.stored["data"]["a"] == "9"
 
 
-@pytest.mark.parametrize(
-    ("revision", "problem"),
-    [
-        pytest.param({"data": {}}, "TypeError: gave dict instead of Revision", id="no-revision"),
-        pytest.param(Revision({}), "must have the same apiVersion, kind, namespace and name, not", id="nothing"),
-        pytest.param(Revision(component().object | {"kind": "Secret"}), "not v1 Secret", id="another-kind"),
-        pytest.param(
-            Revision(component().object | {"metadata": {"name": "x", "namespace": "default"}}),
-            "not v1 ConfigMap default/x",
-            id="another-object",
-        ),
-        pytest.param(Revision(component().object | {"data": {1, 2}}), "TypeError: .*not JSON", id="not-json"),
-        pytest.param(
-            Revision(component().object, fallback=Revision({"data": {}})),
-            "must have the same apiVersion",
-            id="fallback",
-        ),
-    ],
-)
-async def test_a_revision_that_is_none(cluster: Cluster, revision: object, problem: str) -> None:
+async def test_a_revision_that_is_none(cluster: Cluster) -> None:
     """It is a defect of the plugin, and not sent."""
+    revise: Any = lambda _: {"data": {}}  # noqa: E731 - untyped, as plugins may be
     await cluster.deploy(component(a="1"))
     cluster.client.requests.clear()
-    wrong = replace(component(a="2", revise=lambda _: revision), plugin="acme")
-    with pytest.raises(PluginError, match=f"plugin acme failed in revise: .*{problem}"):
-        await cluster.deploy(wrong)
+    with pytest.raises(PluginError, match="plugin acme failed in revise: TypeError: gave dict instead of Revision"):
+        await cluster.deploy(replace(component(a="2", revise=revise), plugin="acme"))
     assert cluster.client.requests == []
 
 
-@pytest.mark.parametrize(
-    ("rest", "problem"),
-    [
-        pytest.param(None, "TypeError: gave NoneType instead of dict", id="nothing"),
-        pytest.param({"data": {"key": b"x"}}, "TypeError: .*not JSON", id="bytes"),
-        pytest.param({"kind": "x", "metadata": {}}, "ValueError: generated gives kind, metadata", id="twice"),
-    ],
-)
-async def test_what_cannot_be_generated(cluster: Cluster, rest: Any, problem: str) -> None:
+@pytest.mark.parametrize("rest", [pytest.param(None, id="nothing"), pytest.param({"data": {"key": b"x"}}, id="bytes")])
+async def test_what_cannot_be_generated(cluster: Cluster, rest: Any) -> None:
     """It is a defect of the plugin, and nothing is created."""
     wrong = replace(keys(cluster, []), generated=lambda: rest, plugin="acme")
-    with pytest.raises(PluginError, match=f"plugin acme failed in build: .*{problem}"):
+    with pytest.raises(PluginError, match="plugin acme failed in build: TypeError"):
         await cluster.deploy(component(a="1"), wrong)
     assert cluster.client.requests == []
 

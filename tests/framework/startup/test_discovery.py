@@ -203,8 +203,7 @@ BROKEN = "import no_such_library\n"
             "Greeting",
             {},
             "plugin greeting cannot be used: enforce_ml_polcy is not a hook; did you mean enforce_ml_policy? If not, "
-            "call it _enforce_ml_polcy; ml_policy_sources is of no use without enforce_ml_policy; add "
-            "def enforce_ml_policy(self, info, train_job) (it comes from acme-trainer 1.2.0)",
+            "call it _enforce_ml_polcy (it comes from acme-trainer 1.2.0)",
             id="misspelt hook",
         ),
         pytest.param(

@@ -64,30 +64,14 @@ class OtherGang(Gang):
     name = "other-gang"
 
 
-class Counter:
-    """Counts child Jobs."""
-
-    name = "counter"
-
-    def jobs_status(self, train_job: object) -> None:
-        """See `JobsStatus`."""
-
-
-class OtherCounter(Counter):
-    """Counts them, too."""
-
-    name = "other-counter"
-
-
 class Verifier:
     """Reports a condition."""
 
     name = "verifier"
     condition_types = frozenset({"acme.com/DataVerified"})
 
-    def status_conditions(self, train_job: object) -> list[Any]:
-        """See `StatusConditions`."""
-        return []
+    def train_job_status(self, train_job: object) -> None:
+        """See `TrainJobStatus`."""
 
 
 class OtherVerifier(Verifier):
@@ -126,7 +110,7 @@ class Twisted:
 
 def test_holds_plugins() -> None:
     """Plugins of different types and names live side by side, in the order of their registration."""
-    plugins: list[Any] = [Alpha(), Beta("beta"), Torch(), Gang(), Counter()]
+    plugins: list[Any] = [Alpha(), Beta("beta"), Torch(), Gang(), Verifier()]
     registry = Registry(plugins)
     assert list(registry) == plugins
     assert len(registry) == 5
@@ -148,11 +132,6 @@ def test_holds_plugins() -> None:
             "plugin other-gang cannot be used: plugin gang serves spec.podGroupPolicy.coscheduling already; "
             "disable one of the two",
             id="pod group policy",
-        ),
-        pytest.param(
-            [Counter(), OtherCounter()],
-            "plugin other-counter cannot be used: plugin counter counts the child Jobs already; disable one of the two",
-            id="counter",
         ),
         pytest.param(
             [Verifier(), OtherVerifier()],

@@ -10,7 +10,7 @@ import pytest
 from tests.framework.samples import train_job
 from trainer.api.trainjob_status import ConditionReason, ConditionType, JobStatus, TrainJobStatus
 from trainer.framework.plugin_api.errors import PluginError
-from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition
+from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.status.status import Creation, Observation, is_finished, next_status, owned_fields
 
@@ -29,14 +29,14 @@ def condition(kind: str, status: str, reason: str, message: str = "", since: str
     return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since}
 
 
-def pending(reason: str = "ImagePullBackOff", headline: str = "1 pod cannot start", details: str = "x") -> Impediment:
+def pending(reason: str = "ImagePullBackOff", headline: str = "1 pod cannot start", details: str = "x") -> PodProblem:
     """Pods that cannot start."""
-    return Impediment(ConditionType.PENDING, reason, headline, lambda: details)
+    return PodProblem(ConditionType.PENDING, reason, headline, lambda: details)
 
 
-def restarting(headline: str = "restart 1", details: str = "pod a failed") -> Impediment:
+def restarting(headline: str = "restart 1", details: str = "pod a failed") -> PodProblem:
     """A restart."""
-    return Impediment(ConditionType.RESTARTING, "RestartingJobSet", headline, lambda: details)
+    return PodProblem(ConditionType.RESTARTING, "RestartingJobSet", headline, lambda: details)
 
 
 def jobs(**counts: int) -> list[JobStatus]:
@@ -79,7 +79,7 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
         pytest.param(
             None,
             False,
-            Observation(CREATED, jobs=jobs(active=1), impediments=(pending(),)),
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(pending(),)),
             [IS_CREATED, ("Pending", "True", "ImagePullBackOff")],
             "Pending",
             id="pods-cannot-start",
@@ -103,7 +103,7 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
         pytest.param(
             {"state": "Running"},
             False,
-            Observation(CREATED, jobs=jobs(active=1), impediments=(restarting(),)),
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(restarting(),)),
             [IS_CREATED, ("Restarting", "True", "RestartingJobSet")],
             "Restarting",
             id="restarting",
@@ -111,7 +111,7 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
         pytest.param(
             {"state": "Running"},
             False,
-            Observation(CREATED, jobs=jobs(active=1), impediments=(pending(), restarting())),
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(pending(), restarting())),
             [IS_CREATED, ("Pending", "True", "ImagePullBackOff"), ("Restarting", "True", "RestartingJobSet")],
             "Pending",
             id="a-restart-that-cannot-go-on",
@@ -143,7 +143,7 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
         pytest.param(
             {"conditions": [condition("Restarting", "True", "RestartingJobSet", "m")], "state": "Restarting"},
             False,
-            Observation(CREATED, FAILED, jobs(failed=1), impediments=(restarting(),)),
+            Observation(CREATED, FAILED, jobs(failed=1), pod_problems=(restarting(),)),
             [("Restarting", "False", "RestartEnded"), IS_CREATED, ("Failed", "True", "FailedJobs")],
             "Failed",
             id="failed-while-restarting",
@@ -197,7 +197,7 @@ IS_CREATED = ("Created", "True", "JobsCreationSucceeded")
         pytest.param(
             {"state": "Stalled", "conditions": [condition("Stalled", "True", "NoProgress", "m")]},
             False,
-            Observation(CREATED, jobs=jobs(active=1), impediments=(restarting(),)),
+            Observation(CREATED, jobs=jobs(active=1), pod_problems=(restarting(),)),
             [IS_CREATED, ("Restarting", "True", "RestartingJobSet")],
             "Restarting",
             id="restarting-explains-more",
@@ -339,7 +339,7 @@ def test_what_others_own_is_left_out() -> None:
         pytest.param(jobs(active=1, ready=1, failed=2), Observation(), jobs(failed=2), id="what-was-deleted-running"),
         pytest.param(jobs(suspended=1), Observation(), jobs(), id="what-was-deleted-suspended"),
         pytest.param(
-            jobs(active=1), Observation(problems=(RuntimeError("no"),)), jobs(active=1), id="nobody-has-counted"
+            jobs(active=1), Observation(errors=(RuntimeError("no"),)), jobs(active=1), id="nobody-has-counted"
         ),
         pytest.param(jobs(active=1), Observation(jobs=jobs(failed=1)), jobs(failed=1), id="still-there"),
     ],
@@ -414,11 +414,11 @@ def test_an_end_keeps_its_generation() -> None:
         pytest.param("", (pending(details="y" * 9000),), f"1 pod cannot start: {'y' * 500}", id="long"),
     ],
 )
-def test_the_message_remembers_what_was_told(told: str, seen: tuple[Impediment, ...], message: str) -> None:
-    """Only a new headline changes the line of an impediment; the first one's reason is that of the condition."""
+def test_the_message_remembers_what_was_told(told: str, seen: tuple[PodProblem, ...], message: str) -> None:
+    """Only a new headline changes the line of a problem; the first one's reason is that of the condition."""
     reason, _, message_before = told.partition(": ")
     before = {"conditions": [condition("Pending", "True", reason, message_before)]} if told else None
-    status = next_status(train_job(status=before), Observation(CREATED, impediments=seen), NOW)
+    status = next_status(train_job(status=before), Observation(CREATED, pod_problems=seen), NOW)
     (found,) = [c for c in status.conditions or [] if c.type == "Pending"]
     assert found.message == message
     assert found.reason == seen[0].reason
@@ -472,7 +472,7 @@ def test_conditions_of_plugins() -> None:
 def test_a_plugin_that_raised_is_named() -> None:
     """What a plugin could not say is told with the condition Created, which holds all the same."""
     error = PluginError("nosy", "status_conditions", ValueError("oh"))
-    (created,) = next_status(train_job(), Observation(CREATED, problems=(error,)), NOW).conditions or []
+    (created,) = next_status(train_job(), Observation(CREATED, errors=(error,)), NOW).conditions or []
     assert created.status == "True"
     assert created.message == (
         "Succeeded to create Jobs; Internal error: plugin nosy failed in status_conditions: ValueError: oh"

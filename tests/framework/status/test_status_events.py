@@ -22,7 +22,7 @@ from tests.framework.status.test_status import (
 from trainer.framework.plugin_api.extension_points import StatusCondition
 from trainer.framework.plugin_api.failure import FailedContainer
 from trainer.framework.status.status import Observation, next_status
-from trainer.framework.status.status_events import announcements
+from trainer.framework.status.status_events import status_events
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -45,7 +45,7 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
         pytest.param(
             [IS_CREATED],
             False,
-            Observation(CREATED, impediments=(pending(), pending("Unschedulable", details="no node"))),
+            Observation(CREATED, pod_problems=(pending(), pending("Unschedulable", details="no node"))),
             [
                 ("Warning", "ImagePullBackOff", "1 pod cannot start: x"),
                 ("Warning", "Unschedulable", "1 pod cannot start: no node"),
@@ -55,14 +55,14 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
         pytest.param(
             [IS_CREATED, WAITS],
             False,
-            Observation(CREATED, impediments=(pending(headline="at least 512 pods cannot start"),)),
+            Observation(CREATED, pod_problems=(pending(headline="at least 512 pods cannot start"),)),
             [],
             id="more-pods-for-the-same-reason",
         ),
         pytest.param(
             [IS_CREATED, WAITS],
             False,
-            Observation(CREATED, impediments=(pending("ErrX"), pending())),
+            Observation(CREATED, pod_problems=(pending("ErrX"), pending())),
             [("Warning", "ErrX", "1 pod cannot start: x")],
             id="one-more-reason",
         ),
@@ -83,14 +83,14 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
         pytest.param(
             [IS_CREATED, RESTARTS],
             False,
-            Observation(CREATED, impediments=(restarting(details="y"),)),
+            Observation(CREATED, pod_problems=(restarting(details="y"),)),
             [],
             id="same-restart",
         ),
         pytest.param(
             [IS_CREATED, RESTARTS],
             False,
-            Observation(CREATED, impediments=(restarting("restart 2"),)),
+            Observation(CREATED, pod_problems=(restarting("restart 2"),)),
             [("Warning", "RestartingJobSet", "restart 2: pod a failed")],
             id="next-restart",
         ),
@@ -130,7 +130,7 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
 def test_events(before: list[Object], suspend: bool, seen: Observation, events: list[tuple[str, str, str]]) -> None:
     """News are told once; details that change all the time are not news."""
     job = train_job(suspend=suspend, status={"conditions": before} if before else None)
-    assert list(announcements(job.status, next_status(job, seen, NOW), seen)) == events
+    assert list(status_events(job.status, next_status(job, seen, NOW), seen)) == events
 
 
 def test_a_new_generation_is_no_event() -> None:
@@ -139,4 +139,4 @@ def test_a_new_generation_is_no_event() -> None:
     job.metadata.generation = 2
     after = next_status(job, Observation(CREATED), BEFORE)
     assert after != job.status
-    assert list(announcements(job.status, after, Observation(CREATED))) == []
+    assert list(status_events(job.status, after, Observation(CREATED))) == []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trainer.framework.building.suspended_revision import revised_at_rest
+from trainer.framework.building.suspended_revision import revise_while_suspended
 from trainer.framework.building.template import pod_spec_of
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS
@@ -126,7 +126,9 @@ class PodGroups:
             "metadata": metadata,
             "spec": {"minMember": members} | ({"minResources": resources} if resources else {}) | spec,
         }
-        yield Component(self._resource, obj, revise=revised_at_rest(self._reader, train_job, obj), lives_on=False)
+        yield Component(
+            self._resource, obj, revise=revise_while_suspended(self._reader, train_job, obj), lives_on=False
+        )
 
     def _requests(self, pod: Object, namespace: str) -> Amounts:
         name = pod.get("runtimeClassName")

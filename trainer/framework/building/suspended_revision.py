@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
-def revised_at_rest(reader: Reader, train_job: TrainJob, desired: Object) -> Callable[[Object], Revision | None]:
+def revise_while_suspended(reader: Reader, train_job: TrainJob, desired: Object) -> Callable[[Object], Revision | None]:
     """`Component.revise` for what pods go by: it follows the TrainJob until they run, and is then left alone.
 
     They do not run as long as the JobSet, which has the name of the TrainJob, does not exist or is suspended.

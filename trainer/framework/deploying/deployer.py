@@ -6,16 +6,16 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import structlog
 
 from trainer.framework.deploying.comparison import differences
-from trainer.framework.deploying.rejected_changes import DeclinedChanges
-from trainer.framework.metrics import PluginSeries
+from trainer.framework.deploying.rejected_changes import RejectedChanges
 from trainer.framework.plugin_api.component import Revision
-from trainer.framework.plugin_api.containment import checked_generated, checked_revision
 from trainer.framework.plugin_api.errors import BuildError, ForeignObjectError
+from trainer.framework.plugin_calls import PluginSeries, results
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
@@ -63,23 +63,23 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """What the cluster lacks of what a TrainJob asks for although everything exists."""
+    """What the cluster has not taken of a TrainJob although everything exists."""
 
     too_late: tuple[str, ...] = ()
     """Fields that can no longer change, as `<kind> <field path>`."""
-    declined: tuple[str, ...] = ()
-    """Changes that this cluster does not accept and others do: its answers, each with the remedy."""
+    rejected: tuple[str, ...] = ()
+    """Changes that this cluster rejects and others accept: its answers, each with the remedy."""
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, see `Revision.is_resumed`."""
 
 
 class Deployer:
-    """Applies components as children of their TrainJob; what plugins raise meanwhile is counted in `metrics`."""
+    """Applies components as children of their TrainJob; what plugins raise is counted in `metrics`."""
 
     def __init__(self, client: Client, reader: Reader, clock: Clock, *, metrics: Metrics | None = None) -> None:
         self._client = client
         self._reader = reader
-        self._declined = DeclinedChanges(clock)
+        self._rejected = RejectedChanges(clock)
         self._series = (metrics or Metrics()).series(PluginSeries)
         self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
 
@@ -94,7 +94,7 @@ class Deployer:
         for component in components:
             if component.generated is not None:
                 continue
-            existing = self._existing(component)  # tells that nobody watches the kind
+            existing = self._existing(component)  # raises if nobody watches the kind
             if not self._reader.serves(component.resource):
                 raise BuildError(_unserved(component.resource))
             if existing is None:
@@ -148,14 +148,14 @@ class Deployer:
             else:
                 await self._make_lost_again(owner, component)
         too_late: list[str] = []
-        declined: list[str] = []
+        rejected: list[str] = []
         is_resumed = False
         for component in sorted(applied, key=lambda each: each.runs_pods):
             shortfall = await self._deploy(owner, component, generated)
             too_late += shortfall.too_late
-            declined += shortfall.declined
+            rejected += shortfall.rejected
             is_resumed = is_resumed or shortfall.is_resumed
-        return Shortfall(tuple(too_late), tuple(declined), is_resumed)
+        return Shortfall(tuple(too_late), tuple(rejected), is_resumed)
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
         """Delete what an earlier build has deployed and this one no longer contains.
@@ -193,7 +193,7 @@ class Deployer:
         log.info("deleted object", kind=resource.kind, object=str(key_of(obj)))
 
     async def _recreate(self, resource: Resource, obj: Object) -> None:
-        """Delete an object of which nothing has come; its deletion triggers the reconcile that creates it again.
+        """Delete an object that has made nothing yet; its deletion triggers the reconcile that creates it again.
 
         What it owns goes first, because controllers find the children of an object by its name. One that has changed
         since the cache has shown it may have begun to run, and stays.
@@ -215,7 +215,7 @@ class Deployer:
                 await self._delete(resource, child)
 
     async def _make_lost_again(self, owner: Object, component: Component) -> None:
-        """Make a generated object that pods miss, once for each sign of it; only an attempt that has ended counts."""
+        """Create a generated object that pods miss again, once for each sign of it that has been acted on."""
         if component.loss is None:
             return
         with self._series.counted(component.plugin, "build"):
@@ -233,9 +233,10 @@ class Deployer:
         """Create an object that is never read: one of its name is from an earlier attempt."""
         assert component.generated is not None
         with self._series.counted(component.plugin, "build"):
-            obj = component.object | checked_generated(component.generated(), component.object)
+            obj = component.generated() | component.object
+            json.dumps(obj)  # what cannot be sent raises here, with the name of the plugin
         try:
-            await self._client.create(component.resource, _owned(obj, component, owner))
+            await self._client.create(component.resource, self._owned(obj, component, owner))
         except AlreadyExistsError:
             return
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
@@ -261,7 +262,7 @@ class Deployer:
             if not self._reader.holds_all(component.resource):
                 await self._check_owner(owner, component)
             # Without force: an object that the cache does not show yet may belong to somebody else.
-            await self._apply(component, _owned(wanted, component, owner), force=False)
+            await self._apply(component, self._owned(wanted, component, owner), force=False)
             return Shortfall()
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
@@ -270,7 +271,8 @@ class Deployer:
         revision: Revision | None = Revision(wanted)
         if component.revise is not None:
             with self._series.counted(component.plugin, "revise"):
-                revision = checked_revision(component.revise(existing), existing)
+                revision = component.revise(existing)
+                results([revision], (Revision, NoneType))
         if revision is None:
             return Shortfall()
         if revision.may_recreate and revision.refused and annotations_of(existing).get(APPLIED_HASH) != _hash(wanted):
@@ -282,34 +284,34 @@ class Deployer:
         return await self._revise(owner, component, existing, revision)
 
     async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:
-        applied = _owned(revision.object, component, owner)
+        applied = self._owned(revision.object, component, owner)
         kind = component.resource.kind
         seen = {"metadata": applied["metadata"]} if component.metadata_only else applied
         if next(differences(seen, existing), None) is not None:
             answer = await self._try(component, existing, applied, revision)
             if answer is not None and revision.fallback is not None:
                 rest = await self._revise(owner, component, existing, revision.fallback)
-                declined = (*rest.declined, f"{kind}: {answer} ({revision.remedy})")
-                return replace(rest, declined=declined)
+                rejected = (*rest.rejected, f"{kind}: {answer} ({revision.remedy})")
+                return replace(rest, rejected=rejected)
         return Shortfall(tuple(f"{kind} {path}" for path in revision.refused), is_resumed=revision.is_resumed)
 
     async def _try(self, component: Component, existing: Object, applied: Object, revision: Revision) -> str | None:
-        """Apply the change; the answer of a cluster that has declined it just now or lately, if there is a fallback."""
-        if revision.fallback is not None and (answer := self._declined.answer(existing, applied)) is not None:
+        """Apply the change; if there is a fallback, return the answer if it is, or was lately, rejected."""
+        if revision.fallback is not None and (answer := self._rejected.answer(existing, applied)) is not None:
             return answer
         try:
             await self._apply(component, applied, force=True)
         except (InvalidError, ForbiddenError) as error:
             if revision.fallback is None:
                 raise
-            self._declined.remember(existing, applied, str(error))
+            self._rejected.remember(existing, applied, str(error))
             kind, name = component.resource.kind, str(key_of(existing))
             log.info("fell back to a smaller change", kind=kind, object=name, error=str(error))
             return str(error)
         return None
 
     def _check_watch(self, component: Component) -> None:
-        """What no watch will show would be made again at each look, and never be deleted.
+        """Refuse an object that no watch shows: each reconcile would create it again, and none would delete it.
 
         Raises:
             PluginError: it is such an object.
@@ -323,6 +325,19 @@ class Deployer:
     def _existing(self, component: Component) -> Object | None:
         with self._series.counted(component.plugin, "build"):
             return self._reader.get(component.resource, key_of(component.object))
+
+    def _owned(self, obj: Object, component: Component, owner: Object) -> Object:
+        """The object as a child of the owner, with the hash of what the TrainJob asks for."""
+        # Users choose annotations, too: what they say about the life and the origin of an object does not count.
+        annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
+        with self._series.counted(component.plugin, "build"):  # what is no JSON raises
+            annotations[APPLIED_HASH] = _hash(component.object)
+        if component.runtime_digest:
+            annotations[RUNTIME_DIGEST] = component.runtime_digest
+        if not component.lives_on:
+            annotations[LIVES_ON] = "false"
+        metadata = obj["metadata"] | {"annotations": annotations, "ownerReferences": [controller_reference(owner)]}
+        return obj | {"metadata": metadata}
 
     async def _apply(self, component: Component, obj: Object, *, force: bool) -> None:
         try:
@@ -348,19 +363,3 @@ def _unserved(resource: Resource) -> FieldError:
 
 def _hash(wanted: Object) -> str:
     return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _owned(obj: Object, component: Component, owner: Object) -> Object:
-    """The object as a child of the owner, with the hash of what the TrainJob asks for."""
-    # Users choose annotations, too: what they say about the life and the origin of an object does not count.
-    annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
-    annotations[APPLIED_HASH] = _hash(component.object)
-    if component.runtime_digest:
-        annotations[RUNTIME_DIGEST] = component.runtime_digest
-    if not component.lives_on:
-        annotations[LIVES_ON] = "false"
-    metadata = obj["metadata"] | {
-        "annotations": annotations,
-        "ownerReferences": [controller_reference(owner)],
-    }
-    return obj | {"metadata": metadata}

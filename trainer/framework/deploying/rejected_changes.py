@@ -1,4 +1,4 @@
-"""Changes that the cluster has declined, so that it is not asked the same again at every look."""
+"""Changes that the cluster has rejected, so that the same request is not sent at every reconcile."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
 
-ASK_AGAIN = 300.0
-"""Seconds after which the cluster is asked again to allow what it has declined: its administrator may have acted."""
+RETRY_AFTER = 300.0
+"""Seconds after which a rejected change is tried again, since the administrator of the cluster may have acted."""
 
 
-class _Answer(NamedTuple):
+class _Rejection(NamedTuple):
     change: str
-    text: str
+    answer: str
     until: float
 
 
-class DeclinedChanges:
-    """What the cluster has answered to the last change of each object that it has declined, for `ASK_AGAIN` seconds."""
+class RejectedChanges:
+    """The answer to the last rejected change of each object, kept for `RETRY_AFTER` seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._answers: dict[str, _Answer] = {}
+        self._rejections: dict[str, _Rejection] = {}
 
     def answer(self, existing: Object, change: Object) -> str | None:
-        """What the cluster has said to this very change of the object; None if it has not been asked lately."""
-        answer = self._answers.get(uid_of(existing))
-        if answer is None or self._clock.monotonic() >= answer.until or answer.change != _digest(change):
+        """The answer to this very change of the object; None if it was not rejected lately."""
+        found = self._rejections.get(uid_of(existing))
+        if found is None or self._clock.monotonic() >= found.until or found.change != _digest(change):
             return None
-        return answer.text
+        return found.answer
 
-    def remember(self, existing: Object, change: Object, text: str) -> None:
-        """The cluster has declined this change of the object."""
+    def remember(self, existing: Object, change: Object, answer: str) -> None:
+        """The cluster has rejected this change of the object."""
         now = self._clock.monotonic()
-        self._answers = {uid: answer for uid, answer in self._answers.items() if now < answer.until}
-        self._answers[uid_of(existing)] = _Answer(_digest(change), text, now + ASK_AGAIN)
+        self._rejections = {uid: found for uid, found in self._rejections.items() if now < found.until}
+        self._rejections[uid_of(existing)] = _Rejection(_digest(change), answer, now + RETRY_AFTER)
 
 
 def _digest(change: Object) -> str:
-    """Of the change alone: which state of the object it was made for does not matter."""
+    """Of the change alone, whatever state of the object it was made for."""
     metadata = {name: value for name, value in metadata_of(change).items() if name != "resourceVersion"}
     change = change | {"metadata": metadata}
     return hashlib.sha256(json.dumps(change, sort_keys=True).encode()).hexdigest()

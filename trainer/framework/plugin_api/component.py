@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainer.kube.objects import name_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -79,6 +81,12 @@ class Component:
     """Name of the plugin that builds it, for what goes wrong with it later; the pipeline fills it in."""
     runtime_digest: str = ""
     """Of what runs pods: the runtime that it was built on; the controller fills it in. Defaults to nothing new."""
+
+    def __post_init__(self) -> None:
+        resource, obj = self.resource, self.object
+        found = (obj.get("apiVersion", resource.api_version), obj.get("kind", resource.kind))
+        if found != (resource.api_version, resource.kind):
+            raise ValueError(f"{name_of(obj)} must have apiVersion {resource.api_version} and kind {resource.kind}")
 
 
 def unique_name(train_job: TrainJob, suffix: str) -> str:

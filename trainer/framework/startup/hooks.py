@@ -1,7 +1,7 @@
 """Hooks: the methods of the extension points, and whether a plugin has written its own as they are called.
 
-A hook that is misspelt, or takes other arguments, would never run and nobody would know. So the protocols in
-`extension_points` are read here, and plugins are compared with them when they are registered.
+A hook that is misspelt, or takes other arguments, would never run and nobody would know. So the registry compares
+plugins with the protocols in `extension_points`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainer.framework.plugin_api.extension_points import Plugin
 
 _SIMILAR = 0.75
-"""How alike two names must be for one to be a slip of the pen; `status` is that close to `jobs_status`."""
+"""How alike two names must be for one to be a misspelling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,11 @@ class Hook:
     """Name of the method."""
     parameters: tuple[str, ...]
     """What it is called with, besides the plugin itself."""
-    is_async: bool
-    """Whether it is awaited."""
     companions: tuple[str, ...]
     """Attributes that the protocol asks for besides, such as `ml_policy_sources`."""
 
     def __str__(self) -> str:
-        keyword = "async def" if self.is_async else "def"
-        return f"{keyword} {self.name}({', '.join(('self', *self.parameters))})"
+        return f"def {self.name}({', '.join(('self', *self.parameters))})"
 
 
 def _hooks() -> Iterator[Hook]:
@@ -48,8 +45,7 @@ def _hooks() -> Iterator[Hook]:
         companions = tuple(name for name, member in members.items() if isinstance(member, property))
         for name, member in members.items():
             if inspect.isfunction(member):
-                parameters = tuple(inspect.signature(member).parameters)[1:]
-                yield Hook(protocol.__name__, name, parameters, inspect.iscoroutinefunction(member), companions)
+                yield Hook(protocol.__name__, name, tuple(inspect.signature(member).parameters)[1:], companions)
 
 
 HOOKS = tuple(_hooks())
@@ -64,72 +60,42 @@ def hooks_of(plugin: Plugin) -> tuple[Hook, ...]:
 def defects_of(plugin: Plugin) -> Iterator[str]:
     """What keeps hooks of a plugin from being called, or from working when they are, each with the remedy."""
     own = hooks_of(plugin)
-    slips = [*_misspelt(plugin, {hook.name for hook in own})]
-    yield from slips
-    if not own and not slips:
+    misspelt = [*_misspelt(plugin, {hook.name for hook in own})]
+    yield from misspelt
+    if not own and not misspelt:
         yield f"it has no hook, so it would never be called; give it one of {', '.join(hook.name for hook in HOOKS)}"
     for hook in own:
-        yield from _defects(plugin, hook)
-    for companion in sorted({companion for hook in HOOKS for companion in hook.companions}):
-        if hasattr(plugin, companion):
-            yield from _companion_defects(plugin, companion, own)
-
-
-def _defects(plugin: Plugin, hook: Hook) -> Iterator[str]:
-    function = getattr(plugin, hook.name)
-    if not callable(function):
-        yield f"{hook.name} is not a method; write {hook}"
-        return
-    is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-    if is_async and not hook.is_async:
-        yield f"{hook.name} is async, but hooks only compute and are not awaited; write {hook}"
-    elif hook.is_async and not is_async:
-        yield f"{hook.name} is awaited; write {hook}"
-    if not _accepts(function, len(hook.parameters)):
-        yield f"{hook.name} takes other arguments than it is called with; write {hook}"
-    for companion in hook.companions:
-        if not hasattr(plugin, companion):
-            yield f"{hook.name} needs {companion} beside it; add {companion} = frozenset(...)"
+        function = getattr(plugin, hook.name)
+        if inspect.iscoroutinefunction(function):
+            yield f"{hook.name} is async, but hooks only compute and are not awaited; write {hook}"
+        elif not _accepts(function, len(hook.parameters)):
+            yield f"{hook.name} takes other arguments than it is called with; write {hook}"
+        for companion in hook.companions:
+            if not hasattr(plugin, companion):
+                yield f"{hook.name} needs {companion} beside it; add {companion} = frozenset(...)"
 
 
 def _accepts(function: object, count: int) -> bool:
     try:
-        signature = inspect.signature(function)  # type: ignore[arg-type]  # the caller knows that it is callable
-    except ValueError:  # written in C, which tells nothing
+        inspect.signature(function).bind(*range(count))  # type: ignore[arg-type]  # what is not callable raises
+    except ValueError:  # written in C, which has no signature
         return True
-    try:
-        signature.bind(*range(count))
     except TypeError:
         return False
     return True
 
 
-def _companion_defects(plugin: Plugin, companion: str, own: tuple[Hook, ...]) -> Iterator[str]:
-    value = getattr(plugin, companion)
-    if not isinstance(value, frozenset | set) or not all(isinstance(source, str) for source in value):
-        yield f"{companion} must be a set of names, got {value!r}; write frozenset({{...}})"
-    if not any(companion in hook.companions for hook in own):
-        (hook,) = [hook for hook in HOOKS if companion in hook.companions]
-        yield f"{companion} is of no use without {hook.name}; add {hook}"
-
-
 def _misspelt(plugin: Plugin, own: set[str]) -> Iterator[str]:
     """Public methods that are nearly a hook which the plugin does not have."""
     absent = {_plain(hook.name): hook for hook in HOOKS if hook.name not in own}
-    for name in _public_methods(plugin):
-        if name in own:
+    for name in dir(plugin):
+        if name.startswith("_") or name in own or not callable(getattr(plugin, name)):
             continue
         similar = get_close_matches(_plain(name), list(absent), n=1, cutoff=_SIMILAR)
         if similar:
-            hook = absent[similar[0]]
-            yield f"{name} is not a hook; did you mean {hook.name}? If not, call it _{name}"
+            yield f"{name} is not a hook; did you mean {absent[similar[0]].name}? If not, call it _{name}"
 
 
 def _plain(name: str) -> str:
-    """`enforceMLPolicy` is a slip for `enforce_ml_policy`, too."""
+    """`enforceMLPolicy` is a misspelling of `enforce_ml_policy`, too."""
     return name.replace("_", "").lower()
-
-
-def _public_methods(plugin: Plugin) -> list[str]:
-    members = ((name, inspect.getattr_static(plugin, name)) for name in dir(plugin) if not name.startswith("_"))
-    return [name for name, member in members if callable(member) or isinstance(member, classmethod | staticmethod)]

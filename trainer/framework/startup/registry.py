@@ -1,4 +1,4 @@
-"""The plugins of a process: which there are, and that they get along."""
+"""The plugins of a process, of which no two do the same."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.plugin_api.extension_points import (
-    EnforceMLPolicy,
-    EnforcePodGroupPolicy,
-    JobsStatus,
-    NodeScaling,
-    StatusConditions,
-)
+from trainer.framework.plugin_api.extension_points import EnforceMLPolicy, EnforcePodGroupPolicy, TrainJobStatus
 from trainer.framework.startup.hooks import defects_of
 from trainer.framework.status.status import CORE_CONDITIONS
 from trainer.kube.errors import ConfigurationError
@@ -30,7 +24,7 @@ _POD_GROUP_POLICIES = frozenset(PodGroupPolicy.model_fields)
 
 
 class Registry:
-    """Plugins, at most one of each type and name, none of which is in the way of another.
+    """Plugins, at most one of each type and name, without conflicts.
 
     Raises:
         ConfigurationError: see `register`.
@@ -46,16 +40,14 @@ class Registry:
 
         Raises:
             ConfigurationError: it has no usable name, its type or name is registered already, it has no hook or a hook
-                that would not work, or another plugin has the task that it wants; names plugin and remedy.
+                that would not work, or another plugin does the same; names plugin and remedy.
         """
         name = _name(plugin)
         if name in self._by_name:
             raise ConfigurationError(f"there are two plugins called {name}; rename one of them")
         if any(type(plugin) is type(other) for other in self):
             raise ConfigurationError(f"the plugin {name} is registered twice")
-        problems = [*defects_of(plugin), *_unknown_policies(plugin), *_unusable_conditions(plugin)] or [
-            *self._conflicts(plugin)
-        ]
+        problems = [*defects_of(plugin), *_unusable(plugin)] or [*self._conflicts(plugin)]
         if problems:
             raise ConfigurationError(f"plugin {name} cannot be used: {'; '.join(problems)}")
         self._by_name[name] = plugin
@@ -68,13 +60,9 @@ class Registry:
             if isinstance(plugin, EnforcePodGroupPolicy) and isinstance(other, EnforcePodGroupPolicy):
                 taken = plugin.pod_group_policy_sources & other.pod_group_policy_sources
                 yield from _taken("spec.podGroupPolicy", taken, other)
-            if isinstance(plugin, StatusConditions) and isinstance(other, StatusConditions):
+            if isinstance(plugin, TrainJobStatus) and isinstance(other, TrainJobStatus):
                 for condition in sorted(plugin.condition_types & other.condition_types):
                     yield f"plugin {other.name} reports condition {condition} already; disable one of the two"
-            if isinstance(plugin, JobsStatus) and isinstance(other, JobsStatus):
-                yield f"plugin {other.name} counts the child Jobs already; disable one of the two"
-            if isinstance(plugin, NodeScaling) and isinstance(other, NodeScaling):
-                yield f"plugin {other.name} counts the nodes already; disable one of the two"
 
     def __iter__(self) -> Iterator[Plugin]:
         return iter(self._by_name.values())
@@ -99,21 +87,12 @@ def _name(plugin: Plugin) -> str:
     return name
 
 
-def _unknown_policies(plugin: Plugin) -> Iterator[str]:
-    """A plugin that serves what no runtime can ask for would never do so."""
+def _unusable(plugin: Plugin) -> Iterator[str]:
+    """Policies that no runtime can ask for, and conditions that the controller has or the API server would refuse."""
     for attribute, known in (("ml_policy_sources", _ML_POLICIES), ("pod_group_policy_sources", _POD_GROUP_POLICIES)):
-        sources = getattr(plugin, attribute, None)
-        if isinstance(sources, frozenset | set):
-            for source in sorted(str(source) for source in sources - known):
-                yield f"{attribute} names {source}, which runtimes do not have; they have {', '.join(sorted(known))}"
-
-
-def _unusable_conditions(plugin: Plugin) -> Iterator[str]:
-    """Conditions that belong to the controller, or that the API server would refuse."""
-    types = getattr(plugin, "condition_types", None)
-    if not isinstance(types, frozenset | set):
-        return
-    for condition in sorted(str(condition) for condition in types):
+        for source in sorted(getattr(plugin, attribute, frozenset()) - known):
+            yield f"{attribute} names {source}, which runtimes do not have; they have {', '.join(sorted(known))}"
+    for condition in sorted(getattr(plugin, "condition_types", ())):
         if condition in CORE_CONDITIONS:
             yield f"condition_types names {condition}, which the controller sets itself; choose another name"
         elif not _CONDITION_TYPE.fullmatch(condition) or len(condition) > _CONDITION_TYPE_LIMIT:

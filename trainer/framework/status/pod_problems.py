@@ -1,7 +1,7 @@
-"""How impediments are told: one line each, which stays as it is while its headline does.
+"""Pod problems in conditions: one line each, which stays the same while its headline does.
 
-The message of the condition is all that remembers what has been told, since the cluster is the only state. So the pods
-of a large job that come into trouble one after another cause few writes, and one event for each reason.
+The message of the condition is the only memory of what has been reported, since the cluster is the only state. So the
+pods of a large job that get into trouble one after another cause few writes, and one event for each reason.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trainer.api.metadata import Condition
-    from trainer.framework.plugin_api.extension_points import Impediment
+    from trainer.framework.plugin_api.extension_points import PodProblem
 
 _DETAILS_LIMIT = 500
 """Characters; schedulers have something to say about each node."""
 
 
-def told_by(condition: Condition | None) -> list[str]:
-    """The lines that a condition tells or has told, each with its reason; none where there is no such condition."""
+def reported_lines(condition: Condition | None) -> list[str]:
+    """The lines that a condition reports or has reported, each with its reason."""
     lines = condition.message.splitlines() if condition is not None else []
     if condition is None or condition.status != "True" or not lines:
         return lines
@@ -34,47 +34,55 @@ def message_of(lines: Sequence[str], reason: str) -> str:
     return "\n".join(lines).removeprefix(f"{reason}: ")
 
 
-def lines_of(present: Sequence[Impediment], told: Sequence[str]) -> list[str]:
-    """One line for each impediment, the same as before where that tells of it already.
+def problem_lines(present: Sequence[PodProblem], reported: Sequence[str]) -> list[str]:
+    """One line for each problem, the same as before where it was reported already.
 
     Args:
-        present: what there is now.
-        told: the lines of the condition from the last time; empty if it was not true.
+        present: the problems that there are now.
+        reported: the lines of the condition from the last time; empty if it was not true.
     """
-    return [_line(impediment, told) for impediment in present]
+    return [_line(problem, reported) for problem in present]
 
 
-def news_of(present: Iterable[Impediment], told: Sequence[str]) -> list[tuple[str, str]]:
-    """Reason and message of the events that are due; arguments as for `lines_of`.
+def due_events(present: Iterable[PodProblem], reported: Sequence[str]) -> list[tuple[str, str]]:
+    """Reason and message of the events that are due; arguments as for `problem_lines`.
 
-    A reason for which pods wait is told once, however many pods there come to be; each restart is told.
+    A reason for which pods wait is reported once, for however many pods; each restart is reported.
     """
     return [
-        (impediment.reason, _line(impediment, told).removeprefix(f"{impediment.reason}: "))
-        for impediment in present
-        if not _is_told(impediment, told)
+        (problem.reason, _line(problem, reported).removeprefix(f"{problem.reason}: "))
+        for problem in present
+        if not _is_reported(problem, reported)
     ]
 
 
-def _is_told(impediment: Impediment, before: Sequence[str]) -> bool:
-    if impediment.type is ConditionType.PENDING:
-        return any(line.startswith(f"{impediment.reason}: ") for line in before)
-    return _same(impediment, before) is not None
+def _is_reported(problem: PodProblem, reported: Sequence[str]) -> bool:
+    if problem.type is ConditionType.PENDING:
+        return any(line.startswith(f"{problem.reason}: ") for line in reported)
+    return _same(problem, reported) is not None
 
 
-def _line(impediment: Impediment, before: Sequence[str]) -> str:
-    same = _same(impediment, before)
+def _line(problem: PodProblem, reported: Sequence[str]) -> str:
+    same = _same(problem, reported)
     if same is not None:
         return same
-    details = " ".join(impediment.details().split())[:_DETAILS_LIMIT]
-    beginning = _beginning(impediment)
+    details = " ".join(_details(problem).split())[:_DETAILS_LIMIT]
+    beginning = _beginning(problem)
     return f"{beginning}: {details}" if details else beginning
 
 
-def _same(impediment: Impediment, before: Sequence[str]) -> str | None:
-    beginning = _beginning(impediment)
-    return next((line for line in before if line == beginning or line.startswith(f"{beginning}: ")), None)
+def _details(problem: PodProblem) -> str:
+    """What the plugin adds; nothing that it raises may keep the status from being written."""
+    try:
+        return problem.details()
+    except Exception as error:
+        return f"no details: {type(error).__name__}: {error}"
 
 
-def _beginning(impediment: Impediment) -> str:
-    return f"{impediment.reason}: {impediment.headline}"
+def _same(problem: PodProblem, reported: Sequence[str]) -> str | None:
+    beginning = _beginning(problem)
+    return next((line for line in reported if line == beginning or line.startswith(f"{beginning}: ")), None)
+
+
+def _beginning(problem: PodProblem) -> str:
+    return f"{problem.reason}: {problem.headline}"

@@ -1,8 +1,8 @@
 """The status of a TrainJob (KEP-2170, "State Transition"), derived from what was observed and what it was before.
 
-Beyond the KEP's conditions there are Pending and Restarting, with the impediments that plugins have seen, those that
-plugins report themselves, and Stalled, which is written with the progress and only read here. `observedGeneration`
-tells of which spec all this is true; it alone is worth a write, since tools wait for it after a change (kstatus).
+Beyond the KEP's conditions there are Pending and Restarting, with the pod problems that plugins have seen, those that
+plugins report themselves, and Stalled, which is written with the progress and only read here. `observedGeneration` says
+for which spec all this is true; it is written even if nothing else changes, since tools wait for it (kstatus).
 Conditions of a TrainJob that has ended are final.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
 from trainer.framework.status.conditions import Conditions
-from trainer.framework.status.pod_problems import lines_of, message_of, told_by
+from trainer.framework.status.pod_problems import message_of, problem_lines, reported_lines
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import find_condition, is_condition_true
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trainer.api.metadata import Condition
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus, NodeScale
-    from trainer.framework.plugin_api.extension_points import Impediment, Outcome, StatusCondition
+    from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition
     from trainer.kube.objects import Object
 
 CORE_CONDITIONS: frozenset[str] = frozenset(ConditionType)
@@ -62,22 +62,22 @@ class Observation:
     """None when nothing was built, because the TrainJob has finished."""
     outcome: Outcome | None = None
     """None while the training goes on."""
-    jobs: list[JobStatus] | None = None
+    jobs: Sequence[JobStatus] | None = None
     """None when there are no child Jobs to count."""
     scale: NodeScale | None = None
     """How many nodes an elastic training has and may have; None for every other, and when nothing is known."""
-    impediments: tuple[Impediment, ...] = ()
+    pod_problems: Sequence[PodProblem] = ()
     """What keeps pods from running. Defaults to nothing."""
-    conditions: tuple[StatusCondition, ...] = ()
+    conditions: Sequence[StatusCondition] = ()
     """What plugins report. Defaults to nothing."""
     plugin_types: AbstractSet[str] = frozenset()
-    """Types of all conditions that plugins may report: those of them that exist are ours. Defaults to none."""
+    """Types of all conditions that plugins may report, which are ours. Defaults to none."""
     log: tuple[str, ...] = ()
     """The last lines of the log of the container that failed. Defaults to none."""
-    problems: tuple[Exception, ...] = ()
-    """Plugins that could not be asked, which the condition Created tells as well. Defaults to none."""
-    look_again_after: float | None = None
-    """Seconds until there may be more to see. Defaults to waiting for a change."""
+    errors: tuple[Exception, ...] = ()
+    """Of plugins; the condition Created shows them as well. Defaults to none."""
+    requeue_after: float | None = None
+    """Seconds after which the TrainJob is reconciled again. Defaults to waiting for a change."""
 
 
 def is_finished(train_job: TrainJob) -> bool:
@@ -104,9 +104,9 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     Once the TrainJob has finished, its conditions and state are final.
     """
     previous, generation = train_job.status or TrainJobStatus(), train_job.metadata.generation
-    jobs = seen.jobs if seen.jobs is not None else previous.jobs_status
-    if seen.jobs is None and is_finished(train_job) and not seen.problems:
-        jobs = _at_rest(jobs)
+    jobs = list(seen.jobs) if seen.jobs is not None else previous.jobs_status
+    if seen.jobs is None and is_finished(train_job) and not seen.errors:
+        jobs = _stopped(jobs)
     scale = seen.scale or previous.scale
     digest = (seen.creation and seen.creation.runtime_digest) or previous.runtime_digest
     started = previous.start_time
@@ -127,13 +127,13 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
             ConditionType.CREATED,
             holds=seen.creation.succeeded,
             reason=seen.creation.reason,
-            message="; ".join(map(str, (seen.creation.message, *seen.problems))),
+            message="; ".join(map(str, (seen.creation.message, *seen.errors))),
         )
     is_resumed = seen.creation is not None and seen.creation.is_resumed
     _set_suspended(conditions, suspend=train_job.spec.suspend, is_resumed=is_resumed)
     for condition in seen.conditions:
         conditions.set(condition.type, holds=condition.holds, reason=condition.reason, message=condition.message)
-    _set_impediments(conditions, train_job, seen)
+    _set_pod_problems(conditions, train_job, seen)
     if seen.outcome:
         conditions.set(
             seen.outcome.type, holds=True, reason=seen.outcome.reason, message=_closing_words(seen.outcome, seen.log)
@@ -149,10 +149,10 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     )
 
 
-def _at_rest(jobs: list[JobStatus] | None) -> list[JobStatus] | None:
+def _stopped(jobs: list[JobStatus] | None) -> list[JobStatus] | None:
     """The counts of Jobs that have been deleted: what had ended stays so, and nothing runs any more."""
-    rest = {"active": 0, "ready": 0, "suspended": 0}
-    return None if jobs is None else [job.model_copy(update=rest) for job in jobs]
+    zeros = {"active": 0, "ready": 0, "suspended": 0}
+    return None if jobs is None else [job.model_copy(update=zeros) for job in jobs]
 
 
 def owned_fields(status: TrainJobStatus, plugin_types: AbstractSet[str] = frozenset()) -> Object:
@@ -193,32 +193,32 @@ def _set_suspended(conditions: Conditions, *, suspend: bool, is_resumed: bool) -
         )
 
 
-def _set_impediments(conditions: Conditions, train_job: TrainJob, seen: Observation) -> None:
+def _set_pod_problems(conditions: Conditions, train_job: TrainJob, seen: Observation) -> None:
     """What has ended or is suspended is neither pending nor restarting."""
     goes_on = seen.outcome is None and not train_job.spec.suspend
-    present = seen.impediments if goes_on else ()
-    pending = [impediment for impediment in present if impediment.type is ConditionType.PENDING]
-    _set_impeded(conditions, ConditionType.PENDING, pending, ConditionReason.NO_POD_WAITS)
-    restarting = [impediment for impediment in present if impediment.type is ConditionType.RESTARTING]
+    present = seen.pod_problems if goes_on else ()
+    pending = [problem for problem in present if problem.type is ConditionType.PENDING]
+    _set_problems(conditions, ConditionType.PENDING, pending, ConditionReason.NO_POD_WAITS)
+    restarting = [problem for problem in present if problem.type is ConditionType.RESTARTING]
     # The failed pods may be gone before the new ones are there: a restart is over when some are ready again.
     lasts = goes_on and not any(job.ready or job.succeeded for job in seen.jobs or [])
-    _set_impeded(conditions, ConditionType.RESTARTING, restarting, ConditionReason.RESTART_ENDED, lasts=lasts)
+    _set_problems(conditions, ConditionType.RESTARTING, restarting, ConditionReason.RESTART_ENDED, lasts=lasts)
 
 
-def _set_impeded(
+def _set_problems(
     conditions: Conditions,
     condition_type: ConditionType,
-    present: Sequence[Impediment],
+    present: Sequence[PodProblem],
     otherwise: ConditionReason,
     *,
     lasts: bool = False,
 ) -> None:
-    """A TrainJob that was never impeded has no such condition; afterwards its message still tells what it was.
+    """A TrainJob that never had problems has no such condition; afterwards its message still says what they were.
 
     Args:
         conditions: where to set it.
         condition_type: which one.
-        present: the impediments of its kind.
+        present: the problems of its kind.
         otherwise: its reason when there are none.
         lasts: whether it stays true then, if it was.
     """
@@ -226,12 +226,12 @@ def _set_impeded(
     was_true = conditions.is_true(condition_type)
     if present:
         reason = present[0].reason
-        message = message_of(lines_of(present, told_by(previous) if was_true else []), reason)
+        message = message_of(problem_lines(present, reported_lines(previous) if was_true else []), reason)
         conditions.set(condition_type, holds=True, reason=reason, message=message)
     elif previous is not None:
         lasts = lasts and was_true
         reason = previous.reason if lasts else otherwise
-        message = previous.message if lasts else "\n".join(told_by(previous))
+        message = previous.message if lasts else "\n".join(reported_lines(previous))
         conditions.set(condition_type, holds=lasts, reason=reason, message=message)
 
 

@@ -1,4 +1,4 @@
-"""What people are told, as events, when the status of a TrainJob changes."""
+"""The events that report changes of the status of a TrainJob."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionType, State
-from trainer.framework.status.pod_problems import news_of, told_by
+from trainer.framework.status.pod_problems import due_events, reported_lines
 from trainer.framework.status.status import CORE_CONDITIONS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _OVER = {
 }
 
 
-class Announcement(NamedTuple):
+class StatusEvent(NamedTuple):
     """An event to record."""
 
     type: EventKind
@@ -40,42 +40,42 @@ def changed_conditions(before: TrainJobStatus | None, after: TrainJobStatus) -> 
     return [condition for condition in after.conditions or [] if _essence(condition) not in old]
 
 
-def announcements(before: TrainJobStatus | None, after: TrainJobStatus, seen: Observation) -> Iterator[Announcement]:
-    """The events that the change of a status is worth."""
+def status_events(before: TrainJobStatus | None, after: TrainJobStatus, seen: Observation) -> Iterator[StatusEvent]:
+    """The events that report a change of the status."""
     old = {condition.type: condition for condition in (before and before.conditions) or []}
     for condition in changed_conditions(before, after):
         yield from _about(old.get(condition.type), condition, after, seen)
     if seen.log and after.state is State.FAILED:
         culprit = seen.outcome and seen.outcome.culprit
         where = [f"pod {culprit.pod}, container {culprit.container}:"] if culprit else []
-        yield Announcement("Warning", EventReason.LAST_LOG_LINES, "\n".join([*where, *_tail(seen.log)]))
+        yield StatusEvent("Warning", EventReason.LAST_LOG_LINES, "\n".join([*where, *_tail(seen.log)]))
 
 
-def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation) -> Iterator[Announcement]:
+def _about(old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation) -> Iterator[StatusEvent]:
     if new.type in _OVER:
-        yield from _about_impediment(old, new, after, seen)
+        yield from _about_pod_problem(old, new, after, seen)
     elif new.type in CORE_CONDITIONS:
         # Only the first line: the log has an event of its own.
         facts, *_ = new.message.splitlines() or [""]
         if _is_partly_applied(new, seen):
-            yield Announcement("Warning", EventReason.CHANGES_NOT_APPLIED, facts)
+            yield StatusEvent("Warning", EventReason.CHANGES_NOT_APPLIED, facts)
         else:
-            yield Announcement("Warning" if _is_bad(new) else "Normal", new.reason, facts)
+            yield StatusEvent("Warning" if _is_bad(new) else "Normal", new.reason, facts)
     elif old is None or (old.status, old.reason) != (new.status, new.reason):
-        yield Announcement("Normal", new.reason, new.message or f"{new.type} is {new.status}")
+        yield StatusEvent("Normal", new.reason, new.message or f"{new.type} is {new.status}")
 
 
-def _about_impediment(
+def _about_pod_problem(
     old: Condition | None, new: Condition, after: TrainJobStatus, seen: Observation
-) -> Iterator[Announcement]:
+) -> Iterator[StatusEvent]:
     condition_type = ConditionType(new.type)
     was_true = old is not None and old.status == "True"
     if new.status == "True":
-        present = [impediment for impediment in seen.impediments if impediment.type is condition_type]
-        for reason, message in news_of(present, told_by(old) if was_true else []):
-            yield Announcement("Warning", reason, message)
+        present = [problem for problem in seen.pod_problems if problem.type is condition_type]
+        for reason, message in due_events(present, reported_lines(old) if was_true else []):
+            yield StatusEvent("Warning", reason, message)
     elif was_true and after.state not in {State.SUSPENDED, State.COMPLETE, State.FAILED}:
-        yield Announcement("Normal", new.reason, _OVER[condition_type])
+        yield StatusEvent("Normal", new.reason, _OVER[condition_type])
 
 
 def _essence(condition: Condition) -> tuple[str, str, str, str]:
@@ -89,7 +89,7 @@ def _is_bad(condition: Condition) -> bool:
 
 
 def _is_partly_applied(condition: Condition, seen: Observation) -> bool:
-    """The Jobs exist, but not as the TrainJob wants them by now."""
+    """The Jobs exist, but not with the latest changes of the TrainJob."""
     is_created = condition.type == ConditionType.CREATED and condition.status == "True"
     return is_created and seen.creation is not None and not seen.creation.is_whole
 

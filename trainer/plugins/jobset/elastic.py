@@ -72,7 +72,7 @@ def resize(spec: Object, desired: Object) -> Object | None:
 def node_scale(jobset: Object) -> NodeScale | None:
     """How many nodes an elastic training has and may have; None for one of a fixed size."""
     elastic = elastic_job(jobset)
-    job = _job_spec(jobset["spec"], elastic)
+    job = _job_spec(jobset["spec"], elastic) if elastic is not None else None
     if elastic is None or job is None:
         return None
     selector = f"{JOBSET_NAME}={name_of(jobset)},{REPLICATED_JOB}={elastic.name}"

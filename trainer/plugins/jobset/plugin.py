@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, JobStatus
-from trainer.framework import Ancestor, BuildError, Component, Outcome, Watch, first_failure, nodes_field
+from trainer.framework import Ancestor, BuildError, Component, Outcome, StatusReport, Watch, first_failure, nodes_field
 from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.predicates import any_of, on
 from trainer.kube.field_errors import FieldError, invalid
@@ -29,8 +29,8 @@ from trainer.plugins.jobset.claims import CLAIMS, claims_of_jobset
 from trainer.plugins.jobset.complaints import complaints
 from trainer.plugins.jobset.elastic import node_scale
 from trainer.plugins.jobset.gone_pods import GonePods
-from trainer.plugins.jobset.impediments import restarts, suspended_by_others, waits
 from trainer.plugins.jobset.jobs import check_jobs
+from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits
 from trainer.plugins.jobset.pod_troubles import (
     TROUBLES,
     Troubles,
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import NodeScale
-    from trainer.framework import Impediment, PodSet, Reader, RuntimeInfo
+    from trainer.framework import PodProblem, PodSet, Reader, RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
 
@@ -60,7 +59,7 @@ _POD_LIMIT = 100_000
 """Pods of a replicated Job: Kubernetes has this limit for the parallelism of an Indexed Job."""
 
 _POD_DELAY = 0.5
-"""Seconds; what becomes of the whole JobSet is known without its pods, and at once."""
+"""Seconds; changes of the whole JobSet are seen without its pods, and at once."""
 
 _owners = owner_key(TRAIN_JOBS)
 
@@ -72,6 +71,7 @@ class JobSetPlugin:
     """Turns a TrainJob into one JobSet of the same name."""
 
     name = "jobset"
+    condition_types: frozenset[str] = frozenset()
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -134,9 +134,8 @@ class JobSetPlugin:
         jobset = self._jobset(train_job)
         if jobset is None:
             return None
-        terminal_state = (jobset.get("status") or {}).get("terminalState")
         for ended, condition_type in _OUTCOMES.items():
-            if terminal_state == ended or (not terminal_state and is_condition_true(jobset, ended)):
+            if _is_ended(jobset, ended):
                 condition = find_condition(jobset, ended) or {}
                 reason, message = condition.get("reason") or ended, condition.get("message") or f"JobSet is {ended}"
                 if condition_type is ConditionType.COMPLETE:
@@ -145,11 +144,22 @@ class JobSetPlugin:
                 return Outcome(condition_type, reason, message, culprit, jobs=_selection(jobset))
         return None
 
-    def impediments(self, train_job: TrainJob) -> Iterator[Impediment]:
-        """Jobs and pods that cannot be made or started, and restarts of the JobSet, its Jobs or their pods."""
+    def train_job_status(self, train_job: TrainJob) -> StatusReport:
+        """The counts and the scale of the JobSet as the cluster has accepted it, and what keeps its pods from running.
+
+        There is one count for each replicated Job.
+        """
         jobset = self._jobset(train_job)
         if jobset is None:
-            return
+            return StatusReport()
+        counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
+        jobs = [JobStatus.from_object(count) for count in counts]
+        goes_on = not (train_job.spec.suspend or any(_is_ended(jobset, ended) for ended in _OUTCOMES))
+        problems = tuple(self._problems(jobset, train_job)) if goes_on else ()
+        return StatusReport(jobs, node_scale(jobset), problems)
+
+    def _problems(self, jobset: Object, train_job: TrainJob) -> Iterator[PodProblem]:
+        """Jobs and pods that cannot be created or started, and restarts of the JobSet, its Jobs or their pods."""
         if (jobset.get("spec") or {}).get("suspend"):
             yield from suspended_by_others(jobset)
             return
@@ -159,25 +169,17 @@ class JobSetPlugin:
         yield from present
         yield from restarts(troubles, self._gone)
 
-    def jobs_status(self, train_job: TrainJob) -> list[JobStatus] | None:
-        """The counts of the JobSet, one entry for each replicated Job."""
-        jobset = self._jobset(train_job)
-        if jobset is None:
-            return None
-        counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
-        return [JobStatus.from_object(count) for count in counts]
-
-    def node_scale(self, train_job: TrainJob) -> NodeScale | None:
-        """That of the JobSet, as the cluster has accepted it."""
-        jobset = self._jobset(train_job)
-        return node_scale(jobset) if jobset is not None else None
-
     def _jobset(self, train_job: TrainJob) -> Object | None:
         """The JobSet of this very TrainJob: one of the same name may be somebody else's."""
         key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
         jobset = self._reader.get(JOBSETS, key)
         owner = controller_of(jobset) if jobset else None
         return jobset if owner and owner.get("uid") == train_job.metadata.uid else None
+
+
+def _is_ended(jobset: Object, state: str) -> bool:
+    terminal_state = (jobset.get("status") or {}).get("terminalState")
+    return bool(terminal_state == state or (not terminal_state and is_condition_true(jobset, state)))
 
 
 def _train_jobs_of(jobset: CachedObject) -> Iterable[ObjectKey]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trainer.plugins.jobset.complaints import Complaint
     from trainer.plugins.jobset.pod_troubles import Troubles
 
-_PATIENCE = 30
+_DEBOUNCE = 30
 """Seconds; a scheduler with a long queue takes some, and so does a volume that is being made."""
 
 _EXAMPLES = 8
@@ -52,7 +52,7 @@ def _unseen(troubles: Troubles, unseen: AbstractSet[ObjectKey]) -> Iterator[Wait
     scheduler = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
     message = f"no scheduler called {scheduler} has looked at it; is one installed under this name, and does it run?"
     missing = Named("scheduler", scheduler)
-    yield cannot_start(ConditionReason.NO_SCHEDULER, unseen, pod, message, missing=missing, patience=_PATIENCE)
+    yield cannot_start(ConditionReason.NO_SCHEDULER, unseen, pod, message, missing=missing, debounce=_DEBOUNCE)
 
 
 def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[str, Waiting]:
@@ -62,11 +62,11 @@ def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[st
     """
     found: dict[str, Waiting] = {}
     for claim, complaint in _complaints(troubles, pods):
-        patience = 0 if complaint.is_warning else _PATIENCE
+        debounce = 0 if complaint.is_warning else _DEBOUNCE
         missing = Named("persistentvolumeclaim", claim)
         waiting = Waiting(
             complaint.reason, "a volume claim is not bound", f"claim {claim}", complaint.message, missing=missing,
-            patience=patience,
+            debounce=debounce,
         )  # fmt: skip
         found.setdefault(complaint.reason, waiting)
     return found

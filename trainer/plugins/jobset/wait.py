@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework import Impediment
+from trainer.framework import PodProblem
 from trainer.kube.objects import name_of
 from trainer.plugins.jobset.missing_objects import fields_naming, missing_object
 from trainer.plugins.jobset.requested import fields_asking, replicated_job_of
@@ -41,13 +41,13 @@ class Waiting:
     """Name of the replicated Job of the example. Defaults to unknown."""
     missing: Named | None = None
     """The object that is missing. Defaults to what the message says."""
-    patience: float = 0
+    debounce: float = 0
     """Seconds for which this is no news. Defaults to none."""
 
-    def impediment(self, train_job: TrainJob, jobset: Object) -> Impediment:
+    def problem(self, train_job: TrainJob, jobset: Object) -> PodProblem:
         """As people get to see it."""
         details = partial(self._details, train_job, jobset)
-        return Impediment(ConditionType.PENDING, self.reason, self.headline, details, self.patience)
+        return PodProblem(ConditionType.PENDING, self.reason, self.headline, details, self.debounce)
 
     def _details(self, train_job: TrainJob, jobset: Object) -> str:
         """The fields that ask for what is not there, and what is said about the example."""
@@ -70,12 +70,12 @@ class Waiting:
 
 def cannot_start(
     reason: str, pods: AbstractSet[ObjectKey], example: Object, message: str, *, missing: Named | None = None,
-    patience: float = 0,
+    debounce: float = 0,
 ) -> Waiting:  # fmt: skip
     """Pods that exist and do not start, of which one is the example; see `Waiting`."""
     shown = f"{'' if len(pods) == 1 else 'for example '}pod {name_of(example)}"
     job = replicated_job_of(example)
-    return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, patience)
+    return Waiting(reason, f"{about(len(pods))} cannot start", shown, message, job, missing, debounce)
 
 
 def pod_specs(jobset: Mapping[str, Any]) -> Iterator[tuple[str, Object]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework import BuildError, Component, nodes_field, revised_at_rest
+from trainer.framework import BuildError, Component, nodes_field, revise_while_suspended
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
@@ -64,7 +64,7 @@ def hostfile_config_map(
         },
         "data": {_KEY: "".join(lines)},
     }
-    revise = revised_at_rest(reader, train_job, config_map)
+    revise = revise_while_suspended(reader, train_job, config_map)
     return Component(CONFIG_MAPS, config_map, revise=revise, metadata_only=True)
 
 

@@ -57,7 +57,7 @@ _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 
 
 def watches() -> Iterator[Watch]:
-    """What shows that pods miss the Secret, and whether others hold it; they are watched for impediments as well."""
+    """What shows that pods miss the Secret, and whether others hold it; pods are watched for problems as well."""
     yield Watch(
         EVENTS,
         Selection(field_selector="involvedObject.kind=Pod,reason=FailedMount"),

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework import Impediment, first_failure, last_crash
+from trainer.framework import PodProblem, first_failure, last_crash
 from trainer.kube.objects import find_condition, labels_of, uid_of
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset.complaints import REASONS, complained_of, latest_complaint
@@ -39,7 +39,7 @@ _DEFAULT_BACKOFF_LIMIT = 6
 """Of a Job that does not say (Kubernetes documentation, "Jobs")."""
 
 
-def suspended_by_others(jobset: Object) -> Iterator[Impediment]:
+def suspended_by_others(jobset: Object) -> Iterator[PodProblem]:
     """Of a TrainJob that is not suspended: somebody else has suspended its JobSet, and has to resume it."""
     if is_decided(jobset, suspend=False):  # the TrainJob has just been resumed
         return
@@ -48,17 +48,17 @@ def suspended_by_others(jobset: Object) -> Iterator[Impediment]:
         "the JobSet is suspended, but not by the TrainJob" if queue is None else f"waits in Kueue's queue {queue}"
     )
     details = "whoever suspended it resumes it, or suspend and resume the TrainJob" if queue is None else ""
-    yield Impediment(ConditionType.PENDING, ConditionReason.JOB_SET_SUSPENDED, headline, lambda: details)
+    yield PodProblem(ConditionType.PENDING, ConditionReason.JOB_SET_SUSPENDED, headline, lambda: details)
 
 
-def waits(troubles: Troubles, train_job: TrainJob) -> list[Impediment]:
-    """One impediment for each reason for which pods do not start."""
+def waits(troubles: Troubles, train_job: TrainJob) -> list[PodProblem]:
+    """One problem for each reason for which pods do not start."""
     found: dict[str, Waiting] = {}
     own, without_claims = _waits_of_pods(troubles)
     for waiting in (*own, *refusals(troubles), *_without_sandbox(troubles), *unscheduled(troubles, without_claims)):
         found.setdefault(waiting.reason, waiting)
     present = sorted(found.values(), key=lambda each: (each.reason in _MAY_PASS, each.reason))
-    return [waiting.impediment(train_job, troubles.jobset) for waiting in present]
+    return [waiting.problem(train_job, troubles.jobset) for waiting in present]
 
 
 def _waits_of_pods(troubles: Troubles) -> tuple[list[Waiting], set[ObjectKey]]:
@@ -96,10 +96,10 @@ def _without_sandbox(troubles: Troubles) -> Iterator[Waiting]:
             blocked.discard(example)
 
 
-def restarts(troubles: Troubles, gone: GonePods) -> Iterator[Impediment]:
+def restarts(troubles: Troubles, gone: GonePods) -> Iterator[PodProblem]:
     """The restart of the whole JobSet, else that of single pods."""
     if _is_restarting(troubles.jobset):
-        yield Impediment(
+        yield PodProblem(
             ConditionType.RESTARTING,
             ConditionReason.RESTARTING_JOB_SET,
             _restart(troubles.jobset),
@@ -111,7 +111,7 @@ def restarts(troubles: Troubles, gone: GonePods) -> Iterator[Impediment]:
     if remade or crashing:
         headline = f"{about(len(remade | crashing))} failed and started again"
         details = partial(_example, troubles.reader, remade, crashing)
-        yield Impediment(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, details)
+        yield PodProblem(ConditionType.RESTARTING, ConditionReason.RESTARTING_PODS, headline, details)
 
 
 def _is_restarting(jobset: Object) -> bool:

@@ -51,6 +51,7 @@ def unscheduled(reason: str = "Unschedulable", message: str = "0/3 nodes are ava
     return pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}])
 
 
+COUNTS = {"name": "node", "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
 STARTING = ("is starting",)
 UNSEEN = ("is starting", "is unseen")
 HAS_SANDBOX = {"type": "PodReadyToStartContainers", "status": "True"}
@@ -113,8 +114,8 @@ def test_pods_belong_to_the_train_job_of_their_jobset() -> None:
 
 
 def told(*objects: Object) -> list[tuple[str, str, str, str]]:
-    """Type, reason, headline and details of the impediments."""
-    found = JobSetPlugin(static_reader(*objects)).impediments(train_job())
+    """Type, reason, headline and details of the problems."""
+    found = JobSetPlugin(static_reader(*objects)).train_job_status(train_job()).problems
     return [(str(each.type), each.reason, each.headline, each.details()) for each in found]
 
 
@@ -130,7 +131,7 @@ def jobset(
     status = {
         "restarts": restarts,
         "conditions": list(conditions),
-        "replicatedJobsStatus": [{"name": "node"} | counts],
+        "replicatedJobsStatus": [COUNTS | counts],
     }
     node = {"name": "node", "template": {"spec": {}}}
     owned = owned_jobset(status)
@@ -141,7 +142,7 @@ def jobset(
 
 
 def test_each_reason_is_told_with_a_number_and_an_example() -> None:
-    """However many pods wait, there is one impediment for each reason; those that may pass come last."""
+    """However many pods wait, there is one problem for each reason; those that may pass come last."""
     pods = [waiting("ErrImagePull", "not found", f"demo-node-0-{index}-x") for index in range(5)]
     assert told(jobset(), unscheduled(), *pods) == [
         (
@@ -208,7 +209,7 @@ def test_the_field_that_asks_for_what_is_missing(spec: Any, message: str, field:
     pods = {"spec": {"containers": [{"name": "trainer", "envFrom": [FROM]}]}}
     owned = jobset(spec={"replicatedJobs": [{"name": "node", "template": {"spec": {"template": pods}}}]})
     reader = static_reader(owned, waiting("CreateContainerConfigError", message))
-    (wait,) = JobSetPlugin(reader).impediments(train_job(**spec))
+    (wait,) = JobSetPlugin(reader).train_job_status(train_job(**spec)).problems
     place = f"{field}: " if field else ""
     assert wait.details() == f"{place}pod demo-node-0-0-a: container trainer: {message}"
 
@@ -229,7 +230,7 @@ def test_a_large_job_is_not_read_pod_by_pod() -> None:
     pods: Iterator[Object] = (waiting("ErrImagePull", "x", f"demo-node-0-{index}-x") for index in range(1000))
     reader = CountingReader(jobset(), *pods, unscheduled(), indexes={"jobset-troubles": troubles_of})
     CountingReader.decoded = 0
-    found = list(JobSetPlugin(reader).impediments(train_job()))
+    found = list(JobSetPlugin(reader).train_job_status(train_job()).problems)
     assert [each.headline for each in found] == ["at least 512 pods cannot start", "1 pod cannot start"]
     assert CountingReader.decoded == 2
 
@@ -249,7 +250,7 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
 
 
 @pytest.mark.parametrize(
-    ("objects", "impediments"),
+    ("objects", "problems"),
     [
         pytest.param([], [], id="no-jobset"),
         pytest.param([jobset(ready=1)], [], id="fine"),
@@ -324,9 +325,9 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
         ),
     ],
 )
-def test_impediments(objects: list[Object], impediments: list[tuple[str, ...]]) -> None:
+def test_problems(objects: list[Object], problems: list[tuple[str, ...]]) -> None:
     """Restarts are told with their cause, as long as they last."""
-    assert told(*objects) == impediments
+    assert told(*objects) == problems
 
 
 def crashed(name: str, code: int, at: int, *, attempt: int = 0, uid: str = "") -> Object:
@@ -364,8 +365,8 @@ def test_the_cause_outlives_the_pods(gone: list[Object], cause: str) -> None:
     for each in gone:
         assert watch.predicate is not None
         watch.predicate(CachedObject.of(each), None)
-    [impediment] = plugin.impediments(train_job())
-    assert impediment.details() == cause
+    [problem] = plugin.train_job_status(train_job()).problems
+    assert problem.details() == cause
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
-from trainer.framework.metrics import PluginSeries
 from trainer.framework.plugin_api.errors import BuildError, PluginError
+from trainer.framework.plugin_calls import PluginSeries
 from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import required
 
