@@ -18,7 +18,7 @@ from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.tls_buffers import limit_tls_buffers
-from trainer.metrics.build_info import BuildInfoSeries
+from trainer.metrics_catalogue import BuildInfoSeries
 from trainer.plugins import BUILT_IN
 from trainer.progress.controller import ProgressController
 from trainer.servers import add_servers

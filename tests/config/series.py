@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.config.kustomized import of_kind, rendered
 from tests.config.promql import question
-from trainer.metrics.catalogue import catalogue
+from trainer.metrics_catalogue import catalogue
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

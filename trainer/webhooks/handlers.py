@@ -16,7 +16,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.plugin_api.errors import INTERNAL
 from trainer.kube.metrics import Metrics
 from trainer.kube.webhook.admission import AdmissionResponse
-from trainer.webhooks.advice import advise_on_amounts
+from trainer.webhooks.admission_warnings import advise_on_amounts
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.metrics import AdmissionSeries
 from trainer.webhooks.nodes import default_nodes

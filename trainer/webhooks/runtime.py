@@ -13,7 +13,7 @@ from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, INTERNAL
 from trainer.framework.plugin_api.review import AdmissionWarning, Review
 from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid
-from trainer.webhooks.advice import advise_on_runtime
+from trainer.webhooks.admission_warnings import advise_on_runtime
 from trainer.webhooks.defaults import default_runtime
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from trainer.framework.plugin_api.review import AdmissionWarning, Review
 from trainer.framework.status.status import has_ended
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import is_being_deleted, name_of
-from trainer.webhooks.advice import advise_on_train_job
+from trainer.webhooks.admission_warnings import advise_on_train_job
 from trainer.webhooks.mutability import forbidden_changes, is_spec_changed
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import train_job_object
-from trainer.controllers.metrics.glimpse import Glimpse
 from trainer.controllers.metrics.milestones import Milestones
+from trainer.controllers.metrics.summary import Summary
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.testing import ManualClock
 
@@ -30,7 +30,7 @@ def conditions(**since: tuple[str, int]) -> list[Object]:
 
 
 class Replica:
-    """Milestones, told as an informer does."""
+    """Milestones that get the events of an informer."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -41,9 +41,9 @@ class Replica:
         obj = train_job_object(status=status, **spec)
         cached = CachedObject.of(obj | {"metadata": obj["metadata"] | {"creationTimestamp": at(created)}})
         if initial is None:
-            self.milestones.changed(cached.uid, Glimpse.of(cached))
+            self.milestones.on_update(cached.uid, Summary.of(cached))
         else:
-            self.milestones.appeared(cached, Glimpse.of(cached), initial=initial)
+            self.milestones.on_add(cached, Summary.of(cached), initial=initial)
 
     @property
     def life(self) -> Life | None:
@@ -104,7 +104,7 @@ async def test_a_resumption_is_waited_for_since_it_is_seen(replica: Replica) -> 
         pytest.param(
             {"state": "Created", "conditions": conditions(Created=("True", 60)), "trainerStatus": {"currentStep": 1}},
             60,
-            id="has-told-of-progress",
+            id="has-reported-progress",
         ),
         pytest.param(
             {"state": "Suspended", "conditions": conditions(Created=("True", 60), Suspended=("True", 60))},
@@ -153,5 +153,5 @@ async def test_what_has_ended_is_forgotten(replica: Replica, state: str) -> None
 async def test_what_is_deleted_is_forgotten(replica: Replica) -> None:
     """So is one that was deleted while it ran."""
     replica.see(initial=False)
-    replica.milestones.gone("uid-of-demo")
+    replica.milestones.on_delete("uid-of-demo")
     assert replica.life is None

@@ -38,7 +38,7 @@ def test_reasons_that_a_plugin_makes_up() -> None:
 
 
 def test_the_population_of_more_groups_than_the_limit() -> None:
-    """The gauge has no more series either; states and frameworks are told apart to the end."""
+    """The gauge has no more series either; states and frameworks are never folded."""
     registry = CollectorRegistry()
     series = TrainJobSeries(registry, limit=10)
     groups = [(f"ns-{number}", "torch", "torch", state) for number in range(50) for state in ("Created", "Done")]

@@ -219,7 +219,7 @@ async def test_a_restart_knows_what_has_run_before(
 
 
 async def test_a_status_that_is_written_later(cluster: Cluster) -> None:
-    """The time to the JobSet ends when that is made, however long people wait to be told."""
+    """The time to the JobSet ends when it is created, however much later the status is written."""
     manager = Manager(cluster.client, clock=cluster.clock)
     cluster.metrics, metrics = manager.metrics, TrainJobMetrics(manager)
     async with anyio.create_task_group() as tasks:
@@ -259,7 +259,7 @@ async def test_a_status_that_is_not_stored_counts_nothing(cluster: Cluster) -> N
 
 @pytest.mark.parametrize("is_shown", [pytest.param(True, id="cache-first"), pytest.param(False, id="retry-first")])
 async def test_a_status_whose_answer_is_lost_is_counted_once(cluster: Cluster, *, is_shown: bool) -> None:
-    """It is stored: that is counted, and people are told, when the cache shows it or another attempt has succeeded."""
+    """A stored status is counted and its events are recorded when the cache shows it or another attempt succeeds."""
     async with cluster.managed():
         await submit(cluster)
         await cluster.clock.advance(20)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
 from trainer.cli.console import Format, OutputFormat, note, printable, say, say_json
 from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
 from trainer.cli.errors import ExitCode
 from trainer.cli.jobs.find import not_served
 from trainer.cli.jobs.table import age_of
-from trainer.controllers.metrics.frameworks import FRAMEWORK_LABEL
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.logs.logs import configure_logging
@@ -22,7 +21,6 @@ from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import labels_of, name_of
 from trainer.kube.rest.connection import connect
 from trainer.kube.selection import Selection
-from trainer.webhooks.advice import SUPPORT_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

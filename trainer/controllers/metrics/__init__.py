@@ -1,11 +1,9 @@
-"""Metrics of TrainJobs: how many there are, how they fare, and how long each stage takes.
+"""Metrics of TrainJobs: their number by state, what happens to them, and how long each stage takes.
 
-The gauges, `trainer_trainjobs` and those by reason and by name, are what a replica's cache shows, and every replica has
-them: aggregate with `max by (namespace, runtime, framework, state) (trainer_trainjobs)`, never with a sum over replicas
-alone. All others count what the leader has done, each replica for the time of its leadership: `sum(...)` over replicas
-is right.
+The gauges, `trainer_trainjobs` and those by reason and by name, show the cache of a replica, and every replica has
+them: aggregate with `max by (namespace, runtime, framework, state) (trainer_trainjobs)`, never with a sum. All others
+count what a replica has done while it was the leader: `sum(...)` over replicas is right.
 
-Counters count changes that this process has written into a status, not states that it finds: what was finished before
-is not counted again after a restart or a change of leaders. A process that ends between the write and the next scrape
-takes the increase with it; nothing is counted twice.
+Counters count changes that this process has written into a status: what had happened before a restart or a change of
+leaders is not counted again. A process that ends between the write and the next scrape loses the increase.
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 _TO_JOBSET = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, _MINUTE, 5 * _MINUTE, _HOUR)
-"""Milliseconds where all is well, minutes where something must be mended first."""
+"""Milliseconds normally, minutes if something must be fixed first."""
 
 _IN_QUEUE = (
     1, 2, 5, 10, 30, _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 30 * _MINUTE,
@@ -33,7 +33,7 @@ _RUNNING = (
 )  # fmt: skip
 
 _FOLDED = (True, True, False)
-"""Of namespace, runtime and framework; the last are few, and worth telling apart to the end."""
+"""Whether namespace, runtime and framework become `OTHER` beyond the limit; frameworks are few."""
 
 
 _ENDS = (State.COMPLETE.value, State.FAILED.value)
@@ -41,22 +41,21 @@ _ENDS = (State.COMPLETE.value, State.FAILED.value)
 _EVERY_REPLICA = "Every replica shows all of them: take the max over replicas, by the other labels."
 
 _FAILED_JOBS = "FailedJobs"
-"""Why JobSets mostly fail: a Job of theirs has, and no failure policy says more."""
+"""The most frequent reason: a Job of the JobSet has failed."""
 
 
 class Group(NamedTuple):
-    """What TrainJobs are told apart by."""
+    """Labels of the series of TrainJobs."""
 
     namespace: str
     runtime: str
-    """A name, with the namespace of a TrainingRuntime before it: `torch-distributed`, `team-a/finetune`. "none" where
-    there is no such runtime."""
+    """Name, of a TrainingRuntime with namespace: `torch-distributed`, `team-a/finetune`; "none" if there is none."""
     framework: str
     """Label trainer.kubeflow.org/framework of the runtime, if a ClusterTrainingRuntime has the same, or "none"."""
 
 
 class TrainJobSeries:
-    """All series of the controller of TrainJobs beside those of every controller.
+    """The series of TrainJobs.
 
     Args:
         registry: where they are registered.
@@ -122,7 +121,7 @@ class TrainJobSeries:
         self._timed: set[str] = set()
 
     def expect(self, group: Group) -> None:
-        """Show with 0 what may happen to TrainJobs of this group: `increase()` does not see the first otherwise."""
+        """Expose the counters of this group with 0: otherwise `increase()` misses the first event."""
         self.created.labels(*group)
         self.completed.labels(*group)
         self.failed.labels(*group, _FAILED_JOBS)
@@ -135,7 +134,7 @@ class TrainJobSeries:
                 self.running.labels(framework, end)
 
     def give_back(self, groups: AbstractSet[tuple[str, str]]) -> None:
-        """Remove the series that have not counted since the last call and are of no group that there is.
+        """Remove the series that have not changed since the last call and belong to no existing group.
 
         Args:
             groups: namespaces and runtimes.
@@ -145,14 +144,14 @@ class TrainJobSeries:
 
 
 class ObservedGauge(Collector):
-    """A gauge whose values are asked for when it is scraped, possibly by another thread.
+    """A gauge whose values are computed at each scrape, possibly in another thread.
 
     Args:
         registry: where it is registered.
         name: of the metric.
         text: its help.
         labels: their names; the first is the namespace.
-        folded: for each label whether it becomes `OTHER` beyond the limit.
+        folded: for each label, whether it becomes `OTHER` beyond the limit.
         limit: label sets before that.
     """
 
@@ -173,7 +172,7 @@ class ObservedGauge(Collector):
         registry.register(self)
 
     def observe(self, count: Callable[[], Mapping[tuple[str, ...], int]]) -> None:
-        """Have the gauge ask here for its values by label values."""
+        """Set the function that returns the values by label values."""
         self._count = count
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
@@ -182,7 +181,7 @@ class ObservedGauge(Collector):
         yield GaugeMetricFamily(name, text, labels=labels)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The present numbers; those beyond the limit of label sets together."""
+        """The current values; label sets beyond the limit are folded."""
         (family,) = self.describe()
         for values, count in bounded_counts(self._count(), self._folded, self._limit).items():
             family.add_metric(values, count)

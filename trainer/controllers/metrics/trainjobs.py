@@ -1,4 +1,4 @@
-"""What the controller of TrainJobs counts."""
+"""Counts what happens to TrainJobs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionType, State, TrainJobStatus
-from trainer.controllers.metrics.census import Census
-from trainer.controllers.metrics.frameworks import Frameworks
 from trainer.controllers.metrics.milestones import Milestones
 from trainer.controllers.metrics.series import Group, TrainJobSeries
+from trainer.controllers.metrics.state_counts import Frameworks, StateCounts
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.framework.status.conditions import Conditions
 from trainer.kube.selection import Selection
@@ -24,20 +23,19 @@ if TYPE_CHECKING:
     from trainer.kube.manager.manager import Manager
 
 Step: TypeAlias = tuple[Callable[[float], None], float]
-"""What to call, and with which number, once a status is stored."""
+"""A method of a metric, and its argument, to call once a status is stored."""
 
 
 _GIVE_BACK_EVERY = 1800.0
-"""Seconds between two looks for series of what is gone. They stay for as long at least, so that every scrape has seen
-what they have counted."""
+"""Seconds between two removals of series of deleted objects; every scrape sees the last values before that."""
 
 
 class TrainJobMetrics:
-    """Follows the informers of TrainJobs and runtimes; make it before the manager runs.
+    """Handles the events of the informers of TrainJobs and runtimes; constructed before the manager runs.
 
     Args:
         manager: provides informers, clock and metrics.
-        namespace: where TrainJobs and TrainingRuntimes are looked after; default: everywhere.
+        namespace: the only one that is watched. Defaults to all.
     """
 
     def __init__(self, manager: Manager, namespace: str | None = None) -> None:
@@ -45,37 +43,37 @@ class TrainJobMetrics:
         self._series = manager.metrics.series(TrainJobSeries)
         self._milestones = Milestones(manager.clock)
         self._frameworks = Frameworks()
-        self._census = census = Census(self._frameworks, self._milestones)
+        self._state_counts = state_counts = StateCounts(self._frameworks, self._milestones)
         self._gives_back_at = self._clock.monotonic() + _GIVE_BACK_EVERY
-        self._series.population.observe(census.count)
-        self._series.pending.observe(census.pending)
-        self._series.info.observe(census.latest)
-        manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(census)
+        self._series.population.observe(state_counts.count)
+        self._series.pending.observe(state_counts.pending)
+        self._series.info.observe(state_counts.latest)
+        manager.informer(TRAIN_JOBS, Selection(namespace)).add_handler(state_counts)
         manager.informer(TRAINING_RUNTIMES, Selection(namespace)).add_handler(self._frameworks)
         manager.informer(CLUSTER_TRAINING_RUNTIMES).add_handler(self._frameworks)
 
     def made(self, train_job: TrainJob) -> None:
-        """Its JobSet has just been made, and its status will tell so later."""
+        """Its JobSet was just created; its status is written later."""
         life = self._milestones.of(train_job.metadata.uid or "")
         if life is not None and life.made is None:
             life.made = self._clock.monotonic()
 
     def expect(self, train_job: TrainJob) -> None:
-        """It is there: show what may happen to it before it does, also in a process that finds it half-way or ended."""
+        """Expose the series of its group with 0, before anything is counted."""
         self._series.expect(self._group(train_job))
         now = self._clock.monotonic()
         if now >= self._gives_back_at:
             self._gives_back_at = now + _GIVE_BACK_EVERY
-            self._series.give_back(self._census.groups())
+            self._series.give_back(self._state_counts.groups())
 
     def steps(self, train_job: TrainJob, status: TrainJobStatus) -> list[Step]:
-        """What is to be counted when this status is stored, as things are before that.
+        """What to count once this status is stored.
 
-        The event of the write may come before the answer to it, and by then the TrainJob is no longer what it was.
+        It is determined before the write, since the watch event may arrive before the response and change the records.
 
         Args:
             train_job: the TrainJob as it was.
-            status: as it is to be.
+            status: the new one.
         """
         group = self._group(train_job)
         life = self._milestones.of(train_job.metadata.uid or "")
@@ -116,7 +114,7 @@ class TrainJobMetrics:
 
 
 def _gets_jobset(before: TrainJobStatus, status: TrainJobStatus) -> bool:
-    """Whether the Jobs have just been made, or resumed."""
+    """Whether the Jobs were just created or resumed."""
     old, new = Conditions(before.conditions or [], ""), Conditions(status.conditions or [], "")
     if not new.is_true(ConditionType.CREATED):
         return False

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.framework.samples import train_job_object
-from trainer.controllers.metrics.glimpse import Glimpse
+from trainer.controllers.metrics.summary import Summary
 from trainer.kube.cache.cached_object import CachedObject
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ WAITS = {"type": "Pending", "status": "True", "reason": "Unschedulable", "messag
     ],
 )
 def test_what_is_read_of_a_trainjob(obj: Object, runtime: str, state: str) -> None:
-    """Runtime and state, whatever an older definition has let pass."""
-    glimpse = Glimpse.of(CachedObject.of(obj))
-    assert (glimpse.runtime, glimpse.state) == (runtime, state)
+    """Runtime and state, also of objects that only an older schema accepts."""
+    summary = Summary.of(CachedObject.of(obj))
+    assert (summary.runtime, summary.state) == (runtime, state)
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_what_is_read_of_a_trainjob(obj: Object, runtime: str, state: str) -> No
 )
 def test_why_pods_wait(status: Object, expected: str) -> None:
     """The reason of the condition Pending, while that is the state."""
-    assert Glimpse.of(CachedObject.of(train_job_object(status=status))).pending == expected
+    assert Summary.of(CachedObject.of(train_job_object(status=status))).pending == expected

@@ -1,4 +1,4 @@
-"""What metrics read of a cached TrainJob: decoding it whole for each event would take five times as long."""
+"""The few fields of a cached TrainJob that metrics need; decoding all of it for each event takes five times as long."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
 
 UNKNOWN = "Unknown"
-"""State of a TrainJob that no controller has looked at."""
+"""State of a TrainJob without status."""
 EXTERNAL = "External"
-"""State of a TrainJob that somebody else looks after (`spec.managedBy`) and has not given a state yet."""
+"""State of a TrainJob without status that another controller manages (`spec.managedBy`)."""
 
 
 class _RuntimeRef(msgspec.Struct, gc=False):
@@ -42,7 +42,7 @@ class _Condition(msgspec.Struct, gc=False):
 class _Status(msgspec.Struct, gc=False):
     state: str | None = None
     conditions: msgspec.Raw = msgspec.Raw(b"[]")
-    """Read for those alone that are Pending."""
+    """Decoded only if the state is Pending."""
 
 
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
@@ -59,21 +59,21 @@ _decoder = msgspec.json.Decoder(_TrainJob)
 _conditions: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(list[_Condition] | None)
 
 
-class Glimpse(msgspec.Struct, frozen=True, gc=False):
-    """A TrainJob as far as it is counted."""
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """What metrics count of a TrainJob."""
 
     runtime: str
-    """Key of the runtime as text; "" where there is none that can be read."""
+    """Key of the runtime as text; "" if it cannot be read."""
     state: str
     is_suspended: bool
     created: datetime | None
-    """None where that cannot be read."""
+    """None if it cannot be read."""
     pending: str = ""
-    """Reason of the condition Pending; "" where no pod waits."""
+    """Reason of the condition Pending; "" if no pod waits."""
 
     @classmethod
-    def of(cls, obj: CachedObject) -> Glimpse:
-        """Read a TrainJob; what an older definition may have let pass counts as absent."""
+    def of(cls, obj: CachedObject) -> Summary:
+        """Read a TrainJob; fields that an older schema accepted and that cannot be decoded count as absent."""
         try:
             seen = _decoder.decode(obj.raw)
         except msgspec.ValidationError:

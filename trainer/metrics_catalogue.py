@@ -1,15 +1,14 @@
-"""The catalogue: every metric of the manager with its help, type and labels, told without a cluster.
-
-For the reference in the documentation, and for checks that dashboards and alerts ask for what exists.
-"""
+"""The catalogue of the manager's metrics, with help, type and labels, for the documentation and for dashboards."""
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 
+from trainer import __version__
 from trainer.controllers.metrics.series import TrainJobSeries
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.kube.metrics.caches import CacheSeries
@@ -23,12 +22,25 @@ from trainer.kube.metrics.http_servers import HttpServerSeries
 from trainer.kube.metrics.queues import QueueSeries
 from trainer.kube.metrics.requests import RequestDetailSeries, RequestSeries
 from trainer.kube.metrics.webhooks import WebhookSeries
-from trainer.metrics.build_info import BuildInfoSeries
 from trainer.progress.metrics import ProgressSeries
 from trainer.webhooks.metrics import AdmissionSeries
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
+
+
+class BuildInfoSeries:
+    """The gauge `trainer_build_info`, for joins: does something change with a release?"""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        info = Gauge(
+            "trainer_build_info",
+            "Always 1; the labels say which version of the manager runs, and with which Python.",
+            ["version", "python_version"],
+            registry=registry,
+        )
+        info.labels(__version__, platform.python_version()).set(1)
+
 
 GROUPS = (
     TrainJobSeries,
@@ -55,27 +67,27 @@ GROUPS = (
 
 @dataclass(frozen=True, slots=True)
 class MetricDescription:
-    """One metric as PromQL knows it."""
+    """One metric, with the names that PromQL uses."""
 
     name: str
     """With `_total` for counters; histograms have `<name>_bucket`, `<name>_sum` and `<name>_count`."""
     type: str
     """`counter`, `gauge` or `histogram`."""
     help: str
-    """What it says, in a sentence."""
+    """One sentence."""
     labels: tuple[str, ...]
     """Without `le` of histograms, and without those that Prometheus adds."""
 
     @property
     def series(self) -> tuple[str, ...]:
-        """Names that PromQL may ask for."""
+        """Names in PromQL."""
         if self.type == "histogram":
             return tuple(f"{self.name}_{suffix}" for suffix in ("bucket", "sum", "count"))
         return (self.name,)
 
 
 class _Inventory(CollectorRegistry):
-    """A registry that remembers what was registered."""
+    """A registry that lists its collectors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +101,7 @@ class _Inventory(CollectorRegistry):
 def catalogue() -> list[MetricDescription]:
     """All metrics that a manager may expose, by group; it reads files of /proc.
 
-    `rest_client_*` besides requests and their duration are only there where the client was told to measure them.
+    `rest_client_*` series besides requests and their duration exist only if the client is configured to measure them.
     """
     inventory = _Inventory()
     for group in GROUPS:
@@ -98,7 +110,7 @@ def catalogue() -> list[MetricDescription]:
 
 
 def _descriptions(collector: Collector) -> list[MetricDescription]:
-    # ProcessCollector, which has no labels, can only be asked for values.
+    # ProcessCollector, which has no labels, has no describe().
     families = getattr(collector, "describe", collector.collect)()
     return [
         MetricDescription(
@@ -112,5 +124,5 @@ def _descriptions(collector: Collector) -> list[MetricDescription]:
 
 
 def _label_names(described: object) -> tuple[str, ...]:
-    """prometheus_client has no public way to ask."""
+    """prometheus_client does not publish them."""
     return tuple(getattr(described, "_labelnames", ()))

@@ -1,0 +1,206 @@
+"""The counts, kept by events, equal a count of all TrainJobs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.framework.samples import runtime_object, train_job_object
+from trainer.controllers.metrics.milestones import Milestones
+from trainer.controllers.metrics.state_counts import Frameworks, RecentChanges, StateCounts
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.objects import ObjectKey
+from trainer.kube.testing import ManualClock
+
+_EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c"]),
+        st.sampled_from(["torch", "jax"]),
+        st.sampled_from(["", "Created", "Running", "Complete"]),
+        st.booleans(),
+    )
+)
+
+
+def train_job(name: str, runtime: str, state: str, reason: str = "") -> CachedObject:
+    conditions = [{"type": "Pending", "status": "True", "reason": reason}] if reason else []
+    status = {"state": state, "conditions": conditions} if state else None
+    return CachedObject.of(train_job_object(name, status=status, runtimeRef={"name": runtime}))
+
+
+def runtimes(*names: str) -> Frameworks:
+    frameworks = Frameworks()
+    for name in names:
+        frameworks.on_add(CachedObject.of(runtime_object() | {"metadata": {"name": name}}), initial=True)
+    return frameworks
+
+
+@given(events=_EVENTS)
+def test_counts_what_is_there(events: list[tuple[str, str, str, bool]]) -> None:
+    """Whatever the events, each TrainJob is counted once, and no count is 0."""
+    state_counts = StateCounts(runtimes("torch", "jax"), Milestones(ManualClock()))
+    present: dict[str, CachedObject] = {}
+    for name, runtime, state, is_deleted in events:
+        old, new = present.pop(name, None), train_job(name, runtime, state)
+        if old is not None and is_deleted:
+            state_counts.on_delete(old, stale=False)
+            continue
+        present[name] = new
+        if old is None:
+            state_counts.on_add(new, initial=False)
+        else:
+            state_counts.on_update(old, new)
+    places = (
+        (obj["spec"]["runtimeRef"]["name"], (obj.get("status") or {}).get("state", "Unknown"))
+        for obj in present.values()
+    )
+    counted = {(runtime, state): count for (_, runtime, _, state), count in state_counts.count().items()}
+    assert counted == Counter(places)
+    assert {name for _, name, *_ in state_counts.latest()} == set(present)
+
+
+def test_a_resync_moves_nothing() -> None:
+    """An object counts once, however often it is resynced."""
+    state_counts = StateCounts(Frameworks(), Milestones(ManualClock()))
+    obj = train_job("a", "torch", "Running")
+    state_counts.on_add(obj, initial=True)
+    state_counts.on_update(obj, obj)
+    assert list(state_counts.count().values()) == [1]
+
+
+def test_runtimes_that_do_not_exist_are_none() -> None:
+    """A runtime that does not exist is counted as `none`, and by its name once it exists."""
+    frameworks = runtimes("torch")
+    state_counts = StateCounts(frameworks, Milestones(ManualClock()))
+    for number in range(3):
+        state_counts.on_add(train_job(f"a{number}", f"invented-{number}", "Blocked"), initial=False)
+    state_counts.on_add(train_job("b", "torch", "Blocked"), initial=False)
+    assert state_counts.count() == {
+        ("default", "none", "none", "Blocked"): 3,
+        ("default", "torch", "none", "Blocked"): 1,
+    }
+    frameworks.on_add(CachedObject.of(runtime_object() | {"metadata": {"name": "invented-1"}}), initial=False)
+    assert state_counts.count()["default", "invented-1", "none", "Blocked"] == 1
+    assert state_counts.groups() == {
+        ("default", "none"),
+        ("default", "torch"),
+        ("default", "invented-1"),
+        ("default", "other"),
+    }
+
+
+def test_pending_reasons() -> None:
+    """TrainJobs are counted by the reason for which their pods wait, as long as they wait."""
+    state_counts = StateCounts(runtimes("torch"), Milestones(ManualClock()))
+    waiting = train_job("a", "torch", "Pending", "Unschedulable")
+    state_counts.on_add(waiting, initial=False)
+    state_counts.on_add(train_job("b", "torch", "Pending", "ImagePullBackOff"), initial=False)
+    state_counts.on_add(train_job("c", "torch", "Running"), initial=False)
+    assert state_counts.pending() == {("default", "Unschedulable"): 1, ("default", "ImagePullBackOff"): 1}
+    other = train_job("a", "torch", "Pending", "ImagePullBackOff")
+    state_counts.on_update(waiting, other)
+    assert state_counts.pending() == {("default", "ImagePullBackOff"): 2}
+    state_counts.on_update(other, train_job("a", "torch", "Running"))
+    assert state_counts.pending() == {("default", "ImagePullBackOff"): 1}
+
+
+def key(name: str, namespace: str = "team-a") -> ObjectKey:
+    return ObjectKey(namespace, name)
+
+
+def test_the_latest_are_named() -> None:
+    """Of a namespace with thousands of TrainJobs the fifty whose state changed last are named."""
+    recent_changes = RecentChanges()
+    for number in range(5000):
+        recent_changes.put(key(f"job-{number}"), has_ended=False)
+    recent_changes.put(key("job-7"), has_ended=False)
+    names = [each.name for each in recent_changes.latest()]
+    assert len(names) == 50
+    assert names[:2] == ["job-7", "job-4999"]
+
+
+def test_what_goes_on_comes_first() -> None:
+    """TrainJobs that have ended are named where there is room."""
+    recent_changes = RecentChanges()
+    recent_changes.put(key("ended"), has_ended=False)
+    recent_changes.put(key("running"), has_ended=False)
+    recent_changes.put(key("ended"), has_ended=True)
+    assert [each.name for each in recent_changes.latest()] == ["running", "ended"]
+    for number in range(60):
+        recent_changes.put(key(f"new-{number}"), has_ended=False)
+    assert key("ended") not in recent_changes.latest()
+
+
+def test_a_namespace_takes_no_names_of_another() -> None:
+    """One with thousands of TrainJobs leaves room for the others."""
+    recent_changes = RecentChanges()
+    for number in range(5000):
+        recent_changes.put(key(f"job-{number}"), has_ended=False)
+    recent_changes.put(key("mine", "team-b"), has_ended=True)
+    assert key("mine", "team-b") in recent_changes.latest()
+
+
+def test_what_is_gone_is_not_named() -> None:
+    """A deleted TrainJob is not named, whether it had ended or not."""
+    recent_changes = RecentChanges()
+    recent_changes.put(key("a"), has_ended=True)
+    recent_changes.put(key("b"), has_ended=False)
+    for name in ("a", "b", "never-there"):
+        recent_changes.remove(key(name))
+    assert recent_changes.latest() == []
+
+
+def runtime(name: str, namespace: str = "", **labels: str) -> CachedObject:
+    domain = "trainer.kubeflow.org"
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "labels": {f"{domain}/{label}": text for label, text in labels.items()},
+    }
+    return CachedObject.of(runtime_object() | {"metadata": metadata})
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param({"framework": "torch"}, "torch", id="label"),
+        pytest.param({}, "none", id="no-label"),
+        pytest.param({"framework": ""}, "none", id="empty-label"),
+    ],
+)
+def test_a_runtime_says_its_framework(labels: dict[str, str], expected: str) -> None:
+    """The label counts, not the name of the runtime."""
+    frameworks = Frameworks()
+    frameworks.on_add(runtime("jax-distributed", **labels), initial=True)
+    assert frameworks.labels_of("jax-distributed") == ("jax-distributed", expected)
+
+
+def test_frameworks_are_few() -> None:
+    """The first fifty are named, all others are `other`."""
+    frameworks = Frameworks()
+    for number in range(100):
+        frameworks.on_add(runtime(f"r{number}", framework=f"f{number}"), initial=True)
+    shown = [frameworks.labels_of(f"r{number}")[1] for number in (0, 49, 50, 99)]
+    assert shown == ["f0", "f49", "other", "other"]
+
+
+def test_tenants_name_no_frameworks() -> None:
+    """The label of a TrainingRuntime counts only if a ClusterTrainingRuntime has the same, added before or after."""
+    frameworks = Frameworks()
+    for number in range(100):
+        frameworks.on_add(runtime(f"r{number}", "team-a", framework=f"invented-{number}"), initial=True)
+    frameworks.on_add(runtime("mine", "team-b", framework="torch"), initial=True)
+    frameworks.on_add(runtime("torch-distributed", framework="torch"), initial=True)
+    assert frameworks.labels_of("team-a/r0") == ("team-a/r0", "other")
+    assert frameworks.labels_of("team-b/mine") == ("team-b/mine", "torch")
+
+
+def test_a_runtime_that_is_gone_is_none() -> None:
+    """A deleted runtime is `none`, like one that never existed."""
+    frameworks = Frameworks()
+    frameworks.on_add(runtime("a", framework="torch"), initial=True)
+    frameworks.on_delete(runtime("a"), stale=False)
+    assert [frameworks.labels_of(name) for name in ("a", "b", "")] == [("none", "none")] * 3
