@@ -23,7 +23,7 @@ from trainer.kube.metrics.queues import QueueSeries
 from trainer.kube.metrics.requests import RequestDetailSeries, RequestSeries
 from trainer.kube.metrics.webhooks import WebhookSeries
 from trainer.progress.metrics import ProgressSeries
-from trainer.webhooks.metrics import AdmissionSeries
+from trainer.webhooks.handlers import AdmissionSeries
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, replicated_job, trainer
-from trainer.webhooks.defaults import default_runtime, default_train_job
-from trainer.webhooks.nodes import default_nodes
+from trainer.webhooks.defaults import default_nodes, default_runtime, default_train_job
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

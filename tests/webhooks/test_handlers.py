@@ -1,4 +1,4 @@
-"""Requests that are none of the webhooks' business, and what they make of those that are."""
+"""Requests and responses of the webhooks, and their series."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, trainer
 from tests.webhooks.nets import pipeline
 from tests.webhooks.requests import request_of
+from trainer.kube.errors import KubeError
+from trainer.kube.field_errors import required
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
-from trainer.webhooks.handlers import Admission
+from trainer.webhooks.handlers import Admission, AdmissionSeries
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
+    from trainer.kube.webhook.admission import AdmissionRequest
 
 
 @pytest.fixture
@@ -25,7 +29,7 @@ def admission() -> Admission:
 
 @pytest.mark.parametrize("handler", ["default_train_job", "default_runtime", "validate_train_job", "validate_runtime"])
 async def test_nothing_to_say(admission: Admission, handler: str) -> None:
-    """Deletions and subresources pass, as they would if somebody had the API server ask about them."""
+    """Deletions and subresources are allowed, if a webhook configuration sends them."""
     obj = job() if handler.endswith("job") else blueprint()
     deletion = replace(request_of(obj, obj), operation=Operation.DELETE, object=None)
     status = request_of(obj | {"spec": None}, obj, subresource="status")
@@ -35,7 +39,7 @@ async def test_nothing_to_say(admission: Admission, handler: str) -> None:
 
 
 async def test_defaults_are_sent_back(admission: Admission) -> None:
-    """The mutating webhooks answer with the object that has defaults, and leave the one that came as it was."""
+    """The mutating webhooks return a copy with defaults."""
     request = request_of(trainer(numProcPerNode=1))
 
     response = await admission.default_train_job(request)
@@ -53,7 +57,7 @@ async def test_defaults_are_sent_back(admission: Admission) -> None:
     ],
 )
 async def test_sparse_metadata(admission: Admission, metadata: Object) -> None:
-    """The namespace comes from the request, and a name may still have to be made."""
+    """The namespace comes from the request, and the name may be generated later."""
     request = replace(request_of(job() | {"metadata": metadata}), namespace="default")
 
     assert (await admission.validate_train_job(request)).allowed
@@ -79,17 +83,73 @@ async def test_sparse_metadata(admission: Admission, metadata: Object) -> None:
         ),
     ],
 )
-async def test_amounts_are_told_before_the_schema_refuses_them(
-    admission: Admission, resources: Object, warnings: list[str]
-) -> None:
-    """The mutating webhook is asked before the API server compares patterns, and kubectl shows its warnings."""
+async def test_warnings_about_quantities(admission: Admission, resources: Object, warnings: list[str]) -> None:
+    """The mutating webhook is called before the API server checks the schema, and kubectl shows its warnings."""
     answer = await admission.default_train_job(request_of(trainer(resourcesPerNode=resources)))
     assert answer.allowed
     assert list(answer.warnings) == warnings
 
 
-async def test_amounts_are_told_a_few_times(admission: Admission) -> None:
-    """However many there are."""
+async def test_warnings_about_quantities_are_few(admission: Admission) -> None:
+    """There are four warnings at most."""
     many = {f"example.com/{number}": "1MB" for number in range(1000)}
     answer = await admission.default_train_job(request_of(trainer(resourcesPerNode={"limits": many})))
     assert len(answer.warnings) == 4
+
+
+_REFUSAL = AdmissionResponse.deny([required("spec.trainer.image", "needed")])
+
+
+def numbers(registry: CollectorRegistry, kind: str, operation: str) -> tuple[float | None, float | None]:
+    """Requests and refusals."""
+    labels = {"kind": kind, "operation": operation}
+    return (
+        registry.get_sample_value("trainer_admission_seconds_count", labels),
+        registry.get_sample_value("trainer_admission_refusals_total", labels),
+    )
+
+
+@pytest.mark.parametrize(
+    ("obj", "old", "answer", "expected"),
+    [
+        pytest.param(job(), None, AdmissionResponse.allow(), ("TrainJob", "CREATE", 1, 0), id="allowed"),
+        pytest.param(job(), None, _REFUSAL, ("TrainJob", "CREATE", 1, 1), id="refused"),
+        pytest.param(job(), job(), _REFUSAL, ("TrainJob", "UPDATE", 1, 1), id="update"),
+        pytest.param(blueprint(), None, _REFUSAL, ("ClusterTrainingRuntime", "CREATE", 1, 1), id="runtime"),
+    ],
+)
+async def test_counts_by_kind_and_operation(
+    obj: Object, old: Object | None, answer: AdmissionResponse, expected: tuple[str, str, float, float]
+) -> None:
+    """Each decision is timed, and counted if it is a refusal."""
+    registry = CollectorRegistry()
+
+    async def decide(request: AdmissionRequest) -> AdmissionResponse:
+        return answer
+
+    assert await AdmissionSeries(registry).measured(obj["kind"], decide)(request_of(obj, old)) is answer
+    kind, operation, *amounts = expected
+    assert numbers(registry, kind, operation) == tuple(amounts)
+
+
+async def test_what_was_not_decided_is_no_refusal() -> None:
+    """A handler that fails is timed, and counts no refusal."""
+    registry = CollectorRegistry()
+
+    async def fail(request: AdmissionRequest) -> AdmissionResponse:
+        raise KubeError("the API server does not answer")
+
+    with pytest.raises(KubeError):
+        await AdmissionSeries(registry).measured("TrainJob", fail)(request_of(job()))
+    assert numbers(registry, "TrainJob", "CREATE") == (1, 0)
+
+
+def test_series_are_there_before_the_first_request() -> None:
+    """They are exposed with 0, so that the first refusal is an increase."""
+    registry = CollectorRegistry()
+
+    async def decide(request: AdmissionRequest) -> AdmissionResponse:
+        return AdmissionResponse.allow()
+
+    AdmissionSeries(registry).measured("TrainJob", decide)
+    assert [numbers(registry, "TrainJob", each) for each in ("CREATE", "UPDATE")] == [(0, 0), (0, 0)]

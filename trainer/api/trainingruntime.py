@@ -42,7 +42,7 @@ CLUSTER_TRAINING_RUNTIMES = Resource(
 FRAMEWORK_LABEL = "trainer.kubeflow.org/framework"
 """Label of a runtime: the framework that it is for, as in Kubeflow Trainer."""
 SUPPORT_LABEL = "trainer.kubeflow.org/support"
-"""Label of a runtime: with `DEPRECATED`, authors of TrainJobs that refer to it are warned."""
+"""Label of a runtime: with `deprecated`, the authors of TrainJobs that refer to it are warned."""
 DEPRECATED = "deprecated"
 """Value of `SUPPORT_LABEL` on a runtime that will be removed."""
 

@@ -1,1 +1,1 @@
-"""Admission of TrainJobs and training runtimes: defaults, checks and warnings, before anything is stored."""
+"""Admission of TrainJobs and training runtimes: defaults, validation and warnings."""

@@ -1,10 +1,11 @@
-"""Warnings: what the author of an accepted object should know. kubectl prints them; few, so that they are read."""
+"""Warnings for the author of an accepted object; kubectl prints them. They are few, so that people read them."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from trainer.api.trainingruntime import DEPRECATED, SUPPORT_LABEL
 from trainer.framework.building.trainer_step import stated_ancestor
 from trainer.framework.building.words import shell_operator
 from trainer.framework.plugin_api.review import AdmissionWarning
@@ -18,29 +19,25 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.kube.objects import Object
 
-SUPPORT_LABEL = "trainer.kubeflow.org/support"
-"""Label of a runtime: `deprecated` has TrainJobs that refer to it warned."""
-DEPRECATED = "deprecated"
-"""Value of `SUPPORT_LABEL` on a runtime that is going to be removed."""
 _LONGEST_NAME = 63
-"""Characters of the name of a resource that a warning repeats."""
+"""Characters of a resource name in a warning."""
 
 
-def advise_on_train_job(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
-    """What its author should know; plugins add what they know by `CustomValidation`."""
+def train_job_warnings(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
+    """The warnings for a TrainJob; plugins add theirs by `CustomValidation`."""
     if _is_deprecated(runtime):
         text = f"{runtime.kind} {runtime.metadata.name} is deprecated and will be removed; use another runtime"
         yield AdmissionWarning("spec.runtimeRef.name", text)
     trainer = train_job.spec.trainer
-    yield from _unheard_shell("spec.trainer.command", trainer.command if trainer else None)
+    yield from _ignored_operator("spec.trainer.command", trainer.command if trainer else None)
     for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
         for position, container in enumerate(override.containers or []):
             path = f"spec.podSpecOverrides[{index}].containers[{position}].command"
-            yield from _unheard_shell(path, container.command)
+            yield from _ignored_operator(path, container.command)
 
 
-def advise_on_runtime(runtime: Runtime) -> Iterator[AdmissionWarning]:
-    """What the author of a runtime should know."""
+def runtime_warnings(runtime: Runtime) -> Iterator[AdmissionWarning]:
+    """The warnings for a runtime."""
     if _is_deprecated(runtime):
         text = "TrainJobs that use this runtime are warned that it is deprecated"
         yield AdmissionWarning(f"metadata.labels[{SUPPORT_LABEL}]", text)
@@ -55,8 +52,8 @@ def _is_deprecated(runtime: Runtime) -> bool:
     return (runtime.metadata.labels or {}).get(SUPPORT_LABEL) == DEPRECATED
 
 
-def _unheard_shell(path: str, command: list[str] | None) -> Iterator[AdmissionWarning]:
-    """A command of one item is split into words as a shell would, but no shell ever sees it."""
+def _ignored_operator(path: str, command: list[str] | None) -> Iterator[AdmissionWarning]:
+    """A command of one item is split into words as by a shell, but not run by one."""
     if command is None or len(command) != 1 or not re.search(r"\s", command[0]):
         return
     operator = shell_operator(command[0])
@@ -67,11 +64,11 @@ def _unheard_shell(path: str, command: list[str] | None) -> Iterator[AdmissionWa
         yield AdmissionWarning(path, text)
 
 
-def advise_on_amounts(obj: Object) -> Iterator[str]:
-    """What to write instead of a number of bytes such as 200MB.
+def quantity_warnings(obj: Object) -> Iterator[str]:
+    """What to write instead of a quantity such as 200MB.
 
-    The API server's own refusal, which comes before the validating webhook is asked, says only which pattern does not
-    match; warnings of the mutating webhook are shown beside it.
+    The API server checks the schema before it calls the validating webhook, and says only which pattern does not match;
+    the warnings of the mutating webhook are shown with that.
 
     Args:
         obj: a TrainJob as it was sent; it may be wrong in any way.

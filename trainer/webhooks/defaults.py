@@ -1,28 +1,33 @@
 """Defaults that a schema cannot express, set by the mutating webhooks (KEP-2170, the Go types and their comments).
 
-On update only what the request itself writes gets a default: what is stored already, perhaps from a time without
-webhooks, must stay as it is, or a change of a label would change a field that is immutable.
+On update only fields that the request changes get a default: the stored ones may date from a time without webhooks, and
+a default in an immutable field would make every update fail.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TrainJob
+from trainer.api.trainjob_status import ConditionType
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.kube.objects import is_condition_true
 
 if TYPE_CHECKING:
+    from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.objects import Object
 
 
 def default_train_job(obj: Object, old: Object | None = None) -> Object:
     """A TrainJob with defaults: the kind of its runtime, its manager, numbers of processes as strings.
 
-    What has no default is shared with the one that was sent.
+    Fields without default are shared with the argument.
 
     Args:
-        obj: the TrainJob as it was sent; it may be wrong in any way.
-        old: what it replaces, if anything.
+        obj: the TrainJob as it was sent; it may be invalid in any way.
+        old: what it replaces. Defaults to nothing.
     """
     obj = _copied(obj, ("spec", "runtimeRef"), ("spec", "trainer"))
     spec, former = _mapping(obj, "spec"), _mapping(old or {}, "spec")
@@ -35,19 +40,45 @@ def default_train_job(obj: Object, old: Object | None = None) -> Object:
     _write_as_string(_mapping(spec, "trainer"), _mapping(former, "trainer"))
     nodes = _mapping(former, "trainer").get("numNodes")
     if _mapping(_mapping(old, "status"), "scale") and nodes is not None and isinstance(spec.get("trainer", {}), dict):
-        # An autoscaler has set it; who replaces the TrainJob without it does not mean to take it away.
+        # An autoscaler has set it; replacing the TrainJob with its original file must not remove it.
         spec["trainer"] = {"numNodes": nodes} | _present(_mapping(spec, "trainer"))
     return obj
+
+
+async def default_nodes(obj: Object, runtimes: RuntimeSource, old: Object | None = None) -> Object:
+    """The TrainJob with the minimum number of nodes of its elastic runtime, if it states none; otherwise as it is.
+
+    The default is set on creation and when `runtimeRef` changes, where it replaces the default of the former runtime.
+    The scale subresource reads `spec.trainer.numNodes`: an autoscaler cannot scale a TrainJob without it.
+
+    Args:
+        obj: the TrainJob as it was sent; it may be invalid in any way.
+        runtimes: finds its runtime; one that does not exist yet sets no default.
+        old: what it replaces. Defaults to nothing.
+
+    Raises:
+        KubeError: the runtime could not be looked up.
+    """
+    if old is not None:
+        if _runtime_ref(obj) == _runtime_ref(old) or is_condition_true(old, ConditionType.CREATED):
+            return obj
+        former = await _fewest_nodes(old, runtimes)
+        if former is not None and _num_nodes(obj) == _num_nodes(old) == former:
+            obj = _with_nodes(obj, None)
+    if _num_nodes(obj) is not None:
+        return obj
+    fewest = await _fewest_nodes(obj, runtimes)
+    return obj if fewest is None else _with_nodes(obj, fewest)
 
 
 def default_runtime(obj: Object, old: Object | None = None) -> Object:
     """A runtime with defaults: one node, numbers of processes as strings.
 
-    What has no default is shared with the one that was sent.
+    Fields without default are shared with the argument.
 
     Args:
-        obj: the runtime as it was sent; it may be wrong in any way.
-        old: what it replaces, if anything.
+        obj: the runtime as it was sent; it may be invalid in any way.
+        old: what it replaces. Defaults to nothing.
     """
     if old is not None and obj.get("spec") == old.get("spec"):
         return obj
@@ -62,7 +93,7 @@ def default_runtime(obj: Object, old: Object | None = None) -> Object:
 
 
 def _copied(obj: Object, *places: tuple[str, ...]) -> Object:
-    """The object with copies of the mappings on the way to these places; all else is shared, however large it is."""
+    """The object with copies of the mappings on these paths; everything else is shared."""
     copied = dict(obj)
     for place in places:
         parent = copied
@@ -82,7 +113,7 @@ def _write_as_string(settings: Object, former: Object) -> None:
 
 
 def _states_size(spec: Object) -> bool:
-    """Whether the JobSet of the runtime says how many pods its Jobs have; that number stays."""
+    """Whether the JobSet of the runtime states the number of pods of a Job."""
     jobs = _mapping(_mapping(spec, "template"), "spec").get("replicatedJobs")
     job_specs = [_mapping(_mapping(job, "template"), "spec") for job in (jobs if isinstance(jobs, list) else []) if job]
     return any(job_spec.get(field) is not None for job_spec in job_specs for field in ("parallelism", "completions"))
@@ -93,6 +124,41 @@ def _present(mapping: Object) -> Object:
 
 
 def _mapping(parent: Any, name: str) -> Object:
-    """A part of an object that nobody has checked yet; empty when it is absent or something else."""
+    """A member of an object that is not validated yet; empty if it is absent or no mapping."""
     value = parent.get(name) if isinstance(parent, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+async def _fewest_nodes(obj: Object, runtimes: RuntimeSource) -> int | None:
+    """The minimum of its runtime; None if that is not elastic."""
+    try:
+        policy = (await runtimes.of(TrainJob.from_object(_size_and_runtime(obj)))).spec.ml_policy
+    except (InvalidObjectError, BuildError):
+        return None
+    bounds = policy.node_bounds if policy is not None else None
+    return None if bounds is None else bounds[0]
+
+
+def _runtime_ref(obj: Object) -> object:
+    return _mapping(obj, "spec").get("runtimeRef")
+
+
+def _num_nodes(obj: Object) -> object:
+    return _mapping(_mapping(obj, "spec"), "trainer").get("numNodes")
+
+
+def _with_nodes(obj: Object, nodes: int | None) -> Object:
+    spec = obj["spec"]
+    others = {name: value for name, value in (spec.get("trainer") or {}).items() if name != "numNodes"}
+    return obj | {"spec": spec | {"trainer": others if nodes is None else others | {"numNodes": nodes}}}
+
+
+def _size_and_runtime(obj: Object) -> Object:
+    """The few fields that are needed here: reading the others may take long."""
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return obj
+    trainer = spec.get("trainer")
+    nodes = {"numNodes": trainer.get("numNodes")} if isinstance(trainer, dict) else trainer
+    kept = {"runtimeRef": spec.get("runtimeRef"), "trainer": nodes}
+    return {"metadata": obj.get("metadata"), "spec": kept}

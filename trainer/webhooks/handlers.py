@@ -1,10 +1,13 @@
-"""The webhooks: from the requests of the API server to the checks, and back."""
+"""The admission webhooks, and their series by kind and operation."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Histogram
 
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -15,15 +18,15 @@ from trainer.api.trainingruntime import (
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.plugin_api.errors import INTERNAL
 from trainer.kube.metrics import Metrics
-from trainer.kube.webhook.admission import AdmissionResponse
-from trainer.webhooks.admission_warnings import advise_on_amounts
-from trainer.webhooks.defaults import default_runtime, default_train_job
-from trainer.webhooks.metrics import AdmissionSeries
-from trainer.webhooks.nodes import default_nodes
+from trainer.kube.webhook.admission import AdmissionResponse, Operation
+from trainer.webhooks.admission_warnings import quantity_warnings
+from trainer.webhooks.defaults import default_nodes, default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.review import Review
     from trainer.framework.runtimes.runtimes import RuntimeSource
@@ -32,9 +35,58 @@ if TYPE_CHECKING:
     from trainer.kube.webhook.server import WebhookServer
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
-"""What is admitted."""
+"""The kinds with webhooks."""
 _WARNINGS = 4
-"""Amounts that are written wrong of which the author is warned; the refusal names all."""
+"""Wrong quantities that the author is warned of; the refusal names all."""
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+"""Seconds; the API server waits for 30 at most."""
+
+_OPERATIONS = (Operation.CREATE, Operation.UPDATE)
+"""As in config/webhook."""
+
+_LABELS = ("kind", "operation")
+
+
+class AdmissionSeries:
+    """Durations and refusals; every replica serves webhooks, so take the sum over them."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._seconds = Histogram(
+            "trainer_admission_seconds",
+            "Time in which a webhook of a kind, mutating or validating, decided.",
+            _LABELS,
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._refusals = Counter(
+            "trainer_admission_refusals_total",
+            "Requests that were refused, mostly for errors in the object. Where no decision was reached, "
+            "controller_runtime_webhook_requests_total counts a code of 500 or more instead.",
+            _LABELS,
+            registry=registry,
+        )
+
+    def measured(self, kind: str, handler: AdmissionHandler) -> AdmissionHandler:
+        """The handler of a webhook for this kind, with its time and refusals counted."""
+        # Bound, and exposed with 0, so that `rate()` sees the first one.
+        seconds = {each: self._seconds.labels(kind, each.value) for each in _OPERATIONS}
+        refusals = {each: self._refusals.labels(kind, each.value) for each in _OPERATIONS}
+
+        async def handle(request: AdmissionRequest) -> AdmissionResponse:
+            operation = request.operation
+            if operation not in seconds:
+                seconds[operation] = self._seconds.labels(kind, operation.value)
+                refusals[operation] = self._refusals.labels(kind, operation.value)
+            started = perf_counter()
+            try:
+                response = await handler(request)
+            finally:
+                seconds[operation].observe(perf_counter() - started)
+            if not response.allowed:
+                refusals[operation].inc()
+            return response
+
+        return handle
 
 
 class Admission:
@@ -42,8 +94,8 @@ class Admission:
 
     Args:
         pipeline: the plugins.
-        runtimes: where TrainJobs' runtimes are looked up.
-        metrics: where the series of `AdmissionSeries` go. Defaults to nowhere.
+        runtimes: finds the runtimes of TrainJobs.
+        metrics: gets the series of `AdmissionSeries`. Defaults to none.
     """
 
     def __init__(self, pipeline: Pipeline, runtimes: RuntimeSource, *, metrics: Metrics | None = None) -> None:
@@ -65,27 +117,27 @@ class Admission:
 
     @staticmethod
     def prepare() -> None:
-        """Do what would make the first requests wait; it takes a tenth of a second and may run in any thread."""
+        """Compile the schemas before the first request; it takes a tenth of a second, in any thread."""
         for model in (TrainJob, TrainingRuntime, ClusterTrainingRuntime):
             model.prepare_strict_reading()
 
     async def default_train_job(self, request: AdmissionRequest) -> AdmissionResponse:
-        """Fill in what a TrainJob leaves out."""
+        """Set the defaults of a TrainJob."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         obj = default_train_job(request.object, request.old_object)
         old = _placed(request.old_object, request) if request.old_object is not None else None
         obj = await default_nodes(_placed(obj, request), self._runtimes, old)
-        return AdmissionResponse.mutate(obj, tuple(islice(advise_on_amounts(request.object), _WARNINGS)))
+        return AdmissionResponse.mutate(obj, tuple(islice(quantity_warnings(request.object), _WARNINGS)))
 
     async def default_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
-        """Fill in what a runtime leaves out."""
+        """Set the defaults of a runtime."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         return AdmissionResponse.mutate(default_runtime(request.object, request.old_object))
 
     async def validate_train_job(self, request: AdmissionRequest) -> AdmissionResponse:
-        """Refuse a TrainJob that could not be built, and changes that come too late."""
+        """Refuse a TrainJob that cannot be built, and changes of immutable fields."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         obj = _placed(request.object, request)
@@ -93,14 +145,14 @@ class Admission:
         return _response(await review_train_job(obj, old, self._pipeline, self._runtimes))
 
     async def validate_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
-        """Refuse a runtime on which no TrainJob could be built, and changes of its spec."""
+        """Refuse a runtime on which no TrainJob can be built, and changes of its spec."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         return _response(review_runtime(_placed(request.object, request), request.old_object, self._pipeline))
 
 
 def _placed(obj: Object, request: AdmissionRequest) -> Object:
-    """The object with the kind and namespace of the request, which it may leave out."""
+    """The object with the kind and namespace of the request."""
     metadata = dict(obj.get("metadata") or {})
     if request.namespace:
         metadata["namespace"] = request.namespace

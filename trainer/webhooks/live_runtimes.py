@@ -1,4 +1,4 @@
-"""The runtimes of a cluster, as admission needs them: the cache may lag behind what was applied a moment before."""
+"""Finds runtimes for admission, also those that the cache does not have yet."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ if TYPE_CHECKING:
 
 
 class CachedRuntimes(Protocol):
-    """Runtimes that are known without a request, such as `trainer.framework.runtimes.runtimes.Runtimes`."""
+    """The cached runtimes, such as `trainer.framework.runtimes.runtimes.Runtimes`."""
 
     async def find(self, train_job: TrainJob, *, built_on: str, is_built: bool) -> FoundRuntime:
         """What the TrainJob was built on, or the runtime that it names.
 
         Args:
-            train_job: see there.
-            built_on: the recorded digest of what it was built on; empty if nothing is recorded.
-            is_built: whether its Jobs exist; otherwise a runtime that has changed since the snapshot comes first.
+            train_job: the TrainJob.
+            built_on: the recorded digest of what it was built on; empty if none is recorded.
+            is_built: whether its Jobs exist; otherwise the current runtime is preferred to an older snapshot.
 
         Raises:
-            RuntimeNotFoundError: neither is known.
+            RuntimeNotFoundError: neither is cached.
             BuildError: it cannot be read.
             KubeError: the API server did not answer.
         """
 
 
 class LiveRuntimes:
-    """A `RuntimeSource` that asks the cache first, and the API server for what the cache does not have (yet).
+    """A `RuntimeSource` that reads the cache, and from the API server what the cache does not have yet.
 
-    People apply a runtime and a TrainJob in one go, and a webhook answers before the caches of its process are filled.
+    People apply a runtime and a TrainJob together, and webhooks are served before the caches have synced.
 
     Args:
-        cached: asked first.
-        client: reads what is not cached.
+        cached: the cache.
+        client: reads from the API server.
     """
 
     def __init__(self, cached: CachedRuntimes, client: Client) -> None:
@@ -71,7 +71,7 @@ class LiveRuntimes:
         return await self._snapshot(train_job) or found.runtime
 
     async def _snapshot(self, train_job: TrainJob) -> Runtime | None:
-        """What the TrainJob was built on, unless it has not been built yet."""
+        """The snapshot that the TrainJob was built on; None if it has not been built."""
         if not _is_created(train_job):
             return None
         snapshot = await self._get(CONFIG_MAPS, snapshot_key(train_job))
@@ -83,8 +83,8 @@ class LiveRuntimes:
     async def _live(self, train_job: TrainJob, present: Alternatives) -> Runtime:
         """The runtime itself.
 
-        Whoever reaches the webhook may ask in the name of any namespace, so its runtimes are not listed: the condition
-        of the TrainJob does that.
+        A request may be forged in the name of any namespace, so the error does not list its runtimes; the condition of
+        the TrainJob does.
 
         Raises:
             RuntimeNotFoundError: there is none.

@@ -1,4 +1,4 @@
-"""What may change in a TrainJob that exists.
+"""Which fields of an existing TrainJob may change.
 
 | field of `spec` | may change |
 |---|---|
@@ -10,9 +10,9 @@
 | trainer.numNodes of any other training | before the Jobs exist, then while suspended, until it is first resumed |
 | everything else | before the Jobs exist |
 
-The Jobs exist when the condition Created is true: until then the KEP waits for an "updated appropriate TrainJob".
-While suspended means: before or after the change, and no Job has active pods any more. It is what JobSet allows.
-JobSet allows no other number of nodes: a JobSet that has been suspended since it was created is created again.
+The Jobs exist when the condition Created is true. While suspended means: suspended before or after the change, and no
+Job has active pods; JobSet allows the same changes then. JobSet never allows another number of nodes: a JobSet that has
+been suspended since its creation is created again.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ _OVERRIDES = "podSpecOverrides"
 
 
 def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
-    """The fields of a TrainJob that may not change, or not now.
+    """The changed fields of a TrainJob that are immutable, or immutable now.
 
     Args:
         old: the TrainJob as it is stored, with its status.
-        new: what it is to become; of the status only that of `old` counts.
+        new: the new TrainJob; its status is ignored.
     """
     before, after = _spec(old), _spec(new)
     for name, rule in _IMMUTABLE.items():
@@ -82,12 +82,12 @@ def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
 
 
 def is_spec_changed(old: Object, new: Object) -> bool:
-    """Whether anything but metadata and status changes; a default that becomes visible is no change."""
+    """Whether the spec changes; an added default is no change."""
     return _spec(old) != _spec(new)
 
 
 def _out_of_bounds(old: Object, before: Object, after: Object) -> Iterator[FieldError]:
-    """A number of nodes that an elastic training cannot have."""
+    """An error if the number of nodes is outside of the bounds of an elastic training."""
     bounds, wanted = (old.get("status") or {}).get("scale"), _nodes(after)
     if not bounds or not isinstance(wanted, int) or wanted == _nodes(before):
         return
@@ -97,7 +97,7 @@ def _out_of_bounds(old: Object, before: Object, after: Object) -> Iterator[Field
 
 
 def _resized(old: Object, before: Object, after: Object) -> Object:
-    """The spec as it was, with the new number of nodes if that may change."""
+    """The former spec, with the new number of nodes if that may change."""
     if not isinstance(after.get("trainer"), dict):
         return before
     is_elastic, nodes = bool((old.get("status") or {}).get("scale")), _nodes(after)
@@ -109,7 +109,7 @@ def _resized(old: Object, before: Object, after: Object) -> Object:
 
 
 def _is_unstarted(old: Object) -> bool:
-    """Whether the TrainJob has been suspended since it was created, so that its JobSet can be created again."""
+    """Whether the TrainJob has been suspended since its creation, so that its JobSet can be created again."""
     status = old.get("status") or {}
     return (
         bool((old.get("spec") or {}).get("suspend"))
@@ -136,7 +136,7 @@ def _not_now(old: Object, before: Object, after: Object, name: str) -> Iterator[
 
 
 def _without_scheduling(spec: Object) -> list[Object]:
-    """The overrides without what may change while suspended; queueing systems add entries of nothing else."""
+    """The overrides without what may change while suspended; entries of queueing systems have nothing else."""
     present = spec.get(_OVERRIDES)
     overrides = [
         {name: value for name, value in override.items() if name not in _SCHEDULING_OF_PODS}
@@ -147,7 +147,7 @@ def _without_scheduling(spec: Object) -> list[Object]:
 
 
 def _changes(before: object, after: object, path: str) -> list[str]:
-    """Paths of what differs, as exactly as they can be told, and of no more than an answer shows."""
+    """Paths of the differences, no more than a response shows."""
     if before == after:
         return []
     both = (differences(before, after, path), differences(after, before, path))
@@ -155,7 +155,7 @@ def _changes(before: object, after: object, path: str) -> list[str]:
 
 
 def _spec(obj: Object) -> Object:
-    """The spec as it counts: with defaults, without what is null."""
+    """The spec with defaults and without nulls."""
     spec = default_train_job(obj).get("spec")
     if not isinstance(spec, dict):
         return {}

@@ -13,7 +13,7 @@ from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, INTERNAL
 from trainer.framework.plugin_api.review import AdmissionWarning, Review
 from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid
-from trainer.webhooks.admission_warnings import advise_on_runtime
+from trainer.webhooks.admission_warnings import runtime_warnings
 from trainer.webhooks.defaults import default_runtime
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Revie
     except InvalidObjectError as error:
         return Review.of(error.errors)
     trial = _on_trial(runtime, pipeline)
-    return Review.of([*trial.errors, *trial.warnings, *advise_on_runtime(runtime)])
+    return Review.of([*trial.errors, *trial.warnings, *runtime_warnings(runtime)])
 
 
 def read(obj: Object) -> Runtime:

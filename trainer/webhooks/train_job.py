@@ -15,7 +15,7 @@ from trainer.framework.plugin_api.review import AdmissionWarning, Review
 from trainer.framework.status.status import has_ended
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import is_being_deleted, name_of
-from trainer.webhooks.admission_warnings import advise_on_train_job
+from trainer.webhooks.admission_warnings import train_job_warnings
 from trainer.webhooks.mutability import forbidden_changes, is_spec_changed
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ async def _review(
     former = train_job if obj is old else _read_stored(old, status)
     await anyio.lowlevel.checkpoint()
     review = pipeline.review(train_job, runtime, former)
-    return Review.of([*review.errors, *review.warnings, *advise_on_train_job(train_job, runtime)])
+    return Review.of([*review.errors, *review.warnings, *train_job_warnings(train_job, runtime)])
 
 
 def _name_errors(name: object) -> Iterator[FieldError]:
