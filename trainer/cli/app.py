@@ -93,11 +93,11 @@ for command, panel in (
 
 
 def _fail(error: Exception) -> ExitCode:
-    """Tell the user why the command ends, and return its exit code; a bug of ours is raised again."""
+    """Print why the command ends and return its exit code; raise a bug of ours again."""
     cause = error
     while isinstance(cause, ExceptionGroup):
         cause = cause.exceptions[0]
-    if isinstance(cause, BrokenPipeError):  # whoever read our output has seen enough
+    if isinstance(cause, BrokenPipeError):  # the reader of our output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.FAILED
     failure = _describe(error)
@@ -108,10 +108,7 @@ def _fail(error: Exception) -> ExitCode:
 
 
 def _describe(error: Exception) -> CommandError | None:
-    """The failure as the user should read it; None when it is a bug of ours, whose traceback is needed.
-
-    Task groups wrap what fails in them; of several failures the first tells the story.
-    """
+    """The failure as the user reads it, the first one of a group; None for a bug of ours, which needs a traceback."""
     match error:
         case CommandError():
             return error
@@ -119,7 +116,7 @@ def _describe(error: Exception) -> CommandError | None:
             described = [_describe(inner) for inner in error.exceptions]
             return described[0] if all(described) else None
         case typer.TyperException():
-            # The parser's words for a wrong choice name the exception that it was.
+            # The parser names the exception of a wrong choice.
             return BadInputError(error.format_message().replace(": Value error, ", ": ", 1))
         case ConfigurationError() | InvalidObjectError():
             return BadInputError(str(error))

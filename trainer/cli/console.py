@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class _PlainConsole(Console):
-    """Text as it is: neither wrapped nor read as markup; colours only on a terminal."""
+    """Prints text without wrapping or markup; with colours only on a terminal."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
-        """Let the reader's end reach the command as the error that it is; Rich would exit in the middle."""
+        """Raise a BrokenPipeError; Rich would exit instead."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
@@ -45,13 +45,13 @@ def complain(message: str) -> None:
 
 
 def note(message: str, *, kind: str = "note") -> None:
-    """Print one `note: ...` line to standard error, or one of another kind: what is good to know beside a result."""
+    """Print one `note: ...` line, or one of another kind, to standard error."""
     line = Text(f"{kind}: ", style="bold yellow").append(printable(message), style="not bold default")
     _PlainConsole(stderr=True).print(line)
 
 
 def quote(origin: Path, lines: Iterable[str]) -> None:
-    """Show lines of a file on standard error."""
+    """Print lines of a file to standard error."""
     console = _PlainConsole(stderr=True)
     console.print(Text(f"--- {origin}", style="dim"))
     for line in lines:
@@ -59,7 +59,7 @@ def quote(origin: Path, lines: Iterable[str]) -> None:
 
 
 def printable(text: str) -> str:
-    r"""What somebody else has written, as one line that no terminal obeys: an escape character reads `\x1b`."""
+    r"""Foreign text as one line without control characters: an escape character becomes `\x1b`."""
     return escaped(" ".join(text.split()))
 
 
@@ -73,7 +73,7 @@ def _visible(character: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time for people, in its two largest units: `42 s`, `3 min 05 s`, `2 h 07 min`, `4 d 03 h`."""
+    """A duration in its two largest units: `42 s`, `3 min 05 s`, `2 h 07 min`, `4 d 03 h`."""
     whole = max(int(seconds), 0)
     for unit, size, part, part_size in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
         if whole >= size:
@@ -82,7 +82,7 @@ def duration(seconds: float) -> str:
 
 
 def short_duration(seconds: float) -> str:
-    """A length of time for a column of a table: `42s`, `3m5s`, `13m`, `9d5h`; the smaller unit while it matters."""
+    """A duration for a column of a table: `42s`, `3m5s`, `13m`, `9d5h`."""
     whole = max(int(seconds), 0)
     for unit, size, part, part_size in (("d", 86400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
         if whole >= size:
@@ -95,7 +95,7 @@ _EXACT_BELOW = 10
 
 
 class OutputFormat(StrEnum):
-    """What `--output` may be."""
+    """Values of `--output`."""
 
     TEXT = "text"
     JSON = "json"
@@ -105,5 +105,5 @@ Format = Annotated[OutputFormat, typer.Option("--output", "-o", help="Output for
 
 
 def say_json(answer: object) -> None:
-    """Print the answer as JSON, indented, so that people can read it as well."""
+    """Print the answer as indented JSON."""
     output().file.write(json.dumps(answer, indent=2, ensure_ascii=False) + "\n")

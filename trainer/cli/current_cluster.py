@@ -1,19 +1,23 @@
-"""Which cluster a command talks to."""
+"""The cluster that a command talks to."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trainer.cli.errors import BadInputError, CommandError
+from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
-from trainer.kube.rest.connection import ConnectionOptions
+from trainer.kube.logs.logs import configure_logging
+from trainer.kube.manager.signals import run_until_signal
+from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from trainer.kube.rest.http import HttpClient
 
 Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
@@ -30,12 +34,7 @@ def current_cluster(
     """The cluster of `--kubeconfig`, else of $KUBECONFIG, else that of `trainer up`, else kubectl's default.
 
     With `pod_first`, for commands that pods run, the cluster of the pod that we run in comes before that of `trainer
-    up`: pods of a dev cluster see the home directory of its user, and the state of `trainer up` in it. Default: no,
-    for people work in pods, too.
-
-    Raises:
-        BadInputError: there is no such kubeconfig.
-        CommandError: the cluster of `trainer up` has crashed.
+    up`: pods of a dev cluster see the home directory of its user, and the state of `trainer up` in it.
     """
     if kubeconfig is not None:
         if not kubeconfig.is_file():
@@ -48,9 +47,25 @@ def current_cluster(
         if background.running() is not None:
             return ConnectionOptions(kubeconfig=state.kubeconfig, context=context)
         crash = background.crash()
-        if crash is not None:  # another cluster is not what its user expects to work on
+        if crash is not None:  # another cluster is not the one that its user expects
             raise CommandError(
                 f"the cluster of `trainer up` {crash}: start it again (trainer up), forget it (trainer down), "
                 "or name another one with --kubeconfig"
             )
     return ConnectionOptions(context=context)
+
+
+def run_on(
+    cluster: ConnectionOptions,
+    command: Callable[[HttpClient], Awaitable[int | None]],
+    *,
+    log_level: Literal["warning", "error"] = "error",
+) -> int:
+    """Run a command with a client of the cluster; returns its exit code, or that of the signal that ends it."""
+    configure_logging(json=False, level=log_level)
+
+    async def run() -> int:
+        async with connect(cluster) as client:
+            return await command(client) or ExitCode.OK
+
+    return run_until_signal(run)

@@ -1,4 +1,4 @@
-"""What a user hands to the command: YAML documents, checked before anything is done with them."""
+"""YAML documents of a user, checked before they are used."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Document:
 
     @property
     def is_train_job(self) -> bool:
-        """Whether this is what runs; everything else is what it needs."""
+        """Whether it is a TrainJob; all others are what TrainJobs need."""
         return self.resource == TRAIN_JOBS
 
     @property
     def is_runtime(self) -> bool:
-        """Whether this is what TrainJobs build on."""
+        """Whether it is a runtime of either kind."""
         return self.resource in {TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES}
 
     @property
@@ -71,13 +71,7 @@ class Document:
 
 
 class DocumentError(BadInputError):
-    """A document that cannot be used.
-
-    Args:
-        place: where it is, such as `job.yaml, document 2`.
-        errors: what is wrong with it.
-        subject: the object in words, as far as it is known.
-    """
+    """A document that cannot be used; `place` is such as `job.yaml, document 2`, `subject` the object if known."""
 
     def __init__(self, place: str, *errors: FieldError, subject: str = "") -> None:
         where = f"{place} ({subject})" if subject else place
@@ -88,35 +82,26 @@ class DocumentError(BadInputError):
 
 
 class UnknownKindError(DocumentError):
-    """A document of a kind that is not ours and that TrainJobs do not need."""
+    """A document of a kind that `trainer run` does not submit."""
 
 
 def read_documents(source: str) -> list[Document]:
-    """Read and check the objects in a file, or in standard input if `source` is `-`.
-
-    Raises:
-        BadInputError: not readable, not YAML, not an object, a kind that `trainer run` does not submit, a field that
-            the kind does not have, or no TrainJob at all; names document, field and remedy.
-    """
+    """Read and check the objects in a file, or in standard input if `source` is `-`."""
     documents: list[Document] = []
     for item in documents_in(source):
         if isinstance(item, DocumentError):
             raise item
         documents.append(item)
     if not any(document.is_train_job for document in documents):
-        raise BadInputError(f"{_in_words(source)}: there is no TrainJob in it")
+        raise BadInputError(f"{_display_name(source)}: there is no TrainJob in it")
     for repeated in repetitions(documents):
         raise repeated
     return documents
 
 
 def documents_in(source: str) -> Iterator[Document | DocumentError]:
-    """The documents of a file, or of standard input if `source` is `-`: each as an object, or why it cannot be used.
-
-    Raises:
-        BadInputError: the file cannot be read.
-    """
-    origin = _in_words(source)
+    """The documents of a file, or of standard input if `source` is `-`: each as an object, or why it cannot be used."""
+    origin = _display_name(source)
     try:
         for number, content in enumerate(parse(_read(source)), start=1):
             for item, place in _items(content, f"{origin}, document {number}"):
@@ -126,7 +111,7 @@ def documents_in(source: str) -> Iterator[Document | DocumentError]:
 
 
 def repetitions(documents: Iterable[Document]) -> Iterator[DocumentError]:
-    """The documents whose object is there before."""
+    """An error for each repeated object."""
     seen: set[tuple[Resource, str, str]] = set()
     for document in documents:
         key = (document.resource, namespace_of(document.obj), name_of(document.obj))
@@ -136,11 +121,7 @@ def repetitions(documents: Iterable[Document]) -> Iterator[DocumentError]:
 
 
 def place(documents: list[Document], *, namespace: str | None, default: str) -> list[Document]:
-    """Give every namespaced object its namespace: its own, which must be the one asked for if any, else the default.
-
-    Raises:
-        BadInputError: an object names another namespace than the one asked for.
-    """
+    """Set the namespace of namespaced objects: their own, which must not contradict `namespace`, else the default."""
     return [document.with_object(_placed(document, namespace, default)) for document in documents]
 
 
@@ -156,7 +137,7 @@ def _placed(document: Document, namespace: str | None, default: str) -> Object:
     return {**document.obj, "metadata": {**metadata_of(document.obj), "namespace": own or namespace or default}}
 
 
-def _in_words(source: str) -> str:
+def _display_name(source: str) -> str:
     return "standard input" if source == _STANDARD_INPUT else source
 
 
@@ -172,7 +153,7 @@ def _read(source: str) -> str:
 
 
 def _items(content: object, place: str) -> Iterator[tuple[object, str]]:
-    """What a document holds: nothing, an object, or the objects of a List, as `kubectl get -o yaml` prints them."""
+    """The objects of a document: none, one, or those of a List, as `kubectl get -o yaml` prints them."""
     if content is None:
         return
     items = content.get("items") if isinstance(content, dict) and content.get("kind") == _LIST else None
@@ -221,7 +202,7 @@ def _document(content: object, place: str) -> Document:
 
 
 def _name_errors(metadata: Object) -> Iterator[FieldError]:
-    """Names that no API server takes, whatever the kind."""
+    """Names that every API server refuses, whatever the kind."""
     name, prefix, namespace = (metadata.get(field) or "" for field in ("name", "generateName", "namespace"))
     for field, value, pattern, longest in (
         ("name", name, patterns.OBJECT_NAME, 253),

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and errors that are one clear line for the person at the terminal."""
+"""Exit codes, and errors that are one line for the user."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the exit code of `trainer` says; a command ended by signal N exits with 128 + N."""
+    """Exit codes of `trainer`; a command ended by signal N exits with 128 + N."""
 
     OK = 0
     FAILED = 1
-    """The job failed, or the cluster could not do what was asked."""
+    """The job failed, or the cluster refused the request."""
     BAD_INPUT = 2
     """Arguments or files are wrong: running the same command again fails again."""
     TIMEOUT = 124
@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 class CommandError(Exception):
-    """A command cannot go on; the message is one line for the user, written to stderr after `error: `."""
+    """Ends a command; the message is one line, written to standard error after `error: `."""
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class CommandError(Exception):
 
 
 class BadInputError(CommandError):
-    """What the user gave is wrong; the message names the argument or field and the remedy."""
+    """Wrong arguments or files; the message names the argument or field and the remedy."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, ExitCode.BAD_INPUT)

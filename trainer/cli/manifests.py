@@ -1,4 +1,4 @@
-"""What a cluster needs before it can run TrainJobs: CustomResourceDefinitions and the runtimes we ship."""
+"""The manifests we ship: CustomResourceDefinitions, runtimes, and everything else in config/."""
 
 from __future__ import annotations
 
@@ -22,18 +22,14 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 FIELD_MANAGER = "trainer-cli"
-"""Field manager of everything that this command applies."""
+"""Field manager of everything that the command line applies."""
 
 _ESTABLISHED_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 
 
 def configuration_directory() -> Path:
-    """`config/` of the repository that we run from, or the copy that the installed package carries.
-
-    Raises:
-        CommandError: neither exists.
-    """
+    """`config/` of the repository that we run from, or the copy that the installed package carries."""
     package = Path(trainer.__file__).parent
     for directory in (package / "_config", package.parent / "config"):
         if (directory / "runtimes").is_dir():
@@ -47,29 +43,28 @@ def example(name: str) -> Path | None:
     return file if file.is_file() else None
 
 
+def manifests(room: str) -> list[Object]:
+    """The objects in the files of one directory of config/, by file."""
+    files = sorted((configuration_directory() / room).glob("*.yaml"))
+    documents = [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
+    return [document for document in documents if document]
+
+
 def runtimes() -> list[Object]:
     """The ClusterTrainingRuntimes that we ship, by name."""
-    files = sorted((configuration_directory() / "runtimes").glob("*.yaml"))
-    documents = [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
-    return sorted(
-        (document for document in documents if document and document["kind"] == CLUSTER_TRAINING_RUNTIMES.kind),
-        key=name_of,
-    )
+    return sorted((obj for obj in manifests("runtimes") if obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind), key=name_of)
 
 
 async def install_definitions(client: Client, clock: Clock | None = None) -> None:
-    """Apply the CustomResourceDefinitions and wait until the server serves them.
-
-    Raises:
-        CommandError: the server does not serve them in time.
-    """
+    """Apply the CustomResourceDefinitions and wait until the server serves them."""
     clock = clock or SystemClock()
     definitions = crds()
     for definition in definitions:
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, field_manager=FIELD_MANAGER, force=True)
     async with move_on_after(clock, _ESTABLISHED_SECONDS) as scope:
-        for definition in definitions:
-            await _wait_until_served(client, name_of(definition), clock)
+        for name in map(name_of, definitions):
+            while not is_condition_true(await client.get(CUSTOM_RESOURCE_DEFINITIONS, name), "Established"):
+                await clock.sleep(_POLL_SECONDS)
     if scope.cancelled_caught:
         raise CommandError(f"the API server does not serve our resources {_ESTABLISHED_SECONDS:.0f} s after their CRDs")
 
@@ -78,8 +73,3 @@ async def install_runtimes(client: Client) -> None:
     """Apply the runtimes that we ship; the server must serve their kind, and admission must work if it is on."""
     for runtime in await run_sync(runtimes):
         await client.apply(CLUSTER_TRAINING_RUNTIMES, runtime, field_manager=FIELD_MANAGER, force=True)
-
-
-async def _wait_until_served(client: Client, name: str, clock: Clock) -> None:
-    while not is_condition_true(await client.get(CUSTOM_RESOURCE_DEFINITIONS, name), "Established"):
-        await clock.sleep(_POLL_SECONDS)

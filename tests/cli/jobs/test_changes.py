@@ -88,7 +88,7 @@ def test_nothing_is_done_by_halves(served: FakeClient, arguments: str, complaint
         pytest.param(
             "resume a",
             {"type": "Pending", "status": "True", "reason": "JobSetSuspended"},
-            "but its JobSet is: whoever suspended it resumes it, or suspend and resume the TrainJob",
+            "but its JobSet is: resume the JobSet, or suspend and resume the TrainJob",
             id="somebody has suspended the JobSet",
         ),
     ],

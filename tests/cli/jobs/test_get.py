@@ -17,7 +17,7 @@ from tests.cli.conftest import finished, screen, text_of, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.app import app
 from trainer.cli.errors import CommandError
-from trainer.cli.jobs.get import Form, Report
+from trainer.cli.jobs.get import GetFormat, Report
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
 from trainer.kube.rest.credentials import FixedCredentials
@@ -104,18 +104,18 @@ default    an-example  Running    ████▌░░░░░  45%  9d5h  450
 @pytest.mark.parametrize(
     ("form", "namespace", "width", "terminal", "beginning"),
     [
-        pytest.param(Form.TABLE, "default", 80, True, NARROW, id="80 columns"),
-        pytest.param(Form.TABLE, "default", 120, True, BROAD, id="as many metrics as fit"),
-        pytest.param(Form.TABLE, "default", 20, False, BROAD, id="files have no width"),
-        pytest.param(Form.TABLE, None, 80, True, EVERYWHERE, id="all namespaces, and no room for metrics"),
-        pytest.param(Form.NAME, "default", 80, True, "trainjob.trainer.kubeflow.org/an-example\n", id="names"),
+        pytest.param(GetFormat.TABLE, "default", 80, True, NARROW, id="80 columns"),
+        pytest.param(GetFormat.TABLE, "default", 120, True, BROAD, id="as many metrics as fit"),
+        pytest.param(GetFormat.TABLE, "default", 20, False, BROAD, id="files have no width"),
+        pytest.param(GetFormat.TABLE, None, 80, True, EVERYWHERE, id="all namespaces, and no room for metrics"),
+        pytest.param(GetFormat.NAME, "default", 80, True, "trainjob.trainer.kubeflow.org/an-example\n", id="names"),
     ],
 )
 @pytest.mark.usefixtures("jobs")
 async def test_table(
     client: FakeClient,
     clock: ManualClock,
-    form: Form,
+    form: GetFormat,
     namespace: str | None,
     width: int,
     terminal: bool,
@@ -134,7 +134,7 @@ async def test_wide_table(client: FakeClient, clock: ManualClock) -> None:
     """The wide table has all metrics, however long its lines become."""
     console = screen(terminal=True, width=80)
 
-    await Report(Form.WIDE, console, clock, namespace="default").show(client)
+    await Report(GetFormat.WIDE, console, clock, namespace="default").show(client)
 
     header, first, *_ = text_of(console).splitlines()
     assert " ".join(header.split()) == "NAME STATE PROGRESS ETA STEP EPOCH METRICS UPDATED NODES RUNTIME AGE"
@@ -150,7 +150,7 @@ async def test_details(client: FakeClient, clock: ManualClock) -> None:
     """One job comes with all that it reports."""
     console = screen(terminal=True)
 
-    await Report(Form.TABLE, console, clock, name="an-example", namespace="default").show(client)
+    await Report(GetFormat.TABLE, console, clock, name="an-example", namespace="default").show(client)
 
     assert text_of(console).splitlines()[2:] == [
         "",
@@ -227,7 +227,7 @@ async def test_conditions(
     client.add(train_job("demo", state=state, conditions=[said], jobsStatus=[COUNTS]))
     console = screen()
 
-    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
 
     assert text_of(console).splitlines()[3:] == lines
 
@@ -248,7 +248,7 @@ async def test_staleness(client: FakeClient, clock: ManualClock, state: str, sec
     client.add(train_job("demo", state=state, trainerStatus=reported(clock, seconds, progressPercentage=1)))
     console = screen()
 
-    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
 
     assert text_of(console).splitlines()[4].strip() == line
 
@@ -257,7 +257,7 @@ async def test_metrics_cannot_command_the_terminal(client: FakeClient, clock: Ma
     """Names and values of metrics are printed without control characters and markup."""
     metrics = {"\x1b]0;owned\x07": "1\x1b[2J", "[bold]loss": "2"}
     client.add(train_job("demo", state="Running", trainerStatus=reported(clock, trainMetrics=metrics)))
-    for form in (Form.TABLE, Form.WIDE):
+    for form in (GetFormat.TABLE, GetFormat.WIDE):
         console = screen()
         await Report(form, console, clock, name="demo", namespace="default").show(client)
 
@@ -268,7 +268,7 @@ async def test_metrics_cannot_command_the_terminal(client: FakeClient, clock: Ma
 
 @asynccontextmanager
 async def watching(
-    client: FakeClient, clock: ManualClock, console: Console, form: Form = Form.TABLE, name: str | None = None
+    client: FakeClient, clock: ManualClock, console: Console, form: GetFormat = GetFormat.TABLE, name: str | None = None
 ) -> AsyncIterator[list[int]]:
     """Watches in the background; afterwards the list holds the exit code, if the watch has ended by itself."""
     codes: list[int] = []
@@ -312,12 +312,12 @@ async def test_watch_prints_changes(client: FakeClient, clock: ManualClock) -> N
 @pytest.mark.parametrize(
     ("form", "lines"),
     [
-        pytest.param(Form.JSON, ["Created", "Running", "Running"], id="json"),
-        pytest.param(Form.YAML, ["Created", "Running", "Running"], id="yaml"),
-        pytest.param(Form.NAME, ["trainjob.trainer.kubeflow.org/a"] * 3, id="name"),
+        pytest.param(GetFormat.JSON, ["Created", "Running", "Running"], id="json"),
+        pytest.param(GetFormat.YAML, ["Created", "Running", "Running"], id="yaml"),
+        pytest.param(GetFormat.NAME, ["trainjob.trainer.kubeflow.org/a"] * 3, id="name"),
     ],
 )
-async def test_watch_for_programs(client: FakeClient, clock: ManualClock, form: Form, lines: list[str]) -> None:
+async def test_watch_for_programs(client: FakeClient, clock: ManualClock, form: GetFormat, lines: list[str]) -> None:
     """Programs get the whole object with each change: a line of JSON, or a document of YAML."""
     client.add(train_job("a", state="Created"))
     console = screen()
@@ -328,9 +328,9 @@ async def test_watch_for_programs(client: FakeClient, clock: ManualClock, form: 
         await clock.advance(1)
 
     text = text_of(console)
-    if form is Form.NAME:
+    if form is GetFormat.NAME:
         assert text.splitlines() == lines
-    elif form is Form.JSON:
+    elif form is GetFormat.JSON:
         assert [json.loads(line)["status"]["state"] for line in text.splitlines()] == lines
     else:
         assert [document["status"]["state"] for document in yaml.safe_load_all(text)] == lines
@@ -406,7 +406,7 @@ async def test_who_may_not_list(client: FakeClient, clock: ManualClock) -> None:
     client.faults.fail(ForbiddenError(403, "trainjobs is forbidden"), verb="list")
 
     with pytest.raises(CommandError) as caught:
-        await Report(Form.TABLE, screen(), clock, name="a", namespace="default").show(client)
+        await Report(GetFormat.TABLE, screen(), clock, name="a", namespace="default").show(client)
 
     assert str(caught.value) == "there is no TrainJob a in namespace default"
 
@@ -416,7 +416,7 @@ async def test_wide_characters(client: FakeClient, clock: ManualClock) -> None:
     client.add(train_job("a", state="Running", trainerStatus={"trainMetrics": {"損失": "0.25", "loss": "0.75"}}))
     console = screen()
 
-    await Report(Form.TABLE, console, clock, name="a", namespace="default").show(client)
+    await Report(GetFormat.TABLE, console, clock, name="a", namespace="default").show(client)
 
     assert "Train metrics loss  0.75\n" in text_of(console)
     assert "損失  0.25\n" in text_of(console)
@@ -444,7 +444,7 @@ async def test_watch_over_a_restarted_server(client: FakeClient, clock: ManualCl
         FakeServer(client) as server,
         HttpClient(server.endpoint, FixedCredentials(), user_agent="test", clock=clock) as connected,
     ):
-        report = Report(Form.TABLE, console, clock, name="a", namespace="default", is_watch=True)
+        report = Report(GetFormat.TABLE, console, clock, name="a", namespace="default", is_watch=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(report.watch, connected)
             await eventually(lambda: "Created" in text_of(console), clock=clock, within=60)
@@ -462,7 +462,7 @@ async def test_watch_tells_what_keeps_it(
 ) -> None:
     """A watch that is refused for some time says so once, and goes on trying."""
     client.add(train_job("a", state="Created"))
-    report = Report(Form.TABLE, screen(), clock, namespace="default", is_watch=True)
+    report = Report(GetFormat.TABLE, screen(), clock, namespace="default", is_watch=True)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(report.watch, client)
         client.faults.fail(ForbiddenError(403, "trainjobs is forbidden: cannot watch"), verb="watch", times=100)
@@ -571,7 +571,7 @@ async def test_jobs(client: FakeClient, clock: ManualClock, counts: Object, node
     job = train_job("demo", state="Running", jobsStatus=[counts])
     client.add(job | {"spec": job["spec"] | ({"trainer": {"numNodes": nodes}} if nodes else {})})
     console = screen()
-    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
     assert text_of(console).splitlines()[-1] == f"Jobs          {line}"
 
 
@@ -581,7 +581,7 @@ async def test_jobs_of_an_elastic_training(client: FakeClient, clock: ManualCloc
     job = train_job("demo", state="Running", jobsStatus=[counted(active=1, ready=1)], scale=scale)
     client.add(job | {"spec": job["spec"] | {"trainer": {"numNodes": 2}}})
     console = screen()
-    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
     assert text_of(console).splitlines()[-1] == "Jobs          node: 1 node, all ready"
 
 
@@ -613,5 +613,5 @@ async def test_conditions_that_are_news(
     job = train_job("demo", state="Running", conditions=[condition])
     client.add(job | {"spec": job["spec"] | {"suspend": suspend}})
     console = screen()
-    await Report(Form.TABLE, console, clock, name="demo", namespace="default").show(client)
+    await Report(GetFormat.TABLE, console, clock, name="demo", namespace="default").show(client)
     assert [each for each in text_of(console).splitlines() if "Conditions" in each] == [line] * bool(line)

@@ -1,4 +1,4 @@
-"""The webhooks of a manager on this machine."""
+"""The webhooks and the identity of a manager on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import pytest
 import yaml
 
 from trainer.cli.errors import CommandError
-from trainer.cli.local.manager import ACCOUNT, NAMESPACE, LocalAdmission, give_identity, wait_for_admission
+from trainer.cli.local.manager import (
+    ACCOUNT,
+    NAMESPACE,
+    give_identity,
+    register_webhooks,
+    wait_for_admission,
+    write_configuration,
+)
 from trainer.configuration.configuration import load_configuration
 from trainer.kube.resource import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -49,21 +56,19 @@ def trust(client: FakeClient) -> None:
 
 def test_configuration(tmp_path: Path) -> None:
     """The file makes a manager serve the webhooks on this machine only, with a certificate for its address."""
-    admission = LocalAdmission.on_free_port()
-
-    admission.write_configuration(tmp_path / "manager.yaml")
+    write_configuration(tmp_path / "manager.yaml", 4711)
 
     configuration = load_configuration(tmp_path / "manager.yaml")
     webhook = configuration.webhook
     assert webhook.enabled
-    assert (webhook.host, webhook.port) == ("127.0.0.1", admission.port)
+    assert (webhook.host, webhook.port) == ("127.0.0.1", 4711)
     assert webhook.hosts == ["127.0.0.1"]
     assert configuration.metrics.bind_address == configuration.health.health_probe_bind_address == "0"
 
 
 def test_metrics(tmp_path: Path) -> None:
     """They are served in the clear on the loopback interface of this machine, where a port is given."""
-    LocalAdmission.on_free_port().write_configuration(tmp_path / "manager.yaml", metrics_port=9090)
+    write_configuration(tmp_path / "manager.yaml", 4711, metrics_port=9090)
 
     metrics = load_configuration(tmp_path / "manager.yaml").metrics
     assert (metrics.bind_address, metrics.secure_serving, metrics.auth.enabled) == ("127.0.0.1:9090", False, False)
@@ -71,8 +76,8 @@ def test_metrics(tmp_path: Path) -> None:
 
 async def test_switched_on(client: FakeClient) -> None:
     """The API server is told the webhooks of config/webhook by URL, on the port of the latest manager."""
-    await LocalAdmission(4711).switch_on(client)
-    await LocalAdmission(4712).switch_on(client)
+    await register_webhooks(client, 4711)
+    await register_webhooks(client, 4712)
 
     webhooks = [webhook for obj in stored(client) for webhook in obj["webhooks"]]
     assert len(webhooks) == 6
@@ -86,7 +91,7 @@ async def test_switched_on(client: FakeClient) -> None:
 
 async def test_waits_for_trust(client: FakeClient, clock: ManualClock) -> None:
     """Admission works once the manager has written its CA bundle into both configurations."""
-    await LocalAdmission(4711).switch_on(client)
+    await register_webhooks(client, 4711)
 
     async def write_bundle() -> None:
         await clock.wait_for_sleepers()
@@ -100,7 +105,7 @@ async def test_waits_for_trust(client: FakeClient, clock: ManualClock) -> None:
 
 async def test_trust_that_never_comes(client: FakeClient, clock: ManualClock) -> None:
     """A manager that does not write its CA bundle is told, not waited for without end."""
-    await LocalAdmission(4711).switch_on(client)
+    await register_webhooks(client, 4711)
 
     async def pass_time() -> None:
         await clock.wait_for_sleepers()

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tests.cli.conftest import finished, node_pod, screen, text_of, train_job
 from trainer.cli.app import app
 from trainer.cli.errors import CommandError
-from trainer.cli.metrics.metrics import Form, MetricReader
+from trainer.cli.metrics.metrics import MetricReader, MetricsFormat
 from trainer.kube.podlogs.instant import Instant
 
 if TYPE_CHECKING:
@@ -43,9 +43,11 @@ def write(client: FakeClient, *messages: dict[str, Any] | str, start: int = STAR
         log.end()
 
 
-async def show(client: FakeClient, clock: ManualClock, form: Form = Form.CHART, job: Object = RUNNING) -> str:
+async def show(
+    client: FakeClient, clock: ManualClock, form: MetricsFormat = MetricsFormat.CHART, job: Object = RUNNING
+) -> str:
     """What the command prints."""
-    console = screen(terminal=form is Form.CHART)
+    console = screen(terminal=form is MetricsFormat.CHART)
     await MetricReader(client, client.add(job), form, console, clock).show()
     return text_of(console)
 
@@ -79,7 +81,7 @@ async def test_json(client: FakeClient, clock: ManualClock) -> None:
     """Programs get all samples with the pod that they are of."""
     write(client, *SAMPLES, phase="Succeeded")
 
-    answer = json.loads(await show(client, clock, Form.JSON))
+    answer = json.loads(await show(client, clock, MetricsFormat.JSON))
 
     assert (answer["name"], answer["namespace"], answer["container"]) == ("demo", "default", "trainer")
     assert answer["pod"] == "demo-node-0-0-abcde"
@@ -98,7 +100,7 @@ async def test_csv(client: FakeClient, clock: ManualClock) -> None:
     """Tables get one row for each sample, the numbers as they were printed."""
     write(client, f'{TAGGED}{{"currentStep": 1, "trainMetrics": {{"a, b": 0.1000}}}}', phase="Succeeded")
 
-    rows = list(csv.reader(io.StringIO(await show(client, clock, Form.CSV))))
+    rows = list(csv.reader(io.StringIO(await show(client, clock, MetricsFormat.CSV))))
 
     assert rows == [
         ["time", "kind", "name", "value", "step", "epoch"],
@@ -109,7 +111,7 @@ async def test_csv(client: FakeClient, clock: ManualClock) -> None:
 @pytest.mark.parametrize(
     ("messages", "error", "warning"),
     [
-        pytest.param([], "TrainJob demo has reported no metrics: its training has to call report()", "", id="none"),
+        pytest.param([], "TrainJob demo has reported no metrics: its training must call report()", "", id="none"),
         pytest.param(
             [{"currentStep": 1}], "TrainJob demo has reported progress, but no metrics", "", id="progress alone"
         ),
@@ -157,7 +159,7 @@ async def test_no_metrics(
         pytest.param(
             train_job(**finished("Complete", "Done", "")),
             None,
-            "the pod of TrainJob demo is gone, and its log with it: the last values are left (trainer get demo)",
+            "the pod of TrainJob demo is gone, and its log with it: trainer get demo shows the last values",
             id="gone",
         ),
     ],
@@ -174,7 +176,9 @@ async def test_no_log(client: FakeClient, clock: ManualClock, job: Object, phase
 
 
 @asynccontextmanager
-async def watching(client: FakeClient, clock: ManualClock, console: Console, form: Form) -> AsyncIterator[None]:
+async def watching(
+    client: FakeClient, clock: ManualClock, console: Console, form: MetricsFormat
+) -> AsyncIterator[None]:
     """Watches in the background until the job, which ends after the body, has ended."""
     ended = anyio.Event()
     job = client.add(RUNNING)
@@ -200,7 +204,7 @@ async def watching(client: FakeClient, clock: ManualClock, console: Console, for
     ("form", "lines"),
     [
         pytest.param(
-            Form.CHART,
+            MetricsFormat.CHART,
             [
                 "2026-01-01T00:00:00Z  step 1  train loss 2.0",
                 "2026-01-01T00:00:10Z  step 2  train loss 1.0",
@@ -209,7 +213,7 @@ async def watching(client: FakeClient, clock: ManualClock, console: Console, for
             id="text",
         ),
         pytest.param(
-            Form.CSV,
+            MetricsFormat.CSV,
             [
                 "time,kind,name,value,step,epoch",
                 "2026-01-01T00:00:00Z,train,loss,2.0,1,",
@@ -220,7 +224,9 @@ async def watching(client: FakeClient, clock: ManualClock, console: Console, for
         ),
     ],
 )
-async def test_watch_prints_samples(client: FakeClient, clock: ManualClock, form: Form, lines: list[str]) -> None:
+async def test_watch_prints_samples(
+    client: FakeClient, clock: ManualClock, form: MetricsFormat, lines: list[str]
+) -> None:
     """Without a terminal a watch prints each sample when it comes, until the job has ended."""
     console = screen()
     write(client, {"currentStep": 1, "trainMetrics": {"loss": 2.0}})
@@ -234,7 +240,7 @@ async def test_watch_prints_samples(client: FakeClient, clock: ManualClock, form
 async def test_watch_as_json(client: FakeClient, clock: ManualClock) -> None:
     """A program that watches gets a line of JSON for each sample."""
     console = screen()
-    async with watching(client, clock, console, Form.JSON):
+    async with watching(client, clock, console, MetricsFormat.JSON):
         write(client, {"currentStep": 1, "trainMetrics": {"loss": 2.0}})
 
     assert json.loads(text_of(console)) == {
@@ -246,7 +252,7 @@ async def test_live_charts(client: FakeClient, clock: ManualClock, monkeypatch: 
     """On a terminal the charts grow while the training goes on."""
     monkeypatch.setenv("TERM", "xterm")
     console = screen(terminal=True)
-    async with watching(client, clock, console, Form.CHART):
+    async with watching(client, clock, console, MetricsFormat.CHART):
         assert "no metrics yet" in text_of(console)
         write(client, *SAMPLES)
         await clock.advance(1)

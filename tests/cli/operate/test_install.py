@@ -10,7 +10,7 @@ import pytest
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.manifests import runtimes
-from trainer.cli.operate.install import Installation, Outcome
+from trainer.cli.operate.install import Installation, Installed
 from trainer.kube.errors import (
     ForbiddenError,
     InternalError,
@@ -44,7 +44,7 @@ async def test_all_are_applied(client: FakeClient, clock: ManualClock) -> None:
     before = client.objects(CLUSTER_TRAINING_RUNTIMES)
     await Installation(client, clock).run(shipped, 60)
 
-    assert outcomes == {name_of(runtime): Outcome.APPLIED for runtime in shipped}
+    assert outcomes == {name_of(runtime): Installed.APPLIED for runtime in shipped}
     assert client.objects(CLUSTER_TRAINING_RUNTIMES) == before
 
 
@@ -66,7 +66,7 @@ async def test_a_cluster_that_is_not_ready(
         outcomes = await Installation(client, clock).run(runtimes(), 600)
         tasks.cancel_scope.cancel()
 
-    assert set(outcomes.values()) == {Outcome.APPLIED}
+    assert set(outcomes.values()) == {Installed.APPLIED}
     assert len(client.objects(CLUSTER_TRAINING_RUNTIMES)) == len(outcomes)
     told = capsys.readouterr().err.splitlines()
     assert told == [f"note: not ready yet: {reason}" for reason in dict.fromkeys(map(str, errors))]
@@ -110,7 +110,7 @@ async def test_a_runtime_that_is_refused(
     outcomes = await Installation(client, clock).run(shipped, 60)
 
     first, *others = map(name_of, shipped)
-    assert outcomes == {first: Outcome.REFUSED, **dict.fromkeys(others, Outcome.APPLIED)}
+    assert outcomes == {first: Installed.REFUSED, **dict.fromkeys(others, Installed.APPLIED)}
     assert {name_of(obj) for obj in client.objects(CLUSTER_TRAINING_RUNTIMES)} == set(others)
     note = capsys.readouterr().err
     assert note.startswith(f"note: {first} is refused: spec: Invalid value: the spec of a runtime is immutable; ")
@@ -127,12 +127,12 @@ async def test_changes_of_others(client: FakeClient, clock: ManualClock, capsys:
     kept = await Installation(client, clock).run(shipped, 60)
     note = capsys.readouterr().err
 
-    assert [name for name, outcome in kept.items() if outcome is Outcome.KEPT] == [name_of(edited)]
+    assert [name for name, outcome in kept.items() if outcome is Installed.KEPT] == [name_of(edited)]
     assert f"note: {name_of(edited)} was not changed: " in note
     assert "--force overwrites labels" in note
     assert labels_of(await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))[label] == "ours"
 
     taken = await Installation(client, clock, force=True).run(shipped, 60)
 
-    assert set(taken.values()) == {Outcome.APPLIED}
+    assert set(taken.values()) == {Installed.APPLIED}
     assert labels_of(await client.get(CLUSTER_TRAINING_RUNTIMES, name_of(edited)))[label] == value

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import finished, node_pod, train_job
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.state import JobState
-from trainer.cli.run.follow import Outcome, follow_jobs
+from trainer.cli.run.follow import JobOutcome, follow_jobs
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
@@ -31,9 +31,9 @@ DEMO = ObjectKey("default", "demo")
 @asynccontextmanager
 async def following(
     client: FakeClient, display: RecordingDisplay, clock: ManualClock, *jobs: Object
-) -> AsyncIterator[dict[ObjectKey, Outcome]]:
+) -> AsyncIterator[dict[ObjectKey, JobOutcome]]:
     """Follows jobs in the background while the body lets things happen; afterwards holds their outcomes."""
-    outcomes: dict[ObjectKey, Outcome] = {}
+    outcomes: dict[ObjectKey, JobOutcome] = {}
     stored = [client.add(job) for job in jobs]
 
     async def follow() -> None:
@@ -69,7 +69,7 @@ async def test_from_submission_to_complete(client: FakeClient, display: Recordin
         client.add(train_job(**finished("Complete", "AllJobsCompleted", "all jobs completed")))
 
     last = JobState("Complete", reason="AllJobsCompleted", message="all jobs completed")
-    assert outcomes == {DEMO: Outcome(last, "test accuracy: 90 %")}
+    assert outcomes == {DEMO: JobOutcome(last, "test accuracy: 90 %")}
     assert outcomes[DEMO].is_complete
     assert [state.word for state in display.states] == ["Submitted", "Created", "Running", "Complete"]
     assert {"demo node-0: test accuracy: 90 %", "demo node-1: bye"} <= set(display.lines)
@@ -81,7 +81,7 @@ async def test_failure(client: FakeClient, display: RecordingDisplay, clock: Man
     async with following(client, display, clock, train_job()) as outcomes:
         client.add(train_job(**finished("Failed", "FailedJobs", "node 1 exited with code 3")))
 
-    assert outcomes[DEMO] == Outcome(JobState("Failed", reason="FailedJobs", message="node 1 exited with code 3"))
+    assert outcomes[DEMO] == JobOutcome(JobState("Failed", reason="FailedJobs", message="node 1 exited with code 3"))
     assert not outcomes[DEMO].is_complete
 
 
@@ -115,7 +115,7 @@ async def test_deleted_job(
         if replacement is not None:
             client.add(replacement)
 
-    assert outcomes[DEMO] == Outcome(None)
+    assert outcomes[DEMO] == JobOutcome(None)
     assert display.warnings == ["demo: the TrainJob was deleted"]
 
 

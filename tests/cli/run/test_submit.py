@@ -89,7 +89,7 @@ async def test_existing_job_changes_nothing(client: FakeClient) -> None:
             "apply",
             ConflictError(409, "conflict with kubectl: .data"),
             ExitCode.FAILED,
-            "ConfigMap script has fields that somebody else manages",
+            "ConfigMap script has fields of another field manager",
             id="fields of others",
         ),
     ],

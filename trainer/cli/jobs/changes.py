@@ -1,4 +1,4 @@
-"""`trainer delete`, `suspend` and `resume`: what people do with TrainJobs that exist."""
+"""`trainer delete`, `suspend` and `resume`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import typer
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.cli.console import note, say
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
-from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.manifests import FIELD_MANAGER
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.logs.logs import configure_logging
-from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import find_condition, name_of, namespace_of, uid_of
-from trainer.kube.rest.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -26,6 +23,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
+    from trainer.kube.rest.http import HttpClient
 
 JobNames = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of TrainJobs.", show_default=False)]
 
@@ -33,9 +31,9 @@ JobNames = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of
 def delete(
     names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
 ) -> None:
-    """Delete TrainJobs with their pods and all else that was made for them.
+    """Delete TrainJobs with their pods and everything else that was created for them.
 
-    The command does not wait until the pods are gone. Nothing is deleted when one of the names is wrong.
+    The command does not wait until the pods are gone. Nothing is deleted if a name is wrong.
 
     Exit code: 0; 1 when there is no such TrainJob.
     """
@@ -45,9 +43,9 @@ def delete(
 def suspend(
     names: JobNames, *, namespace: Namespace = None, kubeconfig: Kubeconfig = None, context: Context = None
 ) -> None:
-    """Suspend TrainJobs: their pods are deleted until they are resumed, and start from the beginning then.
+    """Suspend TrainJobs: their pods are deleted, and start from the beginning when they are resumed.
 
-    A training goes on where it was if it reads its own checkpoints from a volume or object storage.
+    A training continues where it was if it reads its own checkpoints from a volume or object storage.
 
     Exit code: 0; 1 when there is no such TrainJob, or it has ended.
     """
@@ -71,21 +69,15 @@ def _change(
     context: str | None,
     change: Callable[[Client, Sequence[Object]], Awaitable[None]],
 ) -> None:
-    options = current_cluster(kubeconfig, context)
-    configure_logging(json=False, level="warning")
+    async def run(client: HttpClient) -> None:
+        where = namespace or client.namespace
+        await change(client, [await find_train_job(client, name, where) for name in dict.fromkeys(names)])
 
-    async def run() -> int:
-        async with connect(options) as client:
-            where = namespace or client.namespace
-            jobs = [await find_train_job(client, name, where) for name in dict.fromkeys(names)]
-            await change(client, jobs)
-            return ExitCode.OK
-
-    raise typer.Exit(run_until_signal(run))
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), run, log_level="warning"))
 
 
 async def delete_jobs(client: Client, jobs: Sequence[Object]) -> None:
-    """Delete these TrainJobs, and no others that have been given their names meanwhile."""
+    """Delete these TrainJobs by uid, not new ones of the same names."""
     for job in jobs:
         options = DeleteOptions(propagation=Propagation.BACKGROUND, uid=uid_of(job))
         await client.delete(TRAIN_JOBS, name_of(job), namespace_of(job), options)
@@ -93,20 +85,12 @@ async def delete_jobs(client: Client, jobs: Sequence[Object]) -> None:
 
 
 async def suspend_jobs(client: Client, jobs: Sequence[Object]) -> None:
-    """Suspend those of the TrainJobs that are not.
-
-    Raises:
-        CommandError: one has ended; nothing is changed then.
-    """
+    """Suspend the TrainJobs that are not suspended."""
     await _set_suspend(client, jobs, suspend=True)
 
 
 async def resume_jobs(client: Client, jobs: Sequence[Object]) -> None:
-    """Resume those of the TrainJobs that are suspended.
-
-    Raises:
-        CommandError: one has ended; nothing is changed then.
-    """
+    """Resume the TrainJobs that are suspended."""
     await _set_suspend(client, jobs, suspend=False)
 
 
@@ -126,14 +110,14 @@ async def _set_suspend(client: Client, jobs: Sequence[Object], *, suspend: bool)
 
 
 def _nothing_to_do(job: Object, *, suspend: bool) -> str:
-    """That a TrainJob is suspended or not already, and what to do where its JobSet is not as it says."""
+    """That a TrainJob has this state already, and what to do if its JobSet has another."""
     told = f"TrainJob {name_of(job)} is {'suspended already' if suspend else 'not suspended'}"
     suspended = find_condition(job, ConditionType.SUSPENDED) or {}
     if suspend and suspended.get("status") == "False":
         return f"{told}, but somebody else has resumed its Jobs: resume and suspend it to stop them"
     pending = find_condition(job, ConditionType.PENDING) or {}
     if not suspend and pending.get("status") == "True" and pending.get("reason") == ConditionReason.JOB_SET_SUSPENDED:
-        return f"{told}, but its JobSet is: whoever suspended it resumes it, or suspend and resume the TrainJob"
+        return f"{told}, but its JobSet is: resume the JobSet, or suspend and resume the TrainJob"
     return told
 
 

@@ -1,4 +1,4 @@
-"""What `trainer get NAME` tells about one TrainJob below its line in the table."""
+"""What `trainer get NAME` prints below the TrainJob's line of the table."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 STALE_SECONDS = 600
-"""After this time without news a running training is not what its progress says, so that people are told."""
+"""After this time without news the progress of a running training is marked as stale."""
 
 _LABEL = 13
 _NEWS = {"Created": "False", "Suspended": "True", "Pending": "True", "Restarting": "True", "Stalled": "True"}
-"""The status at which our own conditions tell something that goes on; others do so when they are True."""
+"""The status at which a condition of ours matters; others matter when they are True."""
 _RESUMED_BY_OTHERS = ("Suspended", "False")
-"""Of a TrainJob whose spec.suspend is true: pods run all the same."""
+"""Of a TrainJob whose spec.suspend is true: its pods run nevertheless."""
 _COUNTS = ("active", "ready", "succeeded", "failed", "suspended")
 
 
 def details(job: Object, now: datetime) -> list[Text]:
-    """Why it waits or has failed, progress in full, all metrics, and how its Jobs are doing."""
+    """Conditions, complete progress, all metrics, and the states of its Jobs."""
     state = JobState.of(job)
     status = job.get("status") or {}
     sections = [
@@ -52,7 +52,7 @@ def _section(label: str, texts: list[Text]) -> Iterator[Text]:
 
 
 def _conditions(job: Object, now: datetime) -> Iterator[Text]:
-    """Those that are in force, each with its reason, and what follows the first line of a message indented."""
+    """The conditions that matter, each with reason and message, further lines indented."""
     is_suspended = (job.get("spec") or {}).get("suspend") is True
     for condition in (job.get("status") or {}).get("conditions") or []:
         kind = str(condition.get("type") or "")
@@ -70,7 +70,7 @@ def _conditions(job: Object, now: datetime) -> Iterator[Text]:
 
 
 def _is_news(condition: Mapping[str, Any], *, is_suspended: bool) -> bool:
-    """Whether a condition tells more than that a TrainJob takes its usual course."""
+    """Whether a condition deviates from the usual course of a TrainJob."""
     kind, status = str(condition.get("type") or ""), condition.get("status")
     if kind == "Created" and status == "True":
         return str(condition.get("message") or "").startswith(f"{JOBS_CREATED};")
@@ -118,10 +118,7 @@ def _metrics(metrics: list[Metric]) -> list[Text]:
 
 
 def _nodes(job: Object, counts: Mapping[str, Any]) -> int | None:
-    """How many nodes one of these Jobs has; None where the runtime says so, or the Jobs do something else.
-
-    An elastic training may have others than its TrainJob asks for.
-    """
+    """The number of nodes of one of these Jobs, at present for an elastic training; None if the TrainJob has none."""
     if counts.get("name") not in TRAINER_JOBS:
         return None
     present = ((job.get("status") or {}).get("scale") or {}).get("nodes")
@@ -132,14 +129,14 @@ def _nodes(job: Object, counts: Mapping[str, Any]) -> int | None:
 
 
 def _counts(counts: Mapping[str, Any], nodes: int | None) -> str:
-    """How Jobs do, each of which has all nodes: `node: 2 nodes, all ready`."""
+    """The states of Jobs, each of which has all nodes: `node: 2 nodes, all ready`."""
     numbers = {name: counts[name] for name in _COUNTS if counts.get(name)}
     ready, total = numbers.pop("ready", 0), sum(numbers.get(name, 0) for name in _COUNTS)
     name = printable(str(counts.get("name") or ""))
     if total != 1:
-        told = [f"{number} {state}" for state, number in numbers.items()]
-        told += [f"{ready} of {total} ready"] if "active" in numbers else []
-        return f"{name}: {total} Jobs, {', '.join(told)}" if total else f"{name}: none started"
+        parts = [f"{number} {state}" for state, number in numbers.items()]
+        parts += [f"{ready} of {total} ready"] if "active" in numbers else []
+        return f"{name}: {total} Jobs, {', '.join(parts)}" if total else f"{name}: none started"
     (state,) = numbers
     size = "" if nodes is None else f"{nodes} node{'' if nodes == 1 else 's'}, "
     return f"{name}: {size}{state if state != 'active' else 'all ready' if ready else 'not all ready'}"

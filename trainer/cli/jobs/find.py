@@ -1,4 +1,4 @@
-"""The TrainJobs that a command is asked about, and clear words where there are none."""
+"""Finding TrainJobs, with clear errors where there are none."""
 
 from __future__ import annotations
 
@@ -21,11 +21,7 @@ JobName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the TrainJ
 
 
 async def find_train_job(client: Client, name: str, namespace: str) -> Object:
-    """The TrainJob of this name.
-
-    Raises:
-        CommandError: there is none; the message names those that there are.
-    """
+    """The TrainJob of this name."""
     try:
         return await client.get(TRAIN_JOBS, name, namespace)
     except NotFoundError as error:
@@ -41,11 +37,7 @@ async def find_train_job(client: Client, name: str, namespace: str) -> Object:
 
 
 async def list_train_jobs(client: Client, namespace: str | None) -> list[Object]:
-    """The TrainJobs of a namespace, or of all, by namespace and name.
-
-    Raises:
-        CommandError: the cluster does not know TrainJobs.
-    """
+    """The TrainJobs of a namespace, or of all, by namespace and name."""
     try:
         jobs = await client.list(TRAIN_JOBS, Selection(namespace))
     except NotFoundError:
@@ -54,12 +46,12 @@ async def list_train_jobs(client: Client, namespace: str | None) -> list[Object]
 
 
 def is_about_an_object(error: NotFoundError) -> bool:
-    """Whether an object is missing (the job, its namespace), which the message names; else it is the whole resource."""
+    """Whether an object (the job, its namespace) is missing, whose name the message quotes; else the kind is."""
     return '"' in error.message
 
 
 def not_served() -> CommandError:
-    """What to say when the cluster has no such resource."""
+    """The error for a cluster without our kinds."""
     return CommandError(
         "the cluster has no CRD for TrainJobs: install it (trainer crds | kubectl apply --server-side -f -)"
     )

@@ -1,4 +1,4 @@
-"""`trainer get`: TrainJobs as a table with their progress, once or for as long as one likes to watch."""
+"""`trainer get`: TrainJobs with their progress, once or until interrupted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, output
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.jobs.details import details
 from trainer.cli.jobs.find import find_train_job, list_train_jobs
@@ -19,10 +19,7 @@ from trainer.cli.jobs.state import JobState
 from trainer.cli.jobs.table import JobTable
 from trainer.cli.jobs.watch import JobWatch
 from trainer.kube.clock import SystemClock
-from trainer.kube.logs.logs import configure_logging
-from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import key_of, metadata_of, name_of
-from trainer.kube.rest.connection import connect
 from trainer.kube.selection import Selection
 from trainer.kubernetes_yaml import dump
 
@@ -34,10 +31,11 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.rest.http import HttpClient
 
 
-class Form(StrEnum):
-    """What `--output` may be; as kubectl's."""
+class GetFormat(StrEnum):
+    """Values of `--output`, as kubectl has them."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -56,7 +54,7 @@ def get(
     all_namespaces: Annotated[
         bool, typer.Option("--all-namespaces", "-A", help="Show the TrainJobs of all namespaces.")
     ] = False,
-    form: Annotated[Form, typer.Option("--output", "-o", help="Output format.")] = Form.TABLE,
+    form: Annotated[GetFormat, typer.Option("--output", "-o", help="Output format.")] = GetFormat.TABLE,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
@@ -68,16 +66,14 @@ def get(
     """
     if all_namespaces and (name or namespace):
         raise BadInputError("--all-namespaces cannot be combined with a NAME or with --namespace")
-    options = current_cluster(kubeconfig, context)
-    configure_logging(json=False, level="error" if watch else "warning")
 
-    async def show() -> int:
-        async with connect(options) as client:
-            where = None if all_namespaces else namespace or client.namespace
-            report = Report(form, output(), SystemClock(), name=name, namespace=where, is_watch=watch)
-            return await (report.watch(client) if watch else report.show(client))
+    async def show(client: HttpClient) -> int:
+        where = None if all_namespaces else namespace or client.namespace
+        report = Report(form, output(), SystemClock(), name=name, namespace=where, is_watch=watch)
+        return await (report.watch(client) if watch else report.show(client))
 
-    raise typer.Exit(run_until_signal(show))
+    cluster = current_cluster(kubeconfig, context)
+    raise typer.Exit(run_on(cluster, show, log_level="error" if watch else "warning"))
 
 
 class Report:
@@ -85,7 +81,7 @@ class Report:
 
     def __init__(
         self,
-        form: Form,
+        form: GetFormat,
         console: Console,
         clock: Clock,
         *,
@@ -100,31 +96,36 @@ class Report:
         self._namespace = namespace
         self._table = JobTable(
             with_namespace=namespace is None,
-            is_wide=form is Form.WIDE,
+            is_wide=form is GetFormat.WIDE,
             ascii_only=console.options.ascii_only,
             is_growing=is_watch and not console.is_interactive,
         )
 
     async def show(self, client: Client) -> int:
-        """Print what there is now."""
+        """Print the present TrainJobs."""
         jobs = await self._jobs(client)
-        if self._form in (Form.TABLE, Form.WIDE):
+        if self._form in (GetFormat.TABLE, GetFormat.WIDE):
             self._say_if_none(jobs)
             for line in self._lines(jobs):
                 self._console.print(line)
-        elif self._form is Form.NAME:
+        elif self._form is GetFormat.NAME:
             self._write(*map(_name, jobs))
         else:
-            answer = _without_managers(jobs[0]) if self._name else _list_of(jobs)
-            self._write(_as_json(answer) if self._form is Form.JSON else dump(answer).rstrip("\n"))
+            items = [_without_managers(job) for job in jobs]
+            answer = items[0] if self._name else {"apiVersion": "v1", "kind": "List", "items": items}
+            self._write(
+                json.dumps(answer, indent=2, ensure_ascii=False)
+                if self._form is GetFormat.JSON
+                else dump(answer).rstrip("\n")
+            )
         return ExitCode.OK
 
     async def watch(self, client: Client) -> int:
-        """Print what there is and what changes, until the one job that is asked for has ended."""
+        """Print the TrainJobs and their changes; with a name until that one has ended."""
         jobs = await self._jobs(client)
         selection = Selection(self._namespace, field_selector=f"metadata.name={self._name}" if self._name else "")
         watch = JobWatch(client, selection, jobs, self._clock, ends=self._name is not None)
-        if self._form in (Form.TABLE, Form.WIDE) and self._console.is_interactive:
+        if self._form in (GetFormat.TABLE, GetFormat.WIDE) and self._console.is_interactive:
             await watch.on_screen(self._console, self._lines)
         else:
             self._say_if_none(jobs)
@@ -152,7 +153,7 @@ class Report:
             note("there are no TrainJobs" + (f" in namespace {self._namespace}" if self._namespace else ""))
 
     def _change_printer(self) -> Callable[[Object], None]:
-        """What prints one job anew: its line of the table, or the whole object."""
+        """Prints a changed job: its line of the table, or the whole object."""
         printed: dict[ObjectKey, JobState] = {}
 
         def in_table(job: Object) -> None:
@@ -164,14 +165,14 @@ class Report:
 
         def as_object(job: Object) -> None:
             match self._form:
-                case Form.JSON:
+                case GetFormat.JSON:
                     self._write(json.dumps(_without_managers(job), ensure_ascii=False))
-                case Form.YAML:
+                case GetFormat.YAML:
                     self._write("---", dump(_without_managers(job)).rstrip("\n"))
                 case _:
                     self._write(_name(job))
 
-        return in_table if self._form in (Form.TABLE, Form.WIDE) else as_object
+        return in_table if self._form in (GetFormat.TABLE, GetFormat.WIDE) else as_object
 
     def _write(self, *lines: str) -> None:
         for line in lines:
@@ -183,15 +184,7 @@ def _name(job: Object) -> str:
     return f"{TRAIN_JOBS.kind.lower()}.{TRAIN_JOBS.group}/{name_of(job)}"
 
 
-def _list_of(jobs: Sequence[Object]) -> Object:
-    return {"apiVersion": "v1", "kind": "List", "items": [_without_managers(job) for job in jobs]}
-
-
 def _without_managers(job: Object) -> Object:
-    """The object without metadata.managedFields, half of it and of no interest to people; as kubectl does."""
+    """The object without metadata.managedFields, as kubectl shows it."""
     metadata = {key: value for key, value in metadata_of(job).items() if key != "managedFields"}
     return {**job, "metadata": metadata}
-
-
-def _as_json(answer: object) -> str:
-    return json.dumps(answer, indent=2, ensure_ascii=False)

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class Metric(NamedTuple):
-    """One metric as it was measured last."""
+    """The last value of a metric."""
 
     name: str
     value: str
-    """The number, digit by digit as the training printed it."""
+    """The number as the training printed it."""
     is_eval: bool = False
-    """Whether it was measured on the evaluation data. Default: on the training data."""
+    """Whether it was measured on evaluation data. Default: on training data."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """`status.trainerStatus`; everything is optional, for trainings report what they know."""
+    """`status.trainerStatus`; everything is optional, since trainings report what they know."""
 
     percentage: int | None = None
     """0 to 100."""
@@ -46,13 +46,13 @@ class TrainingProgress:
     epoch: int | None = None
     total_epochs: int | None = None
     metrics: tuple[Metric, ...] = ()
-    """Those of training first, each in the order of names."""
+    """Training metrics first, each kind by name."""
     updated: datetime | None = None
     """When it was measured; None when nothing has been reported."""
 
     @classmethod
     def of(cls, status: Mapping[str, Any] | TrainerStatus | None) -> TrainingProgress:
-        """Read `status.trainerStatus`; what is not as our CRD has it is left out: others may have written it."""
+        """Read `status.trainerStatus`; values that contradict our CRD are left out."""
         if not isinstance(status, dict | TrainerStatus):
             return NOTHING_REPORTED
         fields = status if isinstance(status, dict) else status.to_object()
@@ -71,7 +71,7 @@ class TrainingProgress:
 
     @property
     def short_remaining(self) -> str:
-        """The remaining time for a column of a table: `9d5h`, or `~45m` when it is an estimate; empty when unknown."""
+        """The remaining time for a table: `9d5h`, or `~45m` for an estimate; empty when unknown."""
         if not self.remaining or not self.remaining_seconds:
             return self.remaining
         return ("~" if is_estimate(self.remaining) else "") + short_duration(self.remaining_seconds)
@@ -87,7 +87,7 @@ class TrainingProgress:
         return _fraction(self.epoch, self.total_epochs, "/")
 
     def is_newer_than(self, other: TrainingProgress) -> bool:
-        """Whether it was measured later, or at all; what was measured in the same second counts as newer."""
+        """Whether it was measured later; the same second counts as later."""
         return self.updated is not None and (other.updated is None or self.updated >= other.updated)
 
 
@@ -133,11 +133,11 @@ _MACHINERY = re.compile(
     re.IGNORECASE,
 )
 _SHORT = 7
-"""Characters of a value that are shown as they are."""
+"""Characters of a value that is not shortened."""
 
 
 def by_interest(metrics: Iterable[Metric]) -> list[Metric]:
-    """The metrics, the most telling first: a loss, an accuracy, the others of these kinds, and what is left."""
+    """The metrics by interest: a loss, an accuracy, others of these kinds, and the rest."""
     ranked = sorted(metrics, key=_rank)
     losses = [metric for metric in ranked if _kind(metric) == 0]
     qualities = [metric for metric in ranked if _kind(metric) == 1]
@@ -146,7 +146,7 @@ def by_interest(metrics: Iterable[Metric]) -> list[Metric]:
 
 
 def label(metric: Metric) -> str:
-    """The metric's name, with `eval` before it where the name alone does not say so."""
+    """The metric's name, prefixed with `eval` unless the name says so."""
     if metric.is_eval and not _EVAL_PREFIX.match(metric.name):
         return f"eval {metric.name}"
     return metric.name
@@ -166,7 +166,7 @@ def short_value(text: str) -> str:
 
 
 def in_room(texts: Iterable[str], room: int | None) -> str:
-    """As many of the first texts as fit into this many cells, each whole; None: all of them."""
+    """As many whole texts as fit into `room` cells; None: all."""
     shown = ""
     for text in texts:
         longer = f"{shown}  {text}" if shown else text

@@ -1,4 +1,4 @@
-"""Informer handlers of commands, which need to know only what is there and what is gone."""
+"""Informer handlers of commands, which need only present and deleted objects."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ if TYPE_CHECKING:
     from trainer.kube.selection import Selection
 
 
-_PATIENCE_SECONDS = 5.0
+_CHECK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """Passes on the present state of each object, and the last one of those that are gone.
+    """Passes on the present state of each object, and the last state of deleted ones.
 
-    An informer logs what its handlers raise and goes on; here it ends the command, as if a task had raised it.
+    An informer logs what its handlers raise; here it ends the command, as if a task had raised it.
     """
 
     tasks: TaskGroup
-    """Where an error of the functions below is raised."""
+    """Errors of the functions below are raised here."""
     see: Callable[[Object], None]
-    """Called with each object that there is, and again with each change."""
+    """Called with each object, and again with each change."""
     lose: Callable[[Object], None] | None = None
-    """Called with each object that is gone. Default: nobody is told."""
+    """Called with each deleted object. Default: nothing."""
 
-    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002 - a late look sees the same
+    def on_add(self, obj: CachedObject, *, initial: bool) -> None:  # noqa: ARG002
         """See `Handler`."""
-        self._tell(self.see, obj)
+        self._call(self.see, obj)
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:  # noqa: ARG002
         """See `Handler`."""
-        self._tell(self.see, new)
+        self._call(self.see, new)
 
-    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002 - gone either way
+    def on_delete(self, obj: CachedObject, *, stale: bool) -> None:  # noqa: ARG002
         """See `Handler`."""
         if self.lose is not None:
-            self._tell(self.lose, obj)
+            self._call(self.lose, obj)
 
-    def _tell(self, receive: Callable[[Object], None], obj: CachedObject) -> None:
+    def _call(self, receive: Callable[[Object], None], obj: CachedObject) -> None:
         try:
             receive(obj.decode())
         except Exception as error:
@@ -58,22 +58,22 @@ class Receiver:
 
 
 def watch_for(receiver: Receiver, client: Client, resource: Resource, selection: Selection, clock: Clock) -> Informer:
-    """Let the receiver know of the selected objects, over broken connections, until its task group is cancelled."""
+    """Pass the selected objects to the receiver until its task group is cancelled; broken watches are resumed."""
     informer = Informer(client, resource, selection, clock=clock)
     informer.add_handler(receiver)
     receiver.tasks.start_soon(informer.run)
     return informer
 
 
-async def tell_errors(informer: Informer, watched: str, tell: Callable[[str], None], clock: Clock) -> None:
-    """Say once why nothing new comes, when that lasts; `watched` is what people call the objects."""
-    before, told = "", ""
+async def report_errors(informer: Informer, watched: str, report: Callable[[str], None], clock: Clock) -> None:
+    """Report a lasting error of a watch, once; `watched` are the objects in words."""
+    before, reported = "", ""
     while True:
-        await clock.sleep(_PATIENCE_SECONDS)
+        await clock.sleep(_CHECK_SECONDS)
         error = str(informer.last_error or "")
-        if error and error == before != told:
-            tell(f"{watched} cannot be watched, trying again: {error}")
-            told = error
+        if error and error == before != reported:
+            report(f"{watched} cannot be watched, trying again: {error}")
+            reported = error
         before = error
 
 

@@ -1,4 +1,4 @@
-"""`trainer runtimes`: the blueprints that a TrainJob of a namespace may refer to."""
+"""`trainer runtimes`: the runtimes that a TrainJob of a namespace may refer to."""
 
 from __future__ import annotations
 
@@ -10,16 +10,12 @@ from rich.text import Text
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
 from trainer.cli.console import Format, OutputFormat, note, printable, say, say_json
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
-from trainer.cli.errors import ExitCode
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.jobs.find import not_served
 from trainer.cli.jobs.table import age_of
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
-from trainer.kube.logs.logs import configure_logging
-from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import labels_of, name_of
-from trainer.kube.rest.connection import connect
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
@@ -28,13 +24,14 @@ if TYPE_CHECKING:
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
+    from trainer.kube.rest.http import HttpClient
 
 _GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeLine:
-    """One runtime as the table and the JSON show it."""
+    """One runtime in the table and the JSON."""
 
     name: str
     kind: str
@@ -42,7 +39,7 @@ class RuntimeLine:
     framework: str
     """By its label; empty if it has none."""
     nodes: int
-    """Of a TrainJob that does not say how many."""
+    """The default of a TrainJob."""
     support: str
     """`deprecated`, if its label says so."""
     age: str
@@ -77,31 +74,23 @@ def runtimes(
 
     Exit code: 0; 1 when the cluster has no such resources.
     """
-    options = current_cluster(kubeconfig, context)
-    configure_logging(json=False, level="warning")
 
-    async def show() -> int:
-        async with connect(options) as client:
-            where = namespace or client.namespace
-            found = await list_runtimes(client, where, SystemClock().now())
+    async def show(client: HttpClient) -> None:
+        where = namespace or client.namespace
+        found = await list_runtimes(client, where, SystemClock().now())
         if output is OutputFormat.JSON:
             say_json([asdict(each) for each in found])
         elif not found:
-            note(f"there are no runtimes for namespace {where}: trainer install-runtimes brings ours")
+            note(f"there are no runtimes for namespace {where}: trainer install-runtimes installs ours")
         else:
             for line in table(found):
                 say(line)
-        return ExitCode.OK
 
-    raise typer.Exit(run_until_signal(show))
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), show, log_level="warning"))
 
 
 async def list_runtimes(client: Client, namespace: str, now: datetime) -> list[RuntimeLine]:
-    """Those of the cluster and then those of the namespace, each by name.
-
-    Raises:
-        CommandError: the cluster does not know runtimes.
-    """
+    """Those of the cluster and then those of the namespace, each by name."""
     found: list[RuntimeLine] = []
     for resource, where in ((CLUSTER_TRAINING_RUNTIMES, None), (TRAINING_RUNTIMES, namespace)):
         try:

@@ -1,4 +1,4 @@
-"""What the status of a TrainJob says, in the words that a person following it reads."""
+"""The state of a TrainJob in the words of tables and screens."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _UNTOUCHED = "Submitted"
-"""Not one of the states of a TrainJob: no controller has given it one yet."""
+"""Before a controller has written `status.state`."""
 
 _ENDS = ("Failed", "Complete")
-_HINDRANCES = ("Pending", "Restarting")
+_OBSTACLES = ("Pending", "Restarting")
 """States that are also conditions, with one line for each reason in their message."""
-_EXPLAINED = (*_ENDS, *_HINDRANCES, "Stalled")
+_EXPLAINED = (*_ENDS, *_OBSTACLES, "Stalled")
 """States that are also the type of the condition that explains them."""
 _GOING = ("Running", "Pending", "Restarting")
-"""States in which the reported time that remains is true."""
+"""States in which the reported remaining time holds."""
 
 
 STATE_STYLES = {
@@ -39,15 +39,15 @@ STATE_STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """State of a TrainJob; two equal states need no second line on the screen."""
+    """State of a TrainJob; equal states look the same."""
 
     word: str = _UNTOUCHED
     """`status.state`; Submitted before a controller has written it."""
     progress: TrainingProgress = NOTHING_REPORTED
-    """What the training has reported."""
+    """The reported progress."""
     reason: str = ""
     message: str = ""
-    """Why it ended, cannot start or has to start again."""
+    """Why it ended, cannot start or restarts."""
 
     @classmethod
     def of(cls, job: Object) -> JobState:
@@ -70,7 +70,7 @@ class JobState:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether no controller has said anything about the job yet."""
+        """Whether no controller has written anything about the job yet."""
         return self.word == _UNTOUCHED and not self.reason
 
     @property
@@ -80,11 +80,11 @@ class JobState:
 
     @property
     def is_going_on(self) -> bool:
-        """Whether its nodes are at work, or will be without somebody's doing: only then it has an end to expect."""
+        """Whether its nodes run, or will run without intervention, so that a remaining time makes sense."""
         return self.word in _GOING
 
     def with_progress(self, progress: TrainingProgress) -> JobState:
-        """The state with what the log tells already, unless the TrainJob itself tells something newer."""
+        """The state with progress from the log, unless that of the TrainJob is newer."""
         return replace(self, progress=progress) if progress.is_newer_than(self.progress) else self
 
     def __str__(self) -> str:
@@ -108,8 +108,8 @@ def _explanation(job: Object, word: str) -> tuple[str, str]:
     if condition.get("status") != ("False" if kind == "Created" else "True"):
         return "", ""
     reason, lines = condition.get("reason") or "", (condition.get("message") or "").splitlines()
-    if word in _HINDRANCES:
-        # Each line but the first, whose reason is that of the condition, begins with its reason.
+    if word in _OBSTACLES:
+        # Each line begins with its reason; that of the first one is the condition's.
         return reason, "; ".join(lines).removeprefix(f"{reason}: ")
-    # What follows the first line is the end of a log, which has just been shown.
+    # The other lines are the end of a log, which has just been shown.
     return reason, next(iter(lines), "")

@@ -1,4 +1,4 @@
-"""TrainJobs as a table: one line for each, with a bar, the remaining time and the metrics that tell most."""
+"""TrainJobs as a table: one line each, with a bar, the remaining time and metrics."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 _GAP = 2
 _BAR = 10
 _FEW = 3
-"""Metrics in a line that has room for more."""
+"""Most metrics in a line."""
 _METRICS = "METRICS"
 
 
 @dataclass(slots=True)
 class JobTable:
-    """Lays out TrainJobs in columns, which never become narrower: lines printed later fit below earlier ones."""
+    """Lays out TrainJobs in columns, which never become narrower, so that later lines fit below earlier ones."""
 
     width: int | None = None
-    """Of the terminal: metrics are shown as far as there is room. None: nobody minds long lines."""
+    """Of the terminal, which limits the metrics. None: no limit."""
     with_namespace: bool = False
     """Whether the first column is the namespace."""
     is_wide: bool = False
-    """Whether to show everything, however long the lines become."""
+    """Whether to show all columns and metrics."""
     ascii_only: bool = False
-    """Whether the terminal knows nothing but ASCII."""
+    """Whether the terminal is limited to ASCII."""
     is_growing: bool = False
-    """Whether lines are printed one by one as jobs change, so that room is kept for what they will tell."""
+    """Whether lines are printed one by one as jobs change, so that columns need room in advance."""
     _widths: dict[str, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class JobTable:
         return progress_bar(percentage, _BAR, ascii_only=self.ascii_only).append(f" {percentage:3}%", style="default")
 
     def _metrics(self, progress: TrainingProgress) -> str:
-        """All metrics, or as many of the most telling as there is room for."""
+        """All metrics, or as many of the most interesting as fit."""
         metrics = by_interest(progress.metrics)
         if self.is_wide:
             return "  ".join(f"{label(metric)} {metric.value}" for metric in metrics)
@@ -114,6 +114,6 @@ class JobTable:
 
 
 def age_of(obj: Object, now: datetime) -> str:
-    """How long ago the object was made; empty when that is not known."""
+    """The age of an object; empty when unknown."""
     created = metadata_of(obj).get("creationTimestamp")
     return short_duration((now - parse_timestamp(created)).total_seconds()) if created else ""

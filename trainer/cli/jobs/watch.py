@@ -1,4 +1,4 @@
-"""Watching TrainJobs: a table on a terminal that stays up to date, or one line for each change."""
+"""Watching TrainJobs: a live table on a terminal, or one line for each change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, printable
-from trainer.cli.jobs.receiver import Receiver, tell_errors, watch_for
+from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.kube.objects import key_of, resource_version_of
 
@@ -29,18 +29,13 @@ if TYPE_CHECKING:
 
 _REFRESH_SECONDS = 0.25
 _TICK_SECONDS = 1.0
-"""How often ages are brought up to date."""
+"""How often ages are updated."""
 
 
 class JobWatch:
-    """Keeps some TrainJobs up to date by their watch, which survives broken connections and a restarted API server.
+    """Keeps the selected TrainJobs up to date by a watch, which survives a restarted API server.
 
-    Args:
-        client: the cluster.
-        selection: which TrainJobs.
-        jobs: those that there are.
-        clock: for pauses.
-        ends: whether to end when the one job that is watched has ended or is gone; else it goes on until cancelled.
+    With `ends` it watches one job, until that has ended or is gone; else it runs until cancelled.
     """
 
     def __init__(
@@ -59,7 +54,7 @@ class JobWatch:
 
     @property
     def is_good(self) -> bool:
-        """Whether the one job, if one was to be watched to its end, is complete."""
+        """Whether the one job that was watched to its end, if any, is complete."""
         return not self._ends or any(JobState.of(job).is_complete for job in self._jobs.values())
 
     async def by_lines(self, print_job: Callable[[Object], None]) -> None:
@@ -68,12 +63,12 @@ class JobWatch:
             print_job(job)
         self._changed = print_job
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(tell_errors, self._start(tasks), "the TrainJobs", note, self._clock)
+            tasks.start_soon(report_errors, self._start(tasks), "the TrainJobs", note, self._clock)
             await self._ended.wait()
             tasks.cancel_scope.cancel()
 
     async def on_screen(self, console: Console, lines: Callable[[Sequence[Object]], Sequence[Text]]) -> None:
-        """Show the jobs at the bottom of a terminal, where they stay at the end."""
+        """Show the jobs on a terminal, where they stay at the end."""
         async with anyio.create_task_group() as tasks:
             informer = self._start(tasks)
 
@@ -96,7 +91,7 @@ class JobWatch:
         return informer
 
     async def _lose_unseen(self, informer: Informer) -> None:
-        """Take note of jobs that were deleted before their watch began."""
+        """Notice jobs that were deleted before their watch began."""
         before = list(self._jobs)
         await informer.wait_for_sync()
         for key in before:
@@ -130,7 +125,7 @@ class JobWatch:
         return [self._jobs[key] for key in sorted(self._jobs)]
 
     async def _keep_fresh(self, live: Live) -> None:
-        """Show news soon, many at once, and let ages tick."""
+        """Show changes, many at once, and update ages."""
         shown_at = self._clock.monotonic()
         live.refresh()
         while True:

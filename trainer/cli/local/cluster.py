@@ -97,11 +97,7 @@ def cluster_command(
     gang_schedulers: str = "",
     audit_log_path: Path | None = None,
 ) -> list[str]:
-    """The command line of the dev cluster, a program of its own.
-
-    Raises:
-        BadInputError: it is not installed, a path cannot be used, or an option makes no sense.
-    """
+    """The command line of the dev cluster, a program of its own."""
     _require_extra()
     command = [sys.executable, "-m", _PROGRAM, "--port", str(port), "--pod-network", pod_network.value]
     if data_dir is not None:

@@ -1,4 +1,4 @@
-"""`trainer demo`: a TrainJob from nothing to its end, on a cluster that exists only for it."""
+"""`trainer demo`: one TrainJob on a cluster that is started for it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from anyio.to_thread import run_sync
 
 from trainer.cli.console import say
 from trainer.cli.documents import read_documents
 from trainer.cli.errors import BadInputError
 from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetwork, cluster_command
-from trainer.cli.local.manager import LocalAdmission, give_identity, wait_for_admission
+from trainer.cli.local.manager import prepare_manager, wait_for_admission
 from trainer.cli.manifests import example, install_definitions, install_runtimes
-from trainer.cli.operate.manager import READY, manager_command
+from trainer.cli.operate.manager import READY
 from trainer.cli.processes.child import child_process
 from trainer.cli.run.run import exit_code, follow_on_screen
 from trainer.cli.run.submit import submit
@@ -74,13 +73,12 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
     ):
         await install_definitions(client)
         say("starting the controller manager")
-        configuration = directory / "manager.yaml"
-        admission = await run_sync(LocalAdmission.on_free_port)
-        await run_sync(admission.write_configuration, configuration)
-        await admission.switch_on(client)
-        identity = directory / "manager.kubeconfig"
-        await give_identity(client, kubeconfig, identity)
-        manager = manager_command(identity, configuration)
+        manager = await prepare_manager(
+            client,
+            kubeconfig,
+            kubeconfig=directory / "manager.kubeconfig",
+            configuration=directory / "manager.yaml",
+        )
         async with child_process("controller manager", manager, directory / "manager.log", ready=READY):
             await wait_for_admission(client)
             await install_runtimes(client)

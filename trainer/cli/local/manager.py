@@ -1,17 +1,21 @@
-"""The controller manager of `trainer up` and `trainer demo`: its webhooks, and its ServiceAccount."""
+"""The controller manager of `trainer up` and `trainer demo`: its webhooks, and its ServiceAccount.
+
+The API server of the dev cluster reaches the webhooks by URL, on a free port of the loopback interface. What they check
+and what the manager may do is in config/, as for every other cluster.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from anyio.to_thread import run_sync
 
 from trainer.cli.errors import CommandError
-from trainer.cli.manifests import FIELD_MANAGER, configuration_directory
+from trainer.cli.manifests import FIELD_MANAGER, manifests
+from trainer.cli.operate.manager import manager_command
 from trainer.configuration.configuration import Configuration, render_configuration
 from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConfiguration, WebhookConfiguration
 from trainer.kube.clock import SystemClock, move_on_after
@@ -26,6 +30,7 @@ from trainer.kube.resource import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from trainer.kube.client import Client
@@ -33,91 +38,16 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
-_HOST = "127.0.0.1"
-_FILES = {MUTATING_WEBHOOK_CONFIGURATIONS: "mutating.yaml", VALIDATING_WEBHOOK_CONFIGURATIONS: "validating.yaml"}
-_TRUSTED_SECONDS = 30.0
-_POLL_SECONDS = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class LocalAdmission:
-    """Webhooks on one port of this machine."""
-
-    port: int
-
-    @classmethod
-    def on_free_port(cls) -> LocalAdmission:
-        """On a port that nobody listens on; the manager tells if somebody was quicker to take it."""
-        with socket.create_server((_HOST, 0)) as free:
-            return cls(free.getsockname()[1])
-
-    def write_configuration(self, file: Path, *, metrics_port: int = 0) -> None:
-        """Write the configuration file of a manager that serves the webhooks.
-
-        Args:
-            file: is replaced.
-            metrics_port: where it serves its metrics on this machine, to whoever asks. Default: nowhere.
-        """
-        webhook = WebhookConfiguration(host=_HOST, port=self.port, hosts=[_HOST])
-        configuration = Configuration().without_servers().model_copy(update={"webhook": webhook})
-        if metrics_port:
-            metrics = MetricsConfiguration(
-                bind_address=f"{_HOST}:{metrics_port}",
-                secure_serving=False,
-                auth=MetricsAuthConfiguration(enabled=False),
-            )
-            configuration = configuration.model_copy(update={"metrics": metrics})
-        file.write_text(render_configuration(configuration), encoding="utf-8")
-
-    async def switch_on(self, client: Client) -> None:
-        """Have the API server ask the webhooks; until the manager serves them, TrainJobs and runtimes are refused."""
-        for resource, configuration in (await run_sync(_configurations)).items():
-            await client.apply(resource, self._local(configuration), field_manager=FIELD_MANAGER, force=True)
-
-    def _local(self, configuration: Object) -> Object:
-        """With URLs in place of the Service."""
-        for webhook in configuration["webhooks"]:
-            path = webhook["clientConfig"]["service"]["path"]
-            webhook["clientConfig"] = {"url": f"https://{_HOST}:{self.port}{path}"}
-        return configuration
-
-
-async def wait_for_admission(client: Client, clock: Clock | None = None) -> None:
-    """Wait until the API server trusts the webhooks of a manager that serves them.
-
-    Raises:
-        CommandError: it does not in time.
-    """
-    clock = clock or SystemClock()
-    async with move_on_after(clock, _TRUSTED_SECONDS) as scope:
-        for resource, configuration in (await run_sync(_configurations)).items():
-            while not _is_trusted(await client.get(resource, name_of(configuration))):
-                await clock.sleep(_POLL_SECONDS)
-    if scope.cancelled_caught:
-        raise CommandError(
-            f"the manager has not made the API server trust its webhooks within {_TRUSTED_SECONDS:.0f} s"
-        )
-
-
-def _configurations() -> dict[Resource, Object]:
-    directory = configuration_directory() / "webhook"
-    return {
-        resource: yaml.safe_load((directory / file).read_text(encoding="utf-8")) for resource, file in _FILES.items()
-    }
-
-
-def _is_trusted(configuration: Object) -> bool:
-    return all((webhook.get("clientConfig") or {}).get("caBundle") for webhook in configuration.get("webhooks") or [])
-
-
+_HOST: Final = "127.0.0.1"
+_TRUSTED_SECONDS: Final = 30.0
+_POLL_SECONDS: Final = 0.05
 ACCOUNT: Final = "trainer-controller-manager"
 NAMESPACE: Final = "trainer-system"
-"""Where the manager has its ServiceAccount, its lease and its certificates, as with config/default."""
-
+"""Of its ServiceAccount, its lease and its certificates, as with config/default."""
 _TOKEN_SECONDS: Final = 365 * 24 * 3600
-"""A manager is given a new token whenever it is started; on a laptop it does not run for a year."""
+"""Every start of the manager makes a new token; on a laptop it does not run for a year."""
 _RBAC: Final = "rbac.authorization.k8s.io"
-_RESOURCES: Final = {
+_IDENTITY: Final = {
     resource.kind: resource
     for resource in (
         SERVICE_ACCOUNTS,
@@ -128,24 +58,87 @@ _RESOURCES: Final = {
         Resource(_RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
     )
 }
-"""What of config/rbac and config/webhook says who the manager is and what it may do, by kind."""
+"""Kinds that say who the manager is and what it may do, in the order in which they are applied."""
+_WEBHOOKS: Final = {
+    resource.kind: resource for resource in (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
+}
 
 
-async def give_identity(client: Client, credentials: Path, file: Path) -> None:
-    """Make the ServiceAccount of the manager with its roles, and write a kubeconfig file with a token for it.
+async def prepare_manager(
+    client: Client, admin: Path, *, kubeconfig: Path, configuration: Path, metrics_port: int = 0
+) -> list[str]:
+    """Apply the webhooks and the identity of a manager and write its files; returns its command line.
 
     Args:
         client: acts as the administrator.
-        credentials: kubeconfig of the administrator; the cluster is taken from it.
-        file: the kubeconfig to write, with mode 0600.
+        admin: kubeconfig of the administrator.
+        kubeconfig: is written, for the manager.
+        configuration: is written.
+        metrics_port: where it serves its metrics on this machine, to everybody. Default: nowhere.
+    """
+    with socket.create_server((_HOST, 0)) as free:  # the manager fails if another process takes the port meanwhile
+        port: int = free.getsockname()[1]
+    await run_sync(write_configuration, configuration, port, metrics_port)
+    await register_webhooks(client, port)
+    await give_identity(client, admin, kubeconfig)
+    return manager_command(kubeconfig, configuration)
 
-    Raises:
-        KubeError: the server refuses one of the objects or the token.
+
+def write_configuration(file: Path, port: int, metrics_port: int = 0) -> None:
+    """Write the configuration file of a manager that serves webhooks on a port of this machine."""
+    webhook = WebhookConfiguration(host=_HOST, port=port, hosts=[_HOST])
+    configuration = Configuration().without_servers().model_copy(update={"webhook": webhook})
+    if metrics_port:
+        metrics = MetricsConfiguration(
+            bind_address=f"{_HOST}:{metrics_port}",
+            secure_serving=False,
+            auth=MetricsAuthConfiguration(enabled=False),
+        )
+        configuration = configuration.model_copy(update={"metrics": metrics})
+    file.write_text(render_configuration(configuration), encoding="utf-8")
+
+
+async def register_webhooks(client: Client, port: int) -> None:
+    """Apply the webhook configurations; until the manager serves them, TrainJobs and runtimes are refused."""
+    for obj in await run_sync(_manifests, _WEBHOOKS):
+        for webhook in obj["webhooks"]:
+            path = webhook["clientConfig"]["service"]["path"]
+            webhook["clientConfig"] = {"url": f"https://{_HOST}:{port}{path}"}
+        await client.apply(_WEBHOOKS[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
+
+
+async def wait_for_admission(client: Client, clock: Clock | None = None) -> None:
+    """Wait until the API server trusts the webhooks of a manager that serves them."""
+    clock = clock or SystemClock()
+    async with move_on_after(clock, _TRUSTED_SECONDS) as scope:
+        for obj in await run_sync(_manifests, _WEBHOOKS):
+            while not _is_trusted(await client.get(_WEBHOOKS[obj["kind"]], name_of(obj))):
+                await clock.sleep(_POLL_SECONDS)
+    if scope.cancelled_caught:
+        raise CommandError(
+            f"the manager has not made the API server trust its webhooks within {_TRUSTED_SECONDS:.0f} s"
+        )
+
+
+def _is_trusted(configuration: Object) -> bool:
+    return all((webhook.get("clientConfig") or {}).get("caBundle") for webhook in configuration.get("webhooks") or [])
+
+
+async def give_identity(client: Client, admin: Path, file: Path) -> None:
+    """Apply the ServiceAccount of the manager with its roles, and write its kubeconfig, with mode 0600.
+
+    Args:
+        client: acts as the administrator.
+        admin: kubeconfig of the administrator, which names the cluster.
+        file: the kubeconfig to write.
     """
     namespace = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": NAMESPACE}}
     await client.apply(NAMESPACES, namespace, field_manager=FIELD_MANAGER, force=True)
-    for obj in await run_sync(_manifests):
-        await client.apply(_RESOURCES[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
+    for obj in await run_sync(_manifests, _IDENTITY):
+        resource = _IDENTITY[obj["kind"]]
+        if resource.namespaced:
+            obj["metadata"]["namespace"] = NAMESPACE
+        await client.apply(resource, obj, field_manager=FIELD_MANAGER, force=True)
     request: Object = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -153,31 +146,21 @@ async def give_identity(client: Client, credentials: Path, file: Path) -> None:
         "spec": {"expirationSeconds": _TOKEN_SECONDS},
     }
     answer = await client.create(SERVICE_ACCOUNTS, request, subresource="token")
-    await run_sync(_write_kubeconfig, credentials, file, answer["status"]["token"])
+    await run_sync(_write_kubeconfig, admin, file, answer["status"]["token"])
 
 
-def _manifests() -> list[Object]:
-    """Accounts before roles before bindings, each in its namespace."""
-    directory = configuration_directory()
-    files = [file for room in ("rbac", "webhook") for file in sorted((directory / room).glob("*.yaml"))]
-    documents = [document for file in files for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))]
-    found = [_in_namespace(document) for document in documents if document and document["kind"] in _RESOURCES]
-    order = list(_RESOURCES)
+def _manifests(kinds: Mapping[str, Resource]) -> list[Object]:
+    """The objects of these kinds in config/rbac and config/webhook, in the order of the kinds."""
+    found = [obj for room in ("rbac", "webhook") for obj in manifests(room) if obj["kind"] in kinds]
+    order = list(kinds)
     return sorted(found, key=lambda obj: (order.index(obj["kind"]), name_of(obj)))
 
 
-def _in_namespace(obj: Object) -> Object:
-    if not _RESOURCES[obj["kind"]].namespaced:
-        return obj
-    return {**obj, "metadata": {**obj["metadata"], "namespace": NAMESPACE}}
-
-
-def _write_kubeconfig(credentials: Path, file: Path, token: str) -> None:
-    document: Any = yaml.safe_load(credentials.read_text(encoding="utf-8"))
-    name = document["contexts"][0]["name"]
+def _write_kubeconfig(admin: Path, file: Path, token: str) -> None:
+    document: Any = yaml.safe_load(admin.read_text(encoding="utf-8"))
     document["users"] = [{"name": ACCOUNT, "user": {"token": token}}]
     document["contexts"][0]["context"] |= {"user": ACCOUNT, "namespace": NAMESPACE}
-    document["current-context"] = name
+    document["current-context"] = document["contexts"][0]["name"]
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         yaml.safe_dump(document, stream, sort_keys=False)

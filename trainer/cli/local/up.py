@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,9 +24,9 @@ from trainer.cli.local.cluster import (
     Port,
     cluster_command,
 )
-from trainer.cli.local.manager import LocalAdmission, give_identity, wait_for_admission
+from trainer.cli.local.manager import prepare_manager, wait_for_admission
 from trainer.cli.manifests import install_definitions, install_runtimes
-from trainer.cli.operate.manager import READY, manager_command
+from trainer.cli.operate.manager import READY
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
 from trainer.kube.errors import KubeError
 from trainer.kube.logs.logs import configure_logging
@@ -46,11 +45,11 @@ MetricsPort = Annotated[
     typer.Option(
         min=0,
         max=65535,
-        help="Serve the manager's metrics at http://127.0.0.1:PORT/metrics, for a Prometheus on this machine and for "
-        "everybody else on it. Default: 0, nowhere.",
+        help="Serve the manager's metrics at http://127.0.0.1:PORT/metrics, for a Prometheus and "
+        "everybody else on this machine. Default: 0, nowhere.",
     ),
 ]
-_SETTLED_AT_THE_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
+_FIXED_AT_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
 
 
 def up(
@@ -64,7 +63,7 @@ def up(
 ) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
 
-    It can be run again at any time: what runs is not touched, what has crashed is reported and started again.
+    It can be run again at any time: running processes are left alone, crashed ones are reported and started again.
     """
     state = StateDirectory.of_user()
     command = cluster_command(
@@ -84,7 +83,7 @@ def up(
 def down(
     delete: Annotated[bool, typer.Option("--delete", help="Also delete all objects, volumes and logs.")] = False,
 ) -> None:
-    """Stop the cluster and the manager that `trainer up` has started.
+    """Stop the cluster and the manager of `trainer up`.
 
     Objects, volumes and logs are kept, and `trainer up` starts with them again. Does nothing when nothing runs.
     """
@@ -104,22 +103,22 @@ def status() -> None:
     raise typer.Exit(run_until_signal(lambda: _status(StateDirectory.of_user())))
 
 
-def _halves(state: StateDirectory) -> tuple[BackgroundProcess, BackgroundProcess]:
+def _processes(state: StateDirectory) -> tuple[BackgroundProcess, BackgroundProcess]:
     return BackgroundProcess("cluster", state), BackgroundProcess("manager", state)
 
 
 async def _up(state: StateDirectory, command: list[str], metrics_port: int) -> int:
-    cluster, manager = _halves(state)
-    for half in (cluster, manager):
-        crash = await run_sync(half.crash)
+    cluster, manager = _processes(state)
+    for process in (cluster, manager):
+        crash = await run_sync(process.crash)
         if crash is not None:
-            quote(half.log.path, await run_sync(half.log.tail))
-            say(f"the {half.name} {crash}; starting it again")
+            quote(process.log.path, await run_sync(process.log.tail))
+            say(f"the {process.name} {crash}; starting it again")
     if await run_sync(cluster.running) is None:
-        await manager.stop()  # it knows the address and credentials of the cluster that is gone
+        await manager.stop()  # it has the address and credentials of the cluster that is gone
         await cluster.start(command, ready=CLUSTER_READY)
-    elif settled := [option for option in _SETTLED_AT_THE_START if option in command]:
-        takes = f"{', '.join(settled)} {'takes' if len(settled) == 1 else 'take'}"
+    elif fixed := [option for option in _FIXED_AT_START if option in command]:
+        takes = f"{', '.join(fixed)} {'takes' if len(fixed) == 1 else 'take'}"
         say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
         await install_definitions(client)
@@ -136,19 +135,22 @@ async def _up(state: StateDirectory, command: list[str], metrics_port: int) -> i
 
 
 async def _start_manager(client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int) -> None:
-    admission = await run_sync(LocalAdmission.on_free_port)
-    await run_sync(partial(admission.write_configuration, state.manager_configuration, metrics_port=metrics_port))
-    await admission.switch_on(client)
-    await give_identity(client, state.kubeconfig, state.manager_kubeconfig)
-    await manager.start(manager_command(state.manager_kubeconfig, state.manager_configuration), ready=READY)
+    command = await prepare_manager(
+        client,
+        state.kubeconfig,
+        kubeconfig=state.manager_kubeconfig,
+        configuration=state.manager_configuration,
+        metrics_port=metrics_port,
+    )
+    await manager.start(command, ready=READY)
     await wait_for_admission(client)
 
 
 async def _down(state: StateDirectory, *, delete: bool) -> int:
-    cluster, manager = _halves(state)
-    for half in (manager, cluster):
-        stopped = await half.stop()
-        say(f"{half.name} {'stopped' if stopped else 'was not running'}")
+    cluster, manager = _processes(state)
+    for process in (manager, cluster):
+        stopped = await process.stop()
+        say(f"{process.name} {'stopped' if stopped else 'was not running'}")
     if delete:
         await run_sync(state.delete_data)
         say("objects, volumes and logs deleted")
@@ -156,7 +158,7 @@ async def _down(state: StateDirectory, *, delete: bool) -> int:
 
 
 async def _status(state: StateDirectory) -> int:
-    cluster, manager = _halves(state)
+    cluster, manager = _processes(state)
     is_cluster_up = await run_sync(cluster.running) is not None
     lines: list[tuple[str, str]] = []
     server, answers = "", True
@@ -169,10 +171,10 @@ async def _status(state: StateDirectory) -> int:
             answers = False
             server = f"but {error}"
     is_manager_up = await run_sync(manager.running) is not None
-    _tell("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
-    _tell("manager", await run_sync(_condition, manager))
+    _say("cluster", ", ".join(filter(None, [await run_sync(_condition, cluster), server])))
+    _say("manager", await run_sync(_condition, manager))
     for label, text in lines:
-        _tell(label, text)
+        _say(label, text)
     return ExitCode.OK if is_cluster_up and answers and is_manager_up else ExitCode.FAILED
 
 
@@ -190,15 +192,15 @@ async def _contents(client: Client) -> list[tuple[str, str]]:
     ]
 
 
-def _condition(half: BackgroundProcess) -> str:
-    run = half.running()
+def _condition(process: BackgroundProcess) -> str:
+    run = process.running()
     if run is not None:
         return f"running, pid {run.process.pid}, for {duration(uptime_seconds(run))}"
-    crash = half.crash()
+    crash = process.crash()
     if crash is not None:
-        return f"{crash}; its log is {half.log.path}; trainer up starts it again"
+        return f"{crash}; its log is {process.log.path}; trainer up starts it again"
     return "not running; trainer up starts it"
 
 
-def _tell(label: str, text: str) -> None:
+def _say(label: str, text: str) -> None:
     say(f"{label:<12} {text}")

@@ -1,4 +1,4 @@
-"""Which containers `trainer logs` is asked about, and clear words where there are none."""
+"""The containers that `trainer logs` reads, with clear errors where there are none."""
 
 from __future__ import annotations
 
@@ -21,22 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogChoice:
-    """Nodes and container of one command line."""
+    """Options --node, --all and --container."""
 
     node: str = ""
-    """A number, or a name such as `launcher-0`, that of a replicated Job, or of a pod. Default: the one that trains and
-    tells of it, which is the first one or the launcher."""
+    """A number, or a name such as `launcher-0`, that of a replicated Job, or of a pod. Default: the one that reports
+    progress, which is the first one or the launcher."""
     all_nodes: bool = False
-    """Whether all nodes are meant. Default: no."""
+    """Whether all nodes are meant."""
     container: str = ""
     """Default: the one that trains; with `all_nodes` all of them."""
 
     async def pick(self, pods: Sequence[Object], primary: PrimaryContainer) -> list[StartedContainer]:
-        """Those that have started, of the pods that there are, by node; of pods that were made again each one.
-
-        Raises:
-            BadInputError: no container of the node has this name.
-        """
+        """The chosen containers that have started, by node; a recreated pod counts like its predecessor."""
         picked: list[StartedContainer] = []
         for pod in sorted(await self._pods(pods, primary), key=_position):
             wanted = await self._container_in(pod, primary)
@@ -74,17 +70,17 @@ class LogChoice:
 
     @property
     def is_default(self) -> bool:
-        """Whether the training node is meant, because none is named."""
+        """Whether no node is named."""
         return not self.node and not self.all_nodes
 
     def missing(self, pods: Sequence[Object], job: str, training_job: str, *, has_ended: bool) -> CommandError:
-        """Why there is nothing to read, and what there is.
+        """The error for a choice without logs, with the nodes that have some.
 
         Args:
-            pods: those that there are.
+            pods: of the TrainJob.
             job: name of the TrainJob.
             training_job: name of the replicated Job whose pods are the numbered nodes.
-            has_ended: whether it has ended, so that nothing starts any more.
+            has_ended: whether the TrainJob has ended.
         """
         ordered = sorted(pods, key=_position)
         names = ", ".join(dict.fromkeys(node_name(pod) for pod in ordered))
@@ -103,7 +99,7 @@ class LogChoice:
 
 
 def newest_runs(containers: Sequence[StartedContainer], pods: Sequence[Object]) -> list[StartedContainer]:
-    """Of containers of the same name on the same node those in the pod that was made last."""
+    """Of containers of the same name on the same node the one in the newest pod."""
     recency = {uid_of(pod): recency_of(pod) for pod in pods}
     newest: dict[str, StartedContainer] = {}
     for container in containers:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def node_name(pod: Object) -> str:
-    """What people call the pod: replicated job and index, such as `node-0`; its own name if no JobSet made it."""
+    """The pod in the words of people: replicated job and index, such as `node-0`; without a JobSet its own name."""
     job, job_index, index = place_of(pod)
     if not job:
         return name_of(pod)
@@ -33,16 +33,16 @@ def node_name(pod: Object) -> str:
 
 
 class Speaker(IntEnum):
-    """Who prints the result of a training; the greater one is right where both print something."""
+    """Who prints the result of a training; the greater one wins if both print something."""
 
     NOBODY = 0
     FIRST_NODE = 1
     LAUNCHER = 2
-    """That of an MPI training, whose nodes only run an SSH server."""
+    """Of an MPI training, whose nodes only run an SSH server."""
 
 
 def speaker_of(pod: Object, training_job: str) -> Speaker:
-    """What the pod's log says about the result.
+    """Whether the pod prints the result.
 
     Args:
         pod: one of a TrainJob.
@@ -59,7 +59,7 @@ def speaker_of(pod: Object, training_job: str) -> Speaker:
 
 @dataclass(frozen=True, slots=True)
 class StartedContainer:
-    """A container that has a log, under the name that stands before its lines."""
+    """A container that has a log; `source` is the prefix of its lines."""
 
     pod_uid: str
     namespace: str
@@ -69,7 +69,7 @@ class StartedContainer:
 
 
 def started_containers(pod: Object) -> Iterator[StartedContainer]:
-    """The containers, init containers included, that run or have run."""
+    """The containers that run or have run, init containers included."""
     several = len(containers_of(pod)) > 1
     for status in container_statuses(pod):
         state = status.get("state") or {}
@@ -81,16 +81,16 @@ def started_containers(pod: Object) -> Iterator[StartedContainer]:
 
 
 def restarts_of(pod: Object, container: str) -> int:
-    """How often the container was started again within its pod."""
+    """How often the container was restarted in its pod."""
     return int(container_status(pod, container).get("restartCount") or 0)
 
 
 _INITIALIZERS = (Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER)
-"""Also names of replicated Jobs that need no label."""
+"""Also names of replicated Jobs, which need no label."""
 
 
 class PrimaryContainer:
-    """Knows the JobSet of one TrainJob, which says what its pods are for."""
+    """Finds the primary container of one TrainJob as the manager does, by its JobSet."""
 
     def __init__(self, client: Client, job: Object) -> None:
         self._client = client
@@ -99,7 +99,7 @@ class PrimaryContainer:
         self._may_read = True
 
     async def find(self, pods: Sequence[Object]) -> ContainerState | None:
-        """What the primary one of the TrainJob's pods is doing; None while there is none."""
+        """The state of the primary container; None while there is none."""
         if not pods:
             return None
         jobset = await self.jobset_of(pods)
@@ -107,7 +107,7 @@ class PrimaryContainer:
         return container_state(pod, jobset, self._job) if pod is not None else None
 
     async def container_of(self, pod: Object) -> str:
-        """Name of the container in one of the TrainJob's pods that does what the pod is for."""
+        """Name of the main container in one of the TrainJob's pods."""
         return container_state(pod, await self.jobset_of([pod]), self._job).container
 
     async def training_job(self, pods: Sequence[Object]) -> str:
@@ -115,7 +115,7 @@ class PrimaryContainer:
         return training_job(await self.jobset_of(pods)) or "" if pods else ""
 
     async def jobset_of(self, pods: Sequence[Object]) -> Object:
-        """The JobSet whose pods these are, or what they tell of it where it cannot be read."""
+        """The JobSet of these pods, or a substitute from their labels if it cannot be read."""
         uids = {labels_of(pod).get(JOBSET_UID) for pod in pods} - {None}
         if self._jobset is not None and (not uids or uid_of(self._jobset) in uids):
             return self._jobset
@@ -128,10 +128,10 @@ class PrimaryContainer:
                 self._may_read = False
             else:
                 return self._jobset
-        return self._told_by(pods)
+        return self._from_labels(pods)
 
-    def _told_by(self, pods: Sequence[Object]) -> Object:
-        """The JobSet as far as its pods tell of it, for who may not read it."""
+    def _from_labels(self, pods: Sequence[Object]) -> Object:
+        """A substitute for a JobSet that may not be read, from the labels of its pods."""
         newest = max(pods, key=lambda pod: metadata_of(pod).get("creationTimestamp") or "")
         roles = {
             labels_of(pod).get(REPLICATED_JOB, ""): labels_of(pod).get(ANCESTOR_LABEL)

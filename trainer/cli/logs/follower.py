@@ -1,14 +1,15 @@
-"""Following the logs of one TrainJob's containers to its end, from watches and log streams to whoever shows them."""
+"""Following the logs of one TrainJob's containers to its end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import anyio
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.jobs.receiver import Receiver, tell_errors, watch_for
+from trainer.cli.console import note
+from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.containers import started_containers
 from trainer.kube.clock import move_on_after
@@ -32,31 +33,32 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
     Choose: TypeAlias = Callable[[Sequence[Object]], Awaitable[Iterable[StartedContainer]]]
-    """Picks from the pods of the job the containers to follow; asked anew whenever a pod has changed."""
+    """Chooses the containers to follow among the pods of the job; called again whenever a pod has changed."""
 
 _LAST_LOGS_SECONDS = 10.0
 """How long after the end of a job to wait for the next line of its logs."""
 _IDLE_SECONDS = 300.0
-"""Silence after which a log is asked for anew: what stands between may have forgotten the connection."""
+"""Silence after which a log is requested again, since a proxy may have dropped the connection."""
 
 FOLLOWED = ContainerLogOptions(idle_timeout=_IDLE_SECONDS)
-"""How logs are read that people look at."""
+"""How logs are read for people."""
 
 
-class Listener(Protocol):
-    """Who shows the logs."""
+class LogConsumer:
+    """Takes the logs of one TrainJob, and the TrainJob and its pods."""
 
     def take(self, container: StartedContainer, block: bytes) -> None:
-        """Some lines of a container's log, see `ContainerLog.follow`."""
+        """Take lines of a container's log, see `ContainerLog.follow`."""
 
     def see_job(self, job: Object) -> None:
-        """The TrainJob, when it is first seen and when it has changed."""
+        """Take the TrainJob, when it is first seen and when it has changed."""
 
     def see_pod(self, pod: Object) -> None:
-        """A pod of it, likewise."""
+        """Take a pod, likewise."""
 
     def warn(self, text: str) -> None:
-        """Something that keeps logs from being complete."""
+        """Report a problem that may leave gaps in the logs. Default: a line on standard error."""
+        note(text, kind="warning")
 
 
 async def all_containers(pods: Sequence[Object]) -> Iterable[StartedContainer]:
@@ -65,7 +67,7 @@ async def all_containers(pods: Sequence[Object]) -> Iterable[StartedContainer]:
 
 
 def pods_of(job: Object) -> Selection:
-    """Which pods are those of a TrainJob."""
+    """Selects the pods of a TrainJob."""
     namespace, name = key_of(job)
     return Selection(namespace, label_selector=f"{JOBSET_NAME}={name}")
 
@@ -77,7 +79,7 @@ class JobLogs:
         client: the cluster.
         job: the TrainJob as the server returned it.
         clock: for pauses.
-        listener: is told what there is.
+        consumer: takes them.
         choose: which containers. Default: all.
         options: how their logs are read. Default: from their beginning.
     """
@@ -87,14 +89,14 @@ class JobLogs:
         client: Client,
         job: Object,
         clock: Clock,
-        listener: Listener,
+        consumer: LogConsumer,
         *,
         choose: Choose = all_containers,
         options: Callable[[StartedContainer], ContainerLogOptions] = lambda _: FOLLOWED,
     ) -> None:
         self._client = client
         self._clock = clock
-        self._listener = listener
+        self._consumer = consumer
         self._choose = choose
         self._options = options
         self._uid = uid_of(job)
@@ -108,7 +110,7 @@ class JobLogs:
         self._blocks = 0
 
     async def run(self) -> bool:
-        """Follow to the end; False when somebody deleted the job."""
+        """Follow to the end; False when the job was deleted."""
         async with anyio.create_task_group() as tasks:
             by_name = Selection(self._key.namespace, field_selector=f"metadata.name={self._key.name}")
             job_receiver = Receiver(tasks, self._see_job, self._lose_job)
@@ -117,7 +119,7 @@ class JobLogs:
             pods = watch_for(pod_receiver, self._client, PODS, self._selection, self._clock)
             tasks.start_soon(self._lose_unseen, jobs)
             for informer, watched in ((jobs, "the TrainJob"), (pods, "its pods")):
-                tasks.start_soon(tell_errors, informer, watched, self._listener.warn, self._clock)
+                tasks.start_soon(report_errors, informer, watched, self._consumer.warn, self._clock)
             tasks.start_soon(self._keep_choosing, tasks)
             await self._ended.wait()
             await self._read_last_logs(tasks)
@@ -128,12 +130,12 @@ class JobLogs:
         if uid_of(job) != self._uid:
             self._lose_job(job)
             return
-        self._listener.see_job(job)
+        self._consumer.see_job(job)
         if JobState.of(job).is_terminal:
             self._ended.set()
 
     async def _lose_unseen(self, informer: Informer) -> None:
-        """Take note that the job was deleted before its watch began."""
+        """Notice that the job was deleted before its watch began."""
         await informer.wait_for_sync()
         if informer.lister.peek(self._key) is None:
             self._lose_job()
@@ -145,7 +147,7 @@ class JobLogs:
 
     def _see_pod(self, pod: Object) -> None:
         self._pods[uid_of(pod)] = pod
-        self._listener.see_pod(pod)
+        self._consumer.see_pod(pod)
         self._changed.set()
 
     def _lose_pod(self, pod: Object) -> None:
@@ -167,7 +169,7 @@ class JobLogs:
     async def _stream(self, container: StartedContainer) -> None:
         def receive(block: bytes) -> None:
             self._blocks += 1
-            self._listener.take(container, block)
+            self._consumer.take(container, block)
 
         def is_finished() -> bool:
             pod = self._pods.get(container.pod_uid)
@@ -178,7 +180,7 @@ class JobLogs:
         try:
             await container_log.follow(receive, is_finished=is_finished)
         except ApiError as error:
-            self._listener.warn(f"cannot read the log of {container.source}: {error}")
+            self._consumer.warn(f"cannot read the log of {container.source}: {error}")
         finally:
             self._streams[container].set()
 
@@ -187,7 +189,7 @@ class JobLogs:
             try:
                 pods = await self._client.list(PODS, self._selection)
             except KubeError as error:
-                self._listener.warn(f"cannot list the pods: {error}")
+                self._consumer.warn(f"cannot list the pods: {error}")
             else:
                 for pod in pods.items:  # the job's end may be known before the watch has shown its last pods
                     self._see_pod(pod)
@@ -199,7 +201,7 @@ class JobLogs:
                 for finished in list(self._streams.values()):
                     await finished.wait()
         for container in self._unfinished():
-            self._listener.warn(f"the end of the log of {container.source} could not be read in time")
+            self._consumer.warn(f"the end of the log of {container.source} could not be read in time")
 
     def _unfinished(self) -> list[StartedContainer]:
         return [container for container, finished in self._streams.items() if not finished.is_set()]

@@ -19,23 +19,23 @@ class LogLine(NamedTuple):
     """One line of a container's log."""
 
     stamp: str
-    """When it was written, as the container runtime says; empty when it does not."""
+    """The timestamp of the container runtime; empty without one."""
     text: str
-    """What the container has written, without line end."""
+    """The line without its end."""
 
 
 def log_lines(block: bytes, *, with_messages: bool = False) -> Iterator[LogLine]:
-    """The lines of a block of a log, as `ContainerLog` hands it on.
+    """The lines of a block from `ContainerLog`.
 
     Args:
         block: whole lines, each with its timestamp.
-        with_messages: whether to include the messages by which a training tells programs of its progress. Of a line
-            with a progress bar and a message the bar is left otherwise.
+        with_messages: whether to include progress messages. Otherwise only the rest of a line with one is left, such as
+            a progress bar.
     """
     may_have_messages = not with_messages and TAG_END in block
     second = b""
     for line in block.removesuffix(b"\n").split(b"\n"):
-        # Most lines are of the same second as the one before, so that few timestamps have to be read.
+        # Most lines have the same second as the line before, so that few timestamps are parsed.
         if not (second and line.startswith(second)):
             second = line[: len(b"2026-01-01T00:00:00.")] if instant_of(line) is not None else b""
         if not second:
@@ -55,7 +55,7 @@ _STYLES = ("cyan", "green", "magenta", "blue", "yellow", "bright_cyan", "bright_
 
 
 class LogPrinter:
-    """Gives each source a colour of its own where there are colours."""
+    """Prints lines of several sources, each source in its own colour on a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -66,7 +66,7 @@ class LogPrinter:
         if not source:
             self._write(texts)
             return
-        # A progress bar overwrites itself: its last shape is the one to see.
+        # A progress bar overwrites itself: only its last state counts.
         shown = [text.rsplit("\r", 1)[-1] for text in texts]
         prefix = f"{source} | "
         if not self._console.is_terminal:
@@ -77,7 +77,7 @@ class LogPrinter:
             self._console.print(Text(prefix, style=style).append(text, style="default"))
 
     def _write(self, lines: Iterable[str]) -> None:
-        """Without Rich, which manages a few thousand lines a second; trainings print more."""
+        """Write without Rich, which is limited to a few thousand lines a second."""
         file = self._console.file
         file.write("".join(f"{line}\n" for line in lines))
         file.flush()

@@ -1,4 +1,4 @@
-"""`trainer logs`: what the containers of a TrainJob write, across nodes and restarts."""
+"""`trainer logs`: the logs of a TrainJob's containers, across nodes and restarts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import typer
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
-from trainer.cli.errors import BadInputError, CommandError, ExitCode
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, newest_runs
 from trainer.cli.logs.containers import PrimaryContainer, restarts_of
-from trainer.cli.logs.follower import FOLLOWED, JobLogs, pods_of
+from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, pods_of
 from trainer.cli.logs.lines import LogPrinter, log_lines
 from trainer.cli.logs.tail import LogTail, before_last
 from trainer.framework.plugin_api.failure import named_in
@@ -25,13 +25,10 @@ from trainer.framework.status.status import LOG_HEADING
 from trainer.kube.client import LogOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
-from trainer.kube.logs.logs import configure_logging
-from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import find_condition, name_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLog
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
-from trainer.kube.rest.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.kube.podlogs.container_log import ContainerLogOptions
+    from trainer.kube.rest.http import HttpClient
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -51,13 +49,13 @@ _LONGEST = timedelta(days=36500)
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """What one `trainer logs` asks for."""
+    """The options of one `trainer logs`."""
 
     choice: LogChoice
     follow: bool = False
     """Whether to stay until the TrainJob ends."""
     previous: bool = False
-    """Whether the run before the present one is meant."""
+    """Whether to print the run before the present one."""
     tail: int | None = None
     """How many of the last lines; None: all."""
     since: timedelta | None = None
@@ -112,24 +110,16 @@ def logs(
         timestamps=timestamps,
         progress=progress,
     )
-    options = current_cluster(kubeconfig, context)
-    configure_logging(json=False, level="error")
 
-    async def show() -> int:
-        async with connect(options) as client:
-            job = await find_train_job(client, name, namespace or client.namespace)
-            await LogReader(client, job, request, output(), SystemClock()).run()
-            return ExitCode.OK
+    async def show(client: HttpClient) -> None:
+        job = await find_train_job(client, name, namespace or client.namespace)
+        await LogReader(client, job, request, output(), SystemClock()).run()
 
-    raise typer.Exit(run_until_signal(show))
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 
 
 def parse_duration(text: str) -> timedelta:
-    """A length of time such as `10m`, `1h30m` or `2d`.
-
-    Raises:
-        BadInputError: it is something else.
-    """
+    """Parse a duration such as `10m`, `1h30m` or `2d`."""
     if _PARTS.sub("", text) or not text:
         raise BadInputError(f"--since: {text} is not a duration: write it as 90s, 10m, 1h30m or 2d")
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PARTS.findall(text))
@@ -138,8 +128,8 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(seconds=seconds)
 
 
-class LogReader:
-    """Prints the logs that one command line asks for."""
+class LogReader(LogConsumer):
+    """Prints the logs that a request names."""
 
     def __init__(self, client: Client, job: Object, request: LogRequest, console: Console, clock: Clock) -> None:
         self._client = client
@@ -154,11 +144,7 @@ class LogReader:
         self._since = None if since is None else Instant.of(clock.now() - since)
 
     async def run(self) -> None:
-        """Print what there is now, or follow.
-
-        Raises:
-            CommandError: there is nothing to print.
-        """
+        """Print the present logs, or follow them."""
         pods = (await self._client.list(PODS, pods_of(self._job))).items
         if self._request.follow and not JobState.of(self._job).is_terminal:
             await self._follow(pods)
@@ -177,7 +163,7 @@ class LogReader:
             await self._read(container, pods)
 
     def take(self, container: StartedContainer, block: bytes) -> None:
-        """See `Listener`."""
+        """See `LogConsumer`."""
         tail = self._tails.get(container)
         source = container.source if self._request.choice.all_nodes else ""
         rest = tail.of(block) if tail is not None else block
@@ -188,16 +174,6 @@ class LogReader:
             self._printer.print(source, *(f"{stamp} {text}" if stamp else text for stamp, text in lines))
         else:
             self._printer.print(source, *(text for _, text in lines))
-
-    def see_job(self, job: Object) -> None:
-        """See `Listener`."""
-
-    def see_pod(self, pod: Object) -> None:
-        """See `Listener`."""
-
-    def warn(self, text: str) -> None:
-        """See `Listener`."""
-        note(text, kind="warning")
 
     async def _follow(self, pods: Sequence[Object]) -> None:
         choice = self._request.choice
@@ -257,11 +233,7 @@ class LogReader:
         return earlier
 
     async def _pick_failed(self, pods: Sequence[Object]) -> list[StartedContainer]:
-        """The container that failed, where the pod of the training node was deleted because of that.
-
-        Raises:
-            CommandError: its pod is gone as well; the lines that the condition keeps have been printed.
-        """
+        """The container that failed, where the pod of the training node was deleted because of that."""
         failed = named_in(self._message) if JobState.of(self._job).word == ConditionType.FAILED else None
         if failed is None:
             return []
@@ -278,11 +250,11 @@ class LogReader:
 
     @property
     def _message(self) -> str:
-        """What the condition says that tells how the TrainJob has ended."""
+        """The message of the condition that ended the TrainJob."""
         return (find_condition(self._job, JobState.of(self._job).word) or {}).get("message") or ""
 
     def _print_kept(self) -> int:
-        """Print the lines of a log that the condition keeps, and say how many."""
+        """Print the lines of a log that the condition keeps; returns their number."""
         lines = self._message.partition(f"\n{LOG_HEADING}\n")[2].splitlines()
         self._printer.print("", *map(escaped, lines))
         return len(lines)

@@ -1,4 +1,4 @@
-"""Where the last lines of a log begin, so that it can be followed from there on."""
+"""Where the last lines of a log begin, so that it is followed from there."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from trainer.kube.podlogs.instant import Instant
 
 _FACTOR = 8
-"""So many times more lines are asked for where too few of the last ones are shown."""
+"""Factor by which more lines are requested if too few of the last ones count."""
 
 
 class LogTail:
-    """Leaves out the lines before the last ones of a log; made by `before_last`."""
+    """Drops the lines before the last ones of a log; made by `before_last`."""
 
     def __init__(self, first: bytes = b"", *, keeps_first: bool = True) -> None:
         self._first = first
@@ -30,11 +30,11 @@ class LogTail:
 
     @property
     def since(self) -> Instant | None:
-        """From when on the log has to be read; None: from its beginning."""
+        """Where to start reading the log; None: at its beginning."""
         return self._instant
 
     def of(self, block: bytes) -> bytes:
-        """What is left of some lines; called with all lines since `since`, one block after the other."""
+        """The remaining lines of a block; called with all blocks since `since`, in order."""
         if self._instant is None:
             return block
         start = 0
@@ -46,7 +46,7 @@ class LogTail:
                 start = start if self._keeps_first else end
                 self._instant = None
                 break
-            if instant is not None and instant > self._instant:  # it is gone, such as with a log that was rotated
+            if instant is not None and instant > self._instant:  # the line is gone, as after a log rotation
                 self._instant = None
                 break
             start = end
@@ -61,10 +61,10 @@ async def before_last(
     *,
     is_shown: Callable[[bytes], bool] = lambda _: True,
 ) -> LogTail:
-    """What leaves the last lines of a container's log; those that come later are left as well.
+    """A `LogTail` that keeps the last lines of a container's log, and all later ones.
 
     Args:
-        client: asks for the log.
+        client: the cluster.
         container: whose log.
         lines: how many.
         options: which part of the log.
@@ -106,7 +106,7 @@ async def _last_lines(
 
 
 def _lines_of(blocks: list[bytes]) -> list[bytes]:
-    """Their lines without their ends; the blocks are taken from the list."""
+    """Their lines without line ends; empties the list."""
     lines = [line for block in blocks for line in block.split(b"\n")[:-1]]
     blocks.clear()
     return lines

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from trainer.cli.console import duration, printable
 from trainer.cli.jobs.progress import Metric, by_interest, short_value
-from trainer.cli.metrics.samples import Series
+from trainer.cli.metrics.samples import MetricId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """How many dots a cell has, and how many cells a chart."""
+    """Draws lines of Braille dots, or of asterisks in ASCII."""
 
     width: int
     height: int
     ascii_only: bool = False
-    """Whether a cell is one dot. Default: it has 2 by 4 of them."""
+    """Whether a cell is one dot. Default: 2 by 4 dots."""
 
     @property
     def columns(self) -> int:
@@ -42,7 +42,7 @@ class Canvas:
         return self.height if self.ascii_only else 4 * self.height
 
     def draw(self, points: Sequence[tuple[float, float]]) -> list[str]:
-        """The lines of a chart through points in the order of their x, scaled so that they fill it."""
+        """The lines of a chart through points in the order of their x, scaled to fill it."""
         cells = [[0] * self.width for _ in range(self.height)]
         before: tuple[int, int] | None = None
         for column, row in self._dots(points):
@@ -52,7 +52,7 @@ class Canvas:
         return ["".join(map(self._character, line)) for line in cells]
 
     def _dots(self, points: Sequence[tuple[float, float]]) -> list[tuple[int, int]]:
-        """One dot for each column that has points: at the mean of their y."""
+        """One dot for each column with points, at the mean of their y."""
         if not points:
             return []
         left, right = points[0][0], points[-1][0]
@@ -67,7 +67,7 @@ class Canvas:
     def _row(self, value: float, low: float, high: float) -> int:
         if high <= low:
             return self.rows // 2
-        # Halved, since the distance of the greatest numbers is beyond them.
+        # Halved, since the difference of the greatest floats overflows.
         return round((value / 2 - low / 2) / (high / 2 - low / 2) * (self.rows - 1))
 
     def _set(self, cells: list[list[int]], column: int, row: int) -> None:
@@ -84,7 +84,7 @@ class Canvas:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Between the least and the greatest, whatever is lost by rounding, so that a constant stays a straight line."""
+    """The mean, clamped against rounding errors, so that a constant stays a straight line."""
     return min(max(sum(value / len(values) for value in values), min(values)), max(values))
 
 
@@ -105,8 +105,8 @@ _WIDEST, _NARROWEST = 60, 36
 _GAP = 3
 
 
-def charts(series: Mapping[Series, Sequence[Sample]], width: int, *, ascii_only: bool = False) -> list[Text]:
-    """All metrics, the most telling first, as many charts side by side as there is room for."""
+def charts(series: Mapping[MetricId, Sequence[Sample]], width: int, *, ascii_only: bool = False) -> list[Text]:
+    """Charts of all metrics by interest, as many side by side as fit."""
     lines: list[Text] = []
     for is_eval, title in ((False, "Training"), (True, "Evaluation")):
         metrics = [
@@ -114,7 +114,7 @@ def charts(series: Mapping[Series, Sequence[Sample]], width: int, *, ascii_only:
         ]
         if not metrics:
             continue
-        ordered = [series[Series(is_eval, metric.name)] for metric in by_interest(metrics)]
+        ordered = [series[MetricId(is_eval, metric.name)] for metric in by_interest(metrics)]
         lines += [Text(), Text(title, style="bold")] if lines else [Text(title, style="bold")]
         lines += _grid(ordered, width, ascii_only=ascii_only)
     return lines
@@ -138,7 +138,7 @@ def _grid(series: Sequence[Sequence[Sample]], width: int, *, ascii_only: bool) -
 
 
 def _chart(samples: Sequence[Sample], width: int, *, ascii_only: bool) -> Iterator[Text]:
-    """Name and last value, the line with its greatest and least value, and what is at its ends."""
+    """Name and last value, the line with its greatest and least value, and the ends of its axis."""
     values = [float(sample.value) for sample in samples]
     high, low = (samples[values.index(pick(values))].value for pick in (max, min))
     labels = [short_value(high), *[""] * (_HEIGHT - 2), short_value(low)]
@@ -155,7 +155,7 @@ def _chart(samples: Sequence[Sample], width: int, *, ascii_only: bool) -> Iterat
 
 
 def _axis(samples: Sequence[Sample]) -> tuple[list[float], str, str]:
-    """Steps where all samples have some and they grow, else time."""
+    """Steps if all samples have one and they grow, else time."""
     steps = [sample.step for sample in samples if sample.step is not None]
     if len(steps) == len(samples) and steps == sorted(steps) and (steps[0] < steps[-1] or len(steps) == 1):
         return [float(step) for step in steps], f"step {steps[0]}", str(steps[-1])

@@ -1,4 +1,4 @@
-"""`trainer metrics`: the metrics that a training has reported in its log, drawn or as data."""
+"""`trainer metrics`: the metrics that a training has reported in its log, as charts or data."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ from rich.live import Live
 from rich.text import Text
 
 from trainer.cli.console import note, output, printable
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
-from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.containers import PrimaryContainer, StartedContainer, started_containers
-from trainer.cli.logs.follower import FOLLOWED, JobLogs, pods_of
+from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, pods_of
 from trainer.cli.metrics.charts import charts
 from trainer.cli.metrics.samples import MetricSamples
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
-from trainer.kube.logs.logs import configure_logging
-from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.podlogs.container_log import ContainerLog
 from trainer.kube.resource import PODS
-from trainer.kube.rest.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -40,13 +37,14 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.kube.rest.http import HttpClient
     from trainer.progress.primary_pod import ContainerState
 
 _REFRESH_SECONDS = 0.5
 
 
-class Form(StrEnum):
-    """What `--output` may be."""
+class MetricsFormat(StrEnum):
+    """Values of `--output`."""
 
     CHART = "chart"
     JSON = "json"
@@ -59,35 +57,33 @@ def metrics(
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Keep running and show new values until the TrainJob ends.")
     ] = False,
-    form: Annotated[Form, typer.Option("--output", "-o", help="Output format of the samples.")] = Form.CHART,
+    form: Annotated[
+        MetricsFormat, typer.Option("--output", "-o", help="Output format of the samples.")
+    ] = MetricsFormat.CHART,
     namespace: Namespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
     """Draw the metrics that a TrainJob has reported since its start: least, greatest and last value over the steps.
 
-    They are read from the log of its primary pod, so there is something to see as long as that pod exists.
+    They are read from the log of its primary pod, so they are available while that pod exists.
     With --watch and --output json each sample is one line of JSON.
 
     Exit code: 0; 1 when there is no such TrainJob, no log of it, or no metric in it.
     """
-    options = current_cluster(kubeconfig, context)
-    configure_logging(json=False, level="error")
 
-    async def show() -> int:
-        async with connect(options) as client:
-            job = await find_train_job(client, name, namespace or client.namespace)
-            reader = MetricReader(client, job, form, output(), SystemClock())
-            await (reader.watch() if watch else reader.show())
-            return ExitCode.OK
+    async def show(client: HttpClient) -> None:
+        job = await find_train_job(client, name, namespace or client.namespace)
+        reader = MetricReader(client, job, form, output(), SystemClock())
+        await (reader.watch() if watch else reader.show())
 
-    raise typer.Exit(run_until_signal(show))
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 
 
-class MetricReader:
+class MetricReader(LogConsumer):
     """Reads the metrics of one TrainJob and prints them."""
 
-    def __init__(self, client: Client, job: Object, form: Form, console: Console, clock: Clock) -> None:
+    def __init__(self, client: Client, job: Object, form: MetricsFormat, console: Console, clock: Clock) -> None:
         self._client = client
         self._job = job
         self._form = form
@@ -101,16 +97,12 @@ class MetricReader:
         self._print = self._sample_printer()
 
     async def show(self) -> None:
-        """Print what has been reported by now.
-
-        Raises:
-            CommandError: there is nothing.
-        """
+        """Print the samples until now."""
         await self._read(self._collect)
         self._check_samples()
-        if self._form is Form.JSON:
+        if self._form is MetricsFormat.JSON:
             self._console.file.write(json.dumps(self._as_object(), indent=2, ensure_ascii=False) + "\n")
-        elif self._form is Form.CSV:
+        elif self._form is MetricsFormat.CSV:
             for samples in self._samples.series.values():
                 self._print(samples)
         else:
@@ -118,12 +110,12 @@ class MetricReader:
                 self._console.print(line)
 
     async def watch(self) -> None:
-        """Show what is reported until the TrainJob ends."""
+        """Show new samples until the TrainJob ends."""
         if JobState.of(self._job).is_terminal:
-            await self._watch_the_past()
+            await self._watch_ended()
             return
         job_logs = JobLogs(self._client, self._job, self._clock, self, choose=self._choose)
-        if self._form is Form.CHART and self._console.is_interactive:
+        if self._form is MetricsFormat.CHART and self._console.is_interactive:
             async with anyio.create_task_group() as tasks:
                 with Live(console=self._console, get_renderable=self._screen, auto_refresh=False) as self._live:
                     tasks.start_soon(self._keep_fresh, self._live)
@@ -136,9 +128,9 @@ class MetricReader:
             note(f"TrainJob {name_of(self._job)} was deleted")
         self._check_samples()
 
-    async def _watch_the_past(self) -> None:
-        """Print of a TrainJob that has ended what a watch would have printed."""
-        if self._form is Form.CHART and self._console.is_interactive:
+    async def _watch_ended(self) -> None:
+        """Print what a watch would have printed of a TrainJob that has ended."""
+        if self._form is MetricsFormat.CHART and self._console.is_interactive:
             await self.show()
             return
         await self._read(self._print_new)
@@ -160,7 +152,7 @@ class MetricReader:
             self._print(new)
 
     def take(self, container: StartedContainer, block: bytes) -> None:
-        """See `Listener`."""
+        """See `LogConsumer`."""
         if container != self._source:  # a new run of the training
             self._source = container
             self._samples = MetricSamples()
@@ -170,16 +162,9 @@ class MetricReader:
             self._print(new)
 
     def see_job(self, job: Object) -> None:
-        """See `Listener`."""
+        """See `LogConsumer`."""
         self._job = job
         self._has_news = True
-
-    def see_pod(self, pod: Object) -> None:
-        """See `Listener`."""
-
-    def warn(self, text: str) -> None:
-        """See `Listener`."""
-        note(text, kind="warning")
 
     async def _choose(self, pods: Sequence[Object]) -> Iterable[StartedContainer]:
         state = await self._primary.find(pods)
@@ -200,7 +185,7 @@ class MetricReader:
     def _gone(self) -> CommandError:
         name = name_of(self._job)
         return CommandError(
-            f"the pod of TrainJob {name} is gone, and its log with it: the last values are left (trainer get {name})"
+            f"the pod of TrainJob {name} is gone, and its log with it: trainer get {name} shows the last values"
         )
 
     def _check_samples(self) -> None:
@@ -214,7 +199,7 @@ class MetricReader:
         if samples.messages:
             raise CommandError(f"TrainJob {name} has reported progress, but no metrics")
         raise CommandError(
-            f"TrainJob {name} has reported no metrics: its training has to call report() of trainer.progress.report"
+            f"TrainJob {name} has reported no metrics: its training must call report() of trainer.progress.report"
         )
 
     def _charts(self) -> list[Text]:
@@ -235,7 +220,7 @@ class MetricReader:
                 live.refresh()
 
     def _sample_printer(self) -> Callable[[Sequence[Sample]], None]:
-        """What prints samples one by one: as rows, lines of JSON, or text."""
+        """Prints samples one by one: as CSV rows, JSON lines, or text."""
         file = self._console.file
         rows = csv.writer(file, lineterminator="\n")
         has_header = False
@@ -260,7 +245,7 @@ class MetricReader:
                 line = f"{sample.time.second}  {step}{_kind(sample)} {printable(sample.name)} {sample.value}"
                 self._console.print(Text(line))
 
-        return {Form.CSV: as_row, Form.JSON: as_json, Form.CHART: as_text}[self._form]
+        return {MetricsFormat.CSV: as_row, MetricsFormat.JSON: as_json, MetricsFormat.CHART: as_text}[self._form]
 
     def _as_object(self) -> Object:
         source = self._source

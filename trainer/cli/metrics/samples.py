@@ -1,4 +1,4 @@
-"""The metrics that a training has reported in its log, as samples over its steps and over time."""
+"""The metrics that a training has reported in its log, as samples."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Sample(NamedTuple):
     is_eval: bool
     """Whether it was measured on the evaluation data."""
     step: int | None
-    """The step that the same message tells, or else the last one before."""
+    """The step in the same message, else the last one before."""
     epoch: int | None
     """Likewise."""
 
 
-class Series(NamedTuple):
-    """What identifies a metric: the two kinds may have the same name."""
+class MetricId(NamedTuple):
+    """Identity of a metric: training and evaluation may have metrics of the same name."""
 
     is_eval: bool
     name: str
@@ -39,23 +39,23 @@ class Series(NamedTuple):
 class MetricSamples:
     """Collects samples from a log, line by line."""
 
-    series: dict[Series, list[Sample]] = field(default_factory=dict)
-    """By metric, in the order in which they were reported."""
+    series: dict[MetricId, list[Sample]] = field(default_factory=dict)
+    """By metric, in the order of the log."""
     messages: int = 0
-    """How many messages there were, those without metrics included."""
+    """Number of messages, those without metrics included."""
     rejected: int = 0
-    """How many could not be understood."""
+    """Number of invalid messages."""
     rejection: str = ""
-    """Why the last of them was not; printable."""
+    """The reason for the last one; printable."""
     dropped: int = 0
-    """How many values of messages break a rule."""
+    """Number of values that break a rule."""
     last_dropped: str = ""
     """The last of them, with the rule; printable."""
     _step: int | None = None
     _epoch: int | None = None
 
     def take(self, block: bytes) -> list[Sample]:
-        """Read whole lines of a log; returns what is new."""
+        """Read whole lines of a log; returns the new samples."""
         new: list[Sample] = []
         for line in tagged_lines(block):
             try:
@@ -73,7 +73,7 @@ class MetricSamples:
             new += self._samples(line.time, message.train_metrics or {}, is_eval=False)
             new += self._samples(line.time, message.eval_metrics or {}, is_eval=True)
         for sample in new:
-            self.series.setdefault(Series(sample.is_eval, sample.name), []).append(sample)
+            self.series.setdefault(MetricId(sample.is_eval, sample.name), []).append(sample)
         return new
 
     def _samples(self, time: Instant, metrics: Mapping[str, str], *, is_eval: bool) -> Iterator[Sample]:

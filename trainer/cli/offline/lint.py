@@ -67,10 +67,6 @@ def lint_files(files: list[str], *, namespace: str | None = None, config: Path |
         files: names of YAML files; `-` is standard input.
         namespace: of objects that name none. Defaults to `default`.
         config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
-
-    Raises:
-        BadInputError: a file cannot be read, or has no document.
-        ConfigurationError: the configuration is wrong, or a plugin cannot be used.
     """
     items = [item for file in files for item in _items(file)]
     documents = [item for item in items if not isinstance(item, DocumentError)]

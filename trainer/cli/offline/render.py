@@ -65,10 +65,6 @@ def render_documents(documents: list[Document], *, config: Path | None = None) -
     Args:
         documents: TrainJobs, runtimes and what else they need, placed in namespaces.
         config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
-
-    Raises:
-        BadInputError: admission would refuse a TrainJob or runtime, or a runtime is missing.
-        ConfigurationError: the configuration is wrong, or a plugin cannot be used.
     """
     return anyio.run(_all_rendered, Workspace(documents, config))
 

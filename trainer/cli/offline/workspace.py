@@ -57,9 +57,6 @@ class Workspace:
     Args:
         documents: what the files say, placed in namespaces; a runtime wins over a shipped one of the same name.
         config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
-
-    Raises:
-        ConfigurationError: the configuration is wrong, or a plugin cannot be used.
     """
 
     def __init__(self, documents: Iterable[Document], config: Path | None = None) -> None:

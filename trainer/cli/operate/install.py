@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
-from trainer.cli.current_cluster import Context, Kubeconfig, current_cluster
+from trainer.cli.current_cluster import Context, Kubeconfig, current_cluster, run_on
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, runtimes
 from trainer.kube.backoff import Backoff
@@ -28,16 +28,14 @@ from trainer.kube.errors import (
     TransportError,
     UntrustedServerError,
 )
-from trainer.kube.logs.logs import configure_logging
-from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import name_of
-from trainer.kube.rest.connection import connect
 
 if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
+    from trainer.kube.rest.http import HttpClient
 
 
 def crds() -> None:
@@ -45,7 +43,7 @@ def crds() -> None:
     output().file.write(crds_yaml())
 
 
-_PASSING: Final = (
+_TRANSIENT: Final = (
     NotFoundError,  # the kind is not served yet
     InternalError,  # a webhook of the kind does not answer yet, or is not trusted yet
     ServerTimeoutError,
@@ -53,39 +51,33 @@ _PASSING: Final = (
     TooManyRequestsError,
     TransportError,
 )
-"""What a cluster says while it is being set up."""
+"""Errors of a cluster that is being set up."""
 _PAUSES: Final = Backoff(1, 10, factor=1.5)
 
 
-class Outcome(StrEnum):
-    """What became of a runtime."""
+class Installed(StrEnum):
+    """The result for one runtime."""
 
     APPLIED = "applied"
     KEPT = "kept"
-    """Somebody else has changed a field of it, so it stays as it is."""
+    """It is unchanged, since another field manager owns a field of it."""
     REFUSED = "refused"
-    """The cluster has one of this name with another spec, most often; specs of runtimes cannot change."""
+    """Usually the cluster has one of this name with another spec, which cannot change."""
 
 
 @dataclass(slots=True)
 class Installation:
-    """Applies runtimes one after the other, each as often as it takes."""
+    """Applies runtimes one after the other, and retries while the cluster is not ready."""
 
     client: Client
     clock: Clock = field(default_factory=SystemClock)
     force: bool = False
-    """Whether labels and annotations that others have changed are taken back. Default: no, for they have their reasons.
-    A spec cannot be taken back, since that of a runtime never changes."""
+    """Whether labels and annotations that others have changed are overwritten. A spec cannot be."""
     _reason: str = field(default="", init=False)
 
-    async def run(self, objects: list[Object], timeout: float) -> dict[str, Outcome]:
-        """Apply them all; returns what became of each, by name.
-
-        Raises:
-            CommandError: the cluster was not ready for them after `timeout` seconds; the message has its reason.
-            KubeError: they may not be applied, or an untrusted cluster answers.
-        """
-        outcomes: dict[str, Outcome] = {}
+    async def run(self, objects: list[Object], timeout: float) -> dict[str, Installed]:
+        """Apply them all; returns the result of each, by name."""
+        outcomes: dict[str, Installed] = {}
         async with move_on_after(self.clock, timeout) as scope:
             for obj in objects:
                 outcomes[name_of(obj)] = await self._apply(obj)
@@ -96,33 +88,33 @@ class Installation:
             )
         return outcomes
 
-    async def _apply(self, obj: Object) -> Outcome:
+    async def _apply(self, obj: Object) -> Installed:
         failures = 0
         while True:
             try:
                 await self.client.apply(CLUSTER_TRAINING_RUNTIMES, obj, field_manager=FIELD_MANAGER, force=self.force)
             except UntrustedServerError:
                 raise
-            except _PASSING as error:
-                self._wait_for(error)
+            except _TRANSIENT as error:
+                self._note(error)
             except ConflictError as error:
                 note(
                     f"{name_of(obj)} was not changed: {error}; --force overwrites labels and annotations; "
                     "to get the spec that is shipped, delete the runtime and try again"
                 )
-                return Outcome.KEPT
+                return Installed.KEPT
             except InvalidError as error:
                 note(
                     f"{name_of(obj)} is refused: {error}; if the existing runtime is outdated, delete it and try again"
                 )
-                return Outcome.REFUSED
+                return Installed.REFUSED
             else:
-                return Outcome.APPLIED
+                return Installed.APPLIED
             await self.clock.sleep(_PAUSES.pause(failures))
             failures += 1
 
-    def _wait_for(self, error: KubeError) -> None:
-        """Say what is waited for, once."""
+    def _note(self, error: KubeError) -> None:
+        """Print the reason for the wait, once."""
         reason = str(error)
         if reason != self._reason:
             note(f"not ready yet: {reason}")
@@ -145,18 +137,16 @@ def install_runtimes(
 ) -> None:
     """Apply the runtimes we ship to the current cluster, once it is ready for them.
 
-    A runtime with fields that somebody else has changed is not changed. Exit code: 0 when all the others are applied, 1
-    when the cluster refuses one, such as a runtime whose spec would change, 124 for a timeout.
-    """
-    options = current_cluster(kubeconfig, context, pod_first=True)
-    configure_logging(json=False, level="error")
+    A runtime with fields that somebody else has changed is left as it is.
 
-    async def install() -> int:
-        shipped = await run_sync(runtimes)
-        async with connect(options) as client:
-            outcomes = await Installation(client, force=force).run(shipped, timeout)
+    Exit code: 0 when all others are applied, 1 when the cluster refuses one, such as a runtime whose spec would change,
+    124 for a timeout.
+    """
+
+    async def install(client: HttpClient) -> int:
+        outcomes = await Installation(client, force=force).run(await run_sync(runtimes), timeout)
         for name, outcome in outcomes.items():
             say(f"{name} {outcome}")
-        return ExitCode.FAILED if Outcome.REFUSED in outcomes.values() else ExitCode.OK
+        return ExitCode.FAILED if Installed.REFUSED in outcomes.values() else ExitCode.OK
 
-    raise typer.Exit(run_until_signal(install))
+    raise typer.Exit(run_on(current_cluster(kubeconfig, context, pod_first=True), install))

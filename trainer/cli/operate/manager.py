@@ -39,10 +39,7 @@ class RawClient(Protocol):
 async def require_own_version(client: RawClient) -> None:
     """Check that the CRDs of the cluster are not those of another Trainer.
 
-    No CRDs at all are for the informers, which wait for them; so is an API server that does not answer.
-
-    Raises:
-        ConfigurationError: the cluster serves our kinds, and not in our version; the message names the remedy.
+    Missing CRDs and an API server that does not answer are left to the informers, which wait for them.
     """
     try:
         group = await client.request("GET", f"/apis/{TRAIN_JOBS.group}")
@@ -62,7 +59,7 @@ async def require_own_version(client: RawClient) -> None:
 
 
 READY = "started manager"
-"""What the manager logs once its controllers run."""
+"""Logged by the manager once its controllers run."""
 
 
 def manager_command(kubeconfig: Path, configuration: Path) -> list[str]:
@@ -84,9 +81,9 @@ def manager(
     ] = False,
     context: Context = None,
 ) -> None:
-    """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it in order, a second one at once.
+    """Run the controller manager in the foreground; SIGTERM or Ctrl-C stops it gracefully, a second one at once.
 
-    Without --kubeconfig and $KUBECONFIG it uses the service account of the pod that it runs in.
+    Without --kubeconfig and $KUBECONFIG it uses the service account of its pod.
     """
     if config is not None and not config.is_file():
         raise BadInputError(f"--config: there is no file {config}")
@@ -108,5 +105,5 @@ def manager(
         return ExitCode.OK
 
     code = run_until_signal(run, second_kills=True)
-    # Being told to stop is how a manager ends.
+    # A signal is the normal end of a manager.
     raise typer.Exit(ExitCode.OK if code > 128 else code)

@@ -1,4 +1,4 @@
-"""`trainer plugins`: which plugins there are, where they come from, and what they take part in."""
+"""`trainer plugins`: the installed plugins, their origins and extension points."""
 
 from __future__ import annotations
 
@@ -24,24 +24,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ListedPlugin:
-    """A plugin as the command shows it."""
+    """A plugin as the command prints it."""
 
     name: str
     """That of its entry point."""
     origin: Origin
     """Where it comes from."""
     hooks: tuple[str, ...]
-    """The extension points that it takes part in; empty when it is disabled, as its code is not imported then."""
+    """Its extension points; empty when it is disabled, since its code is not imported then."""
     enabled: bool
     """Whether the manager would use it."""
 
 
 def list_plugins(configuration: PluginsConfiguration) -> list[ListedPlugin]:
-    """All plugins that are installed, by name; one that cannot be made is shown without hooks.
-
-    Raises:
-        ConfigurationError: two packages have a plugin of the same name.
-    """
+    """All installed plugins, by name; one that cannot be created has no hooks."""
     return [_listed(plugin, configuration) for plugin in available_plugins(BUILT_IN)]
 
 
@@ -73,7 +69,7 @@ def plugins(*, config: PluginsConfig = None, output: Format = OutputFormat.TEXT)
 
 
 def _rows(listed: list[ListedPlugin]) -> Iterator[str]:
-    """A table, as wide as it has to be: only the last column is long."""
+    """The lines of a table."""
     table = [("NAME", "ORIGIN", "ENABLED", "HOOKS")]
     for plugin in listed:
         enabled = "yes" if plugin.enabled else "no"

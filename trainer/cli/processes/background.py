@@ -29,7 +29,7 @@ _LOCK_POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class StateDirectory:
-    """The directory of one user's background cluster; nothing in it is created by asking for a path."""
+    """The directory of one user's background cluster."""
 
     root: Path
 
@@ -37,18 +37,18 @@ class StateDirectory:
     def of_user(cls, environment: Mapping[str, str] = os.environ) -> StateDirectory:
         """`$XDG_STATE_HOME/trainer`, by default `~/.local/state/trainer` (XDG Base Directory Specification)."""
         state_home = environment.get("XDG_STATE_HOME", "")
-        # The specification tells programs to ignore relative paths.
+        # The specification says to ignore relative paths.
         base = Path(state_home) if state_home.startswith("/") else _home() / ".local" / "state"
         return cls(base / "trainer")
 
     @property
     def kubeconfig(self) -> Path:
-        """Credentials of the dev cluster, as kubectl reads them."""
+        """Kubeconfig of an administrator of the dev cluster."""
         return self.root / "kubeconfig"
 
     @property
     def manager_kubeconfig(self) -> Path:
-        """Credentials of the controller manager, which may do less."""
+        """Kubeconfig of the controller manager."""
         return self.root / "manager.kubeconfig"
 
     @property
@@ -70,15 +70,11 @@ class StateDirectory:
         return self.root / f"{name}.log"
 
     def create(self) -> None:
-        """Make the directory, readable by its owner only."""
+        """Create the directory, readable by its owner only."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def delete_data(self) -> None:
-        """Forget what the dev cluster stores; blocks.
-
-        Raises:
-            CommandError: something of it cannot be deleted.
-        """
+        """Delete the data of the dev cluster; blocks."""
         try:
             shutil.rmtree(self.data)
         except FileNotFoundError:
@@ -88,11 +84,7 @@ class StateDirectory:
 
     @contextmanager
     def lock(self, *, timeout_seconds: float = 120) -> Iterator[None]:
-        """Hold the directory against other commands that change it, waiting for them first; blocks the thread.
-
-        Raises:
-            CommandError: another command still holds it after the timeout.
-        """
+        """Lock the directory against other commands that change it, after waiting for them; blocks the thread."""
         self.create()
         deadline = time.monotonic() + timeout_seconds
         with (self.root / "lock").open("w") as file:
@@ -111,7 +103,7 @@ class StateDirectory:
 def _home() -> Path:
     try:
         return Path.home()
-    except RuntimeError:  # a user that nobody knows, as in containers
+    except RuntimeError:  # a user without an entry in passwd, as in containers
         return Path("/")
 
 
@@ -121,7 +113,7 @@ _GRACE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class BackgroundProcess:
-    """One of the two, by name; what it does is read from the state directory each time."""
+    """The cluster or the manager; every call reads the state directory anew."""
 
     name: str
     state: StateDirectory
@@ -137,9 +129,9 @@ class BackgroundProcess:
         return run if run is not None and run.process.is_running() else None
 
     def crash(self) -> str | None:
-        """How the last run ended although nobody asked `trainer` to end it.
+        """How the last run ended, if `trainer` did not stop it.
 
-        None if it runs, was never started, or has ended so recently that its supervisor has not yet written how.
+        None if it runs, was never started, or has ended so recently that its supervisor has not yet recorded it.
         """
         run = RunRecord.read(self.state.record(self.name))
         if run is None or run.process.is_running():
@@ -156,11 +148,7 @@ class BackgroundProcess:
         return "ended without leaving an exit code"
 
     async def start(self, command: list[str], *, ready: str) -> RunRecord:
-        """Start it and wait until its log has the text `ready`; the log of the last run is kept as `.1`.
-
-        Raises:
-            CommandError: it cannot be started, has ended, or is not ready in time.
-        """
+        """Start it and wait until its log has the text `ready`; the log of the last run is kept as `.1`."""
         await run_sync(self.log.rotate)
         run = await start_supervised(command, record=self.state.record(self.name), log=self.log.path)
         await self.log.wait_until_ready(self.name, ready, self._wait_for_crash)
@@ -181,7 +169,7 @@ class BackgroundProcess:
         return ending
 
     async def _wait_for_last_record(self) -> None:
-        """The supervisor writes once more when the process has ended; removed before that, the record would return."""
+        """The supervisor writes the record again at the end of the process; it must not do so after its removal."""
         with anyio.move_on_after(1):
             record = self.state.record(self.name)
             while (run := await run_sync(RunRecord.read, record)) and run.exit_status is None:  # noqa: ASYNC110

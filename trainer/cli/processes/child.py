@@ -1,4 +1,4 @@
-"""A process that lives as long as a part of a command, and no longer than the command itself, however that ends."""
+"""A process that lives as long as a block of code, and never longer than the command itself."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ async def child_process(name: str, command: list[str], log: Path, *, ready: str)
     """Run the body while the command runs, from the moment that its log has the text `ready`.
 
     It gets a session of its own: Ctrl-C reaches only this process, which then stops its children in order.
-
-    Raises:
-        CommandError: the process did not get ready, or ended before the body did.
     """
     file = await run_sync(log.open, "wb")
     with file:

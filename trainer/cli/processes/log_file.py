@@ -1,4 +1,4 @@
-"""The log file of a process that a command has started, which also tells when the process is ready."""
+"""The log file of a process that a command has started, which also shows when the process is ready."""
 
 from __future__ import annotations
 
@@ -38,16 +38,12 @@ class LogFile:
         return self.path.exists() and text in self.path.read_text(errors="replace")
 
     def rotate(self) -> None:
-        """Keep what is there as `.1`, in place of what that was before."""
+        """Rename the file to `.1`, which is replaced."""
         if self.path.exists():
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
     async def wait_until_ready(self, name: str, text: str, ended: Callable[[], Awaitable[str]]) -> None:
-        """Wait until the process has written `text`; `ended` returns how it ended, once it has.
-
-        Raises:
-            CommandError: it ended before that, or it was not ready in time; the end of the log has been shown.
-        """
+        """Wait until the process has written `text`; `ended` returns once it has ended, with how."""
         problem = f"was not ready after {_READY_SECONDS:.0f} s"
         async with anyio.create_task_group() as tasks:
 
@@ -66,10 +62,6 @@ class LogFile:
             await self.fail(name, problem)
 
     async def fail(self, name: str, problem: str) -> None:
-        """Show the end of the log, and why the command cannot go on.
-
-        Raises:
-            CommandError: always.
-        """
+        """Print the end of the log and raise."""
         quote(self.path, await run_sync(self.tail))
         raise CommandError(f"the {name} {problem}")

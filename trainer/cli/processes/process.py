@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them, known by more than their number."""
+"""Processes that outlive the command that started them, identified by more than a pid."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class ProcessIdentity:
 
     @classmethod
     def of_child(cls, pid: int) -> ProcessIdentity:
-        """A child of this process for which nobody has waited yet, whether or not it has ended."""
+        """A child of this process that has not been waited for, whether or not it has ended."""
         _, start_time = _stat(pid)
         return cls(pid, start_time, boot_id())
 
     def is_running(self) -> bool:
-        """Whether this very process still runs."""
+        """Whether this process, and not another one with its pid, still runs."""
         return ProcessIdentity.of(self.pid) == self
 
 
@@ -57,7 +57,7 @@ def _stat(pid: int) -> tuple[str, int]:
 
 @contextmanager
 def _pidfd(process: ProcessIdentity) -> Iterator[int | None]:
-    """A file descriptor of the process, which cannot come to mean another one; None when it has ended."""
+    """A file descriptor that can only mean this process; None when it has ended."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
@@ -70,9 +70,9 @@ def _pidfd(process: ProcessIdentity) -> Iterator[int | None]:
 
 
 async def stop_process(process: ProcessIdentity, *, grace_seconds: float) -> bool:
-    """Ask a process to stop by SIGTERM, and end it by SIGKILL when it has not stopped after the grace time.
+    """Send SIGTERM, and SIGKILL after the grace time.
 
-    Returns whether it stopped by itself (also when it had already ended).
+    Returns whether SIGKILL was not needed.
     """
     with _pidfd(process) as descriptor:
         if descriptor is None:
@@ -87,5 +87,5 @@ async def stop_process(process: ProcessIdentity, *, grace_seconds: float) -> boo
 
 
 def describe_exit(status: int) -> str:
-    """An exit status in words: a code, or -N for an end by signal N, as `subprocess` has it."""
+    """An exit status of `subprocess` in words."""
     return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"exited with code {status}"

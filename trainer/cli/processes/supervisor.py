@@ -1,7 +1,7 @@
 """A command in the background that leaves a record: `python -m trainer.cli.processes.supervisor RECORD LOG COMMAND...`.
 
 The supervisor detaches itself from the terminal, runs the command with its output appended to LOG, and keeps RECORD up
-to date: which process it is, when it started and, later, how it ended. So a crash can be told, not only noticed.
+to date: the process, when it started and, later, how it ended.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class RunRecord:
     process: ProcessIdentity
     started: datetime
     exit_status: int | None = None
-    """Exit code, or -N when signal N ended it; None while it runs, or when the supervisor was killed as well."""
+    """Exit code, or -N for signal N; None while it runs, or when the supervisor was killed as well."""
     supervisor: ProcessIdentity | None = None
-    """Who will write the exit status, shortly after the process has ended."""
+    """Writes the exit status when the process has ended."""
 
     @classmethod
     def read(cls, path: Path) -> RunRecord | None:
@@ -47,18 +47,14 @@ class RunRecord:
             return None
 
     def write(self, path: Path) -> None:
-        """Replace the file in one step, so that a reader never sees half of it."""
+        """Replace the file atomically."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         temporary.write_text(json.dumps({**asdict(self), "started": self.started.isoformat()}))
         temporary.replace(path)
 
 
 async def start_supervised(command: list[str], *, record: Path, log: Path) -> RunRecord:
-    """Start a command in the background; it outlives this process and its terminal.
-
-    Raises:
-        CommandError: the command cannot be started.
-    """
+    """Start a command in the background; it outlives this process and its terminal."""
     supervisor = [sys.executable, "-m", "trainer.cli.processes.supervisor", str(record), str(log), *command]
     result = await anyio.run_process(supervisor, stdin=subprocess.DEVNULL, check=False)
     started = await anyio.to_thread.run_sync(RunRecord.read, record)

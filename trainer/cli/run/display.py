@@ -1,4 +1,4 @@
-"""The screen of a followed TrainJob: node logs scrolling by, and below them, on a terminal, a live state line."""
+"""The screen of followed TrainJobs: node logs, and below them, on a terminal, a live state line."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _REFRESH_SECONDS = 0.2
 _LONGEST_BAR, _BAR_STEP = 24, 8
-"""Cells; a bar has a multiple of eight, so that it does not change with each digit of what stands beside it."""
+"""Cells; the width of a bar is a multiple of eight, so that it does not change with every digit beside it."""
 _STEP = 10
-"""Per cent of progress after which there is another line where there is no live one: logs of CI stay short."""
+"""Per cent of progress between two lines without a terminal, so that logs of CI stay short."""
 
 
 class JobDisplay:
-    """Prints what happens to some TrainJobs; a context manager that owns the bottom of a terminal while it is open."""
+    """Prints what happens to TrainJobs; a context manager that owns the bottom of a terminal while it is open."""
 
     def __init__(self, console: Console, jobs: Sequence[ObjectKey], clock: Clock) -> None:
         self._console = console
@@ -57,7 +57,7 @@ class JobDisplay:
             self._live.stop()
 
     async def keep_fresh(self) -> None:
-        """Let the elapsed time of the live state line tick, until cancelled."""
+        """Update the elapsed time of the live state line until cancelled."""
         while self._live is not None:
             self._live.refresh()
             await self._clock.sleep(_REFRESH_SECONDS)
@@ -67,14 +67,14 @@ class JobDisplay:
         self._lines.print(node if len(self._states) == 1 else f"{self._label(job)}/{node}", text)
 
     def warning(self, job: ObjectKey, text: str) -> None:
-        """Print what went wrong with a job, or what to look at."""
+        """Print a warning about a job."""
         line = Text("warning: ", style="bold yellow").append(
             f"{self._prefix(job)}{printable(text)}", style="not bold default"
         )
         self._console.print(line)
 
     def state(self, job: ObjectKey, state: JobState) -> None:
-        """Take note of a job's state; without a live line every change is printed, and progress every 10 per cent."""
+        """Show a job's state; without a live line print every change of state, and progress every 10 per cent."""
         before, self._states[job] = self._states[job], state
         if before == state:
             return
@@ -97,11 +97,11 @@ class JobDisplay:
 
     def _state_lines(self) -> Group:
         lines = [self._live_line(job, state) for job, state in self._states.items() if not state.is_terminal]
-        # Rich leaves a blank line behind when the last thing it has shown had no line at all.
+        # Rich leaves a blank line behind when the last frame had no line.
         return Group(*(lines or [Text()]))
 
     def _live_line(self, job: ObjectKey, state: JobState) -> Text:
-        """Name, state, bar, remaining and elapsed time, and metrics as far as there is room for them."""
+        """Name, state, bar, remaining and elapsed time, and as many metrics as fit."""
         elapsed = duration(self._clock.monotonic() - self._started)
         progress = state.progress
         room = self._console.width - 1
@@ -131,13 +131,13 @@ class JobDisplay:
 
 
 def _bar_width(room: int, metric: int) -> int:
-    """As wide as can be, beside the first metric if there is room for both."""
+    """The greatest width, beside the first metric if both fit."""
     width = room - metric if room - metric >= _BAR_STEP else room
     return max(min(width // _BAR_STEP * _BAR_STEP, _LONGEST_BAR), 0)
 
 
 def _is_worth_a_line(printed: JobState, state: JobState) -> bool:
-    """Whether somebody who reads a file wants to know what is new since the last line."""
+    """Whether the state differs enough from the last printed one to print it into a file."""
     if (printed.word, printed.explanation) != (state.word, state.explanation):
         return True
     before, now = printed.progress.percentage, state.progress.percentage

@@ -13,7 +13,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.jobs.receiver import Receiver, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.containers import Speaker, speaker_of
-from trainer.cli.logs.follower import JobLogs, all_containers
+from trainer.cli.logs.follower import JobLogs, LogConsumer, all_containers
 from trainer.cli.logs.lines import log_lines
 from trainer.cli.run.logged_progress import LoggedProgress
 from trainer.framework.deploying.deployer import FIELD_MANAGER
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class JobWarnings:
-    """Picks from the Warning events of a namespace those about one job and what belongs to it."""
+    """Prints the Warning events of a namespace that concern one job or an object of it."""
 
     def __init__(self, job: Object, show: Callable[[str], None]) -> None:
         self._name = name_of(job)
@@ -42,15 +42,15 @@ class JobWarnings:
         self._shown: set[tuple[str, str, str]] = set()
 
     def see_object(self, obj: Object) -> None:
-        """Take an object that belongs to the job, and its controller (a Job's is the JobSet)."""
+        """Take an object of the job, and its controller (a Job's is the JobSet)."""
         self._uids |= {uid_of(obj), (controller_of(obj) or {}).get("uid", "")}
         for event in list(self._unclaimed.values()):
             self.see_event(event)
 
     def see_event(self, event: Object) -> None:
-        """Show the event once it is known to be about the job; kept until then, for events arrive before objects.
+        """Show the event if it concerns the job, or later, once its object is known to be one of the job's.
 
-        What the TrainJob controller says about the TrainJob itself is in its conditions, which are shown anyway.
+        Events of the TrainJob controller about the TrainJob repeat its conditions, which are shown anyway.
         """
         if event.get("type") != "Warning" or _repeats_condition(event):
             return
@@ -61,7 +61,7 @@ class JobWarnings:
         about = event["involvedObject"]
         kind, name = about.get("kind", ""), about.get("name", "")
         said = (event.get("reason", ""), event.get("message", ""))
-        # What is the matter with one pod often is with a thousand.
+        # A thousand pods often have the same problem.
         content = (kind if kind == "Pod" else f"{kind} {name}", *said)
         if content not in self._shown:
             self._shown.add(content)
@@ -80,7 +80,7 @@ def _repeats_condition(event: Object) -> bool:
 
 
 _SILENCE_SECONDS = 10.0
-"""After this time without a word from a controller, the user is told where to look."""
+"""After this time without a sign of a controller the user gets a hint."""
 _RESULT = re.compile(r"test \w+: ")
 
 
@@ -91,21 +91,21 @@ class Display(Protocol):
         """One line of a node's log."""
 
     def warning(self, job: ObjectKey, text: str) -> None:
-        """Something that the user should know."""
+        """A problem."""
 
     def state(self, job: ObjectKey, state: JobState) -> None:
         """The state of the job, possibly the same as before."""
 
     async def keep_fresh(self) -> None:
-        """What the display does by itself while jobs are followed; cancelled at the end."""
+        """Update the display while jobs are followed; cancelled at the end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """How a job ended."""
 
     state: JobState | None
-    """None: somebody deleted the job."""
+    """None: the job was deleted."""
     result: str = ""
     """The line that node 0 or the launcher printed with the result (`test accuracy: ...`), else its last line."""
 
@@ -117,9 +117,9 @@ class Outcome:
 
 async def follow_jobs(
     client: Client, jobs: Sequence[Object], display: Display, clock: Clock
-) -> Mapping[ObjectKey, Outcome]:
-    """Show what happens to the jobs, as the server returned them at their submission, until all have ended."""
-    outcomes: dict[ObjectKey, Outcome] = {}
+) -> Mapping[ObjectKey, JobOutcome]:
+    """Follow jobs, as the server returned them at their submission, until all have ended."""
+    outcomes: dict[ObjectKey, JobOutcome] = {}
 
     async def follow(job: Object) -> None:
         follower = _JobFollower(client, job, display, clock)
@@ -134,8 +134,8 @@ async def follow_jobs(
     return outcomes
 
 
-class _JobFollower:
-    """Follows one job: what it is told by `JobLogs` and by warning events goes to the display."""
+class _JobFollower(LogConsumer):
+    """Follows one job: its logs, its state and its warning events go to the display."""
 
     def __init__(self, client: Client, job: Object, display: Display, clock: Clock) -> None:
         self._client = client
@@ -150,7 +150,7 @@ class _JobFollower:
         self._result = ""
         self._authority = (False, Speaker.NOBODY)
 
-    async def run(self) -> Outcome:
+    async def run(self) -> JobOutcome:
         """Follow the job to its end."""
         namespace, name = self.key
         async with anyio.create_task_group() as tasks:
@@ -163,12 +163,12 @@ class _JobFollower:
             tasks.cancel_scope.cancel()
         if not still_exists:
             self.warn("the TrainJob was deleted")
-            return Outcome(None, self._result)
+            return JobOutcome(None, self._result)
         self._display.state(self.key, self._state)
-        return Outcome(self._state, self._result)
+        return JobOutcome(self._state, self._result)
 
     def take(self, container: StartedContainer, block: bytes) -> None:
-        """See `Listener`."""
+        """See `LogConsumer`."""
         for line in log_lines(block):
             self._display.log(self.key, container.source, line.text)
             self._note_result(line.text, self._speakers.get(container.pod_uid, Speaker.NOBODY))
@@ -177,18 +177,18 @@ class _JobFollower:
             self._display.state(self.key, self._state)
 
     def see_job(self, job: Object) -> None:
-        """See `Listener`."""
+        """See `LogConsumer`."""
         self._progress.see_job(job)
         self._state = JobState.of(job).with_progress(self._progress.latest)
         if not self._state.is_terminal:  # else it is shown when the logs are complete
             self._display.state(self.key, self._state)
 
     def see_pod(self, pod: Object) -> None:
-        """See `Listener`."""
+        """See `LogConsumer`."""
         self._warnings.see_object(pod)
 
     def warn(self, text: str) -> None:
-        """See `Listener`."""
+        """See `LogConsumer`."""
         self._display.warning(self.key, text)
 
     async def _choose(self, pods: Sequence[Object]) -> Iterable[StartedContainer]:

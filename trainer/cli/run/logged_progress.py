@@ -1,4 +1,4 @@
-"""Progress as the log of a TrainJob's primary container tells it, sooner than its status does."""
+"""Progress from the log of a TrainJob's primary container, earlier than in its status."""
 
 from __future__ import annotations
 
@@ -22,31 +22,30 @@ if TYPE_CHECKING:
 
 
 class LoggedProgress:
-    """Picks the messages from the logs of one TrainJob that the manager would pick, and merges them as it does."""
+    """Reads the same messages from the logs of one TrainJob as the manager, and merges them in the same way."""
 
     def __init__(self, client: Client, job: Object) -> None:
         self.primary = PrimaryContainer(client, job)
-        """Knows what the pods are for."""
         self._job = job
         self._state: ContainerState | None = None
         self._began: tuple[str, Instant | None] | None = None
         self._run = TrainingRun()
         self.latest = NOTHING_REPORTED
-        """What was reported last."""
+        """The last reported progress."""
 
     async def see_pods(self, pods: Sequence[Object]) -> None:
-        """Find the primary container among the pods that there are now."""
+        """Find the primary container among the present pods."""
         if pods and await self._is_monitored(pods):
             self._state = await self.primary.find(pods) or self._state
         elif pods:
             self._state = None
 
     def see_job(self, job: Object) -> None:
-        """Take note of the TrainJob, which says whether its log is to be read."""
+        """Take the TrainJob, whose annotations say whether its log is read."""
         self._job = job
 
     def take(self, container: StartedContainer, block: bytes) -> bool:
-        """Read some lines of a container's log; whether they tell of progress."""
+        """Read lines of a container's log; returns whether they report progress."""
         state = self._state
         if state is None or state.place != (container.pod_uid, container.container):
             return False
@@ -54,9 +53,9 @@ class LoggedProgress:
         for line in tagged_lines(block):
             try:
                 message = parse(line.payload)
-            except RejectedMessageError:  # the manager tells in an event
+            except RejectedMessageError:  # the manager reports it in an event
                 continue
-            self._turn_to_new_run(state, line.time)
+            self._detect_new_run(state, line.time)
             self._run.take(message, line.time)
             has_news = True
         if has_news:
@@ -64,13 +63,13 @@ class LoggedProgress:
         return has_news
 
     async def _is_monitored(self, pods: Sequence[Object]) -> bool:
-        """Whether TrainJob and JobSet, which has the annotations of the runtime, allow it."""
+        """Whether the annotations of TrainJob and JobSet, which has those of the runtime, allow it."""
         return monitoring_enabled(annotations_of(self._job)) and monitoring_enabled(
             annotations_of(await self.primary.jobset_of(pods))
         )
 
-    def _turn_to_new_run(self, state: ContainerState, time: Instant) -> None:
-        """A container that was started again begins anew, once it says something."""
+    def _detect_new_run(self, state: ContainerState, time: Instant) -> None:
+        """A restarted container begins a new run with its first message."""
         began = (state.pod_uid, state.started)
         if began != self._began and (state.started is None or time >= state.started):
             self._began = began

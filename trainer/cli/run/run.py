@@ -8,34 +8,32 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainer.cli.console import note, output, say
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster
+from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.documents import read_documents
 from trainer.cli.errors import ExitCode
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import follow_jobs
 from trainer.cli.run.submit import submit
 from trainer.kube.clock import SystemClock, move_on_after
-from trainer.kube.logs.logs import configure_logging
-from trainer.kube.manager.signals import run_until_signal
 from trainer.kube.objects import key_of, name_of
-from trainer.kube.rest.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trainer.cli.run.follow import Outcome
+    from trainer.cli.run.follow import JobOutcome
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.rest.http import HttpClient
 
 
-async def follow_on_screen(client: Client, jobs: list[Object], clock: Clock) -> Mapping[ObjectKey, Outcome]:
+async def follow_on_screen(client: Client, jobs: list[Object], clock: Clock) -> Mapping[ObjectKey, JobOutcome]:
     """Follow the jobs to their end on standard output."""
     with JobDisplay(output(), [key_of(job) for job in jobs], clock) as display:
         return await follow_jobs(client, jobs, display, clock)
 
 
-def exit_code(outcomes: Mapping[ObjectKey, Outcome]) -> ExitCode:
+def exit_code(outcomes: Mapping[ObjectKey, JobOutcome]) -> ExitCode:
     """OK when all jobs are complete."""
     return ExitCode.OK if all(outcome.is_complete for outcome in outcomes.values()) else ExitCode.FAILED
 
@@ -62,22 +60,20 @@ def run(
     Exit code: 0 when all jobs are Complete, 1 when one Failed, 2 for bad input, 124 for a timeout.
     """
     documents = read_documents(file)
-    options = replace(current_cluster(kubeconfig, context), warn=lambda _path, warning: note(warning, kind="warning"))
-    configure_logging(json=False, level="warning")
+    cluster = replace(current_cluster(kubeconfig, context), warn=lambda _path, warning: note(warning, kind="warning"))
     submitted: list[Object] = []
 
-    async def submit_and_follow() -> int:
+    async def submit_and_follow(client: HttpClient) -> int:
         clock = SystemClock()
-        async with connect(options) as client:
-            submitted.extend(await submit(client, documents, namespace=namespace, default_namespace=client.namespace))
-            if not follow:
-                return ExitCode.OK
-            outcomes: Mapping[ObjectKey, Outcome] = {}
-            async with move_on_after(clock, timeout) as scope:
-                outcomes = await follow_on_screen(client, submitted, clock)
-            return ExitCode.TIMEOUT if scope.cancelled_caught else exit_code(outcomes)
+        submitted.extend(await submit(client, documents, namespace=namespace, default_namespace=client.namespace))
+        if not follow:
+            return ExitCode.OK
+        outcomes: Mapping[ObjectKey, JobOutcome] = {}
+        async with move_on_after(clock, timeout) as scope:
+            outcomes = await follow_on_screen(client, submitted, clock)
+        return ExitCode.TIMEOUT if scope.cancelled_caught else exit_code(outcomes)
 
-    code = run_until_signal(submit_and_follow)
+    code = run_on(cluster, submit_and_follow, log_level="warning")
     if submitted and code >= ExitCode.TIMEOUT:
         names = ", ".join(map(name_of, submitted))
         reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "interrupted"

@@ -1,4 +1,4 @@
-"""Sending a user's documents to a cluster: what TrainJobs need first, then the TrainJobs."""
+"""Submitting documents: first the objects that TrainJobs need, then the TrainJobs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 async def submit(
     client: Client, documents: list[Document], *, namespace: str | None, default_namespace: str
 ) -> list[Object]:
-    """Apply what is not a TrainJob, create the TrainJobs, and return these as stored.
-
-    Raises:
-        BadInputError: a TrainJob exists already (checked before anything is changed), or a document is refused.
-        CommandError: the cluster lacks our resources, or somebody else manages a field of a document.
-    """
+    """Apply the other objects, create the TrainJobs, and return the TrainJobs as stored."""
     placed = place(documents, namespace=namespace, default=default_namespace)
     jobs = [document for document in placed if document.is_train_job]
     for job in jobs:
@@ -70,7 +65,7 @@ async def _apply(client: Client, document: Document) -> None:
         await client.apply(document.resource, document.obj, field_manager=FIELD_MANAGER)
     except ConflictError as error:
         raise CommandError(
-            f"{document.subject} has fields that somebody else manages, so it was not changed: {error}; "
+            f"{document.subject} has fields of another field manager, so it was not changed: {error}; "
             "give it another name, or apply it with kubectl"
         ) from None
     except ApiError as error:
