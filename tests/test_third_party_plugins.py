@@ -13,7 +13,7 @@ from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.plugin_package import FAULTY, GREETING, installed
 from tests.framework.samples import env_of, runtime_object, train_job_object
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import find_condition, name_of
 from trainer.kube.resource import JOBSETS

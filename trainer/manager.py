@@ -13,8 +13,13 @@ from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.reader import CacheReader
-from trainer.framework.startup.discovery import available_plugins, bundled_plugins, load_plugins, make_registry
-from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.discovery import (
+    PluginsConfiguration,
+    available_plugins,
+    bundled_plugins,
+    load_plugins,
+    make_registry,
+)
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.tls_buffers import limit_tls_buffers

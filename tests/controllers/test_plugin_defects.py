@@ -13,8 +13,7 @@ from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.extension_points import Outcome, PodProblem, StatusCondition, StatusReport, Watch
-from trainer.framework.startup.discovery import bundled_plugins, load_plugins
-from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
 from trainer.kube.selection import Selection

@@ -13,8 +13,7 @@ from tests.framework.samples import train_job_object
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.extension_points import StatusReport, Watch
-from trainer.framework.startup.discovery import bundled_plugins, load_plugins
-from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.kube.errors import CacheSyncError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey, name_of

@@ -9,8 +9,7 @@ import pytest
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
-from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError
 from trainer.plugins.torch.plugin import Torch
 from trainer.plugins.torch.processes import processes_per_node
 

@@ -10,7 +10,7 @@ from tests.framework.samples import env_of, replicated_job, runtime, train_job
 from trainer.api.trainingruntime import TorchElasticPolicy
 from trainer.framework.building.extraction import extract
 from trainer.framework.building.trainer_step import apply_trainer_env
-from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.plugin_api.runtime_info import NodeRange
 from trainer.plugins.torch.elastic import RENDEZVOUS_CONFIGURATION, node_range
 from trainer.plugins.torch.plugin import Torch

@@ -13,8 +13,7 @@ from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.cli.manifests import runtimes
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.startup.discovery import bundled_plugins, load_plugins, make_registry
-from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins, make_registry
 from trainer.kube.objects import name_of
 from trainer.plugins import BUILT_IN
 

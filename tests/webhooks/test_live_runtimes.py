@@ -10,8 +10,8 @@ from tests.webhooks.bad_inputs import CREATED
 from tests.webhooks.blueprints import blueprint, job
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
-from trainer.framework.runtimes.alternatives import Alternatives, alternatives
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.runtimes.alternatives import Alternatives, RuntimeNotFoundError, alternatives
 from trainer.framework.runtimes.runtimes import FoundRuntime, read_runtime, runtime_place
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.kube.testing import FakeClient

@@ -12,7 +12,7 @@ from tests.webhooks.blueprints import RUNTIMES, StaticRuntimes, blueprint, job, 
 from tests.webhooks.requests import admit
 from trainer.api.rules import CREATED_IMMUTABLE, TRAINER_IMMUTABLE
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.review import AdmissionWarning
+from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.startup.registry import Registry
 from trainer.kube.errors import ServiceUnavailableError
 from trainer.kube.field_errors import forbidden

@@ -22,7 +22,7 @@ from trainer.configuration.sections import (
     WebhookConfiguration,
 )
 from trainer.configuration.values import NOWHERE, host_and_port
-from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import invalid, not_supported, required
 from trainer.kubernetes_yaml import YamlError, dump, parse

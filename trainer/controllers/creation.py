@@ -11,9 +11,9 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.deploying.deployer import workload_of
+from trainer.framework.deploying.deployer import ForeignObjectError, workload_of
 from trainer.framework.deploying.rejected_changes import RETRY_AFTER
-from trainer.framework.plugin_api.errors import BuildError, ForeignObjectError, PluginError, UnexpectedError
+from trainer.framework.plugin_api.errors import BuildError, PluginError, UnexpectedError
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
 from trainer.kube.client import DeleteOptions

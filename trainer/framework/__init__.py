@@ -8,23 +8,21 @@ TrainJob builds on.
 
 from __future__ import annotations
 
-from trainer.framework.building.devices import devices_of
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.pod_groups import PodGroups, gang_field, gang_spec
-from trainer.framework.building.reserved_env import check_reserved_env
-from trainer.framework.building.resources import cpus_of, is_exclusive
-from trainer.framework.building.suspended_revision import revise_while_suspended
+from trainer.framework.building.resources import cpus_of, devices_of, is_exclusive
 from trainer.framework.building.template import pod_spec_of, private_copy, split_command
 from trainer.framework.building.trainer_step import (
     check_one_process_per_node,
+    check_reserved_env,
     nodes_field,
     stated_processes,
     trainer_env,
 )
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.component import Component, Loss, Revision, unique_name
-from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.plugin_api.component import Component, Loss, Revision, revise_while_suspended, unique_name
+from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -45,7 +43,6 @@ from trainer.framework.plugin_api.extension_points import (
 from trainer.framework.plugin_api.failure import FailedContainer, first_failure, last_crash
 from trainer.framework.plugin_api.plugin_context import PluginContext
 from trainer.framework.plugin_api.reader import Reader
-from trainer.framework.plugin_api.review import AdmissionWarning, Review
 from trainer.framework.plugin_api.runtime_info import (
     ANCESTOR_LABEL,
     LAUNCHER,

@@ -11,7 +11,7 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.framework.building.extraction import extract, subject_of
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.component import Component, is_unique_name
-from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildError, PluginError
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS, AdmissionWarning, BuildError, PluginError, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
     CustomValidation,
@@ -26,7 +26,6 @@ from trainer.framework.plugin_api.extension_points import (
     Watch,
     WatchExtension,
 )
-from trainer.framework.plugin_api.review import AdmissionWarning, Review
 from trainer.framework.plugin_calls import PluginCall, PluginSeries, build_contained, results
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.field_errors import FieldError, forbidden

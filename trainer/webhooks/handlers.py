@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.review import Review
+    from trainer.framework.plugin_api.errors import Review
     from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest

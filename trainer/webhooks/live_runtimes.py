@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.plugin_api.errors import RuntimeNotFoundError
+from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
 from trainer.framework.runtimes.runtimes import read_runtime, runtime_place
 from trainer.framework.runtimes.snapshot import open_snapshot, snapshot_key
 from trainer.framework.status.conditions import Conditions

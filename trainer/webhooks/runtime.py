@@ -10,8 +10,7 @@ from trainer.api.metadata import ObjectMetadata
 from trainer.api.rules import RUNTIME_IMMUTABLE
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
-from trainer.framework.plugin_api.errors import CLUSTER_LACKS, INTERNAL
-from trainer.framework.plugin_api.review import AdmissionWarning, Review
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS, INTERNAL, AdmissionWarning, Review
 from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid
 from trainer.webhooks.admission_warnings import runtime_warnings
 from trainer.webhooks.defaults import default_runtime

@@ -10,8 +10,8 @@ from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import TrainJobStatus
-from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
-from trainer.framework.plugin_api.review import AdmissionWarning, Review
+from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
+from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import is_being_deleted, name_of

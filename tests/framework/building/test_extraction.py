@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import env_of, replicated_job, runtime, train_job
-from trainer.framework.building.extraction import extract
+from trainer.api.trainjob import TrainJob
+from trainer.framework.building.extraction import check_growth, extract
 from trainer.framework.building.trainer_step import apply_trainer_env
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
@@ -301,3 +302,51 @@ def test_a_launcher_of_no_mpi_training() -> None:
     info = extract(train_job(), runtime(replicated_job("launcher"), replicated_job("node")))
     assert info.launcher is None
     assert info.main_container is info.trainer.main
+
+
+KIB = 1024
+
+
+def large_train_job(**spec: Any) -> TrainJob:
+    """A TrainJob with settings that stand in many places."""
+    return TrainJob.from_object({"metadata": {"name": "t"}, "spec": {"runtimeRef": {"name": "torch"}, **spec}})
+
+
+def override(size: int, *targets: str) -> dict[str, Any]:
+    """An override of a size for some replicated Jobs."""
+    env = [{"name": "A", "value": "a" * size}]
+    return {"targetJobs": [{"name": name} for name in targets], "containers": [{"name": "c", "env": env}]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "jobs", "field"),
+    [
+        pytest.param({"annotations": {"a": "a" * 256 * KIB}}, 100, "spec.annotations", id="annotations"),
+        pytest.param({"labels": {f"l{n}": "a" * 60 for n in range(1000)}}, 100, "spec.labels", id="labels"),
+        pytest.param(
+            {"podSpecOverrides": [override(10, "a"), override(100 * KIB, *(f"n{n}" for n in range(100)))]},
+            100,
+            "spec.podSpecOverrides[1]",
+            id="override",
+        ),
+    ],
+)
+def test_too_large(settings: dict[str, Any], jobs: int, field: str) -> None:
+    """What no API server would take is refused before it is made, with the setting that grows the most."""
+    with pytest.raises(BuildError) as refusal:
+        check_growth(large_train_job(**settings), jobs)
+    assert [error.field for error in refusal.value.errors] == [field]
+    assert "which may have 3072 KiB" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "jobs"),
+    [
+        pytest.param({}, 100, id="nothing"),
+        pytest.param({"annotations": {"a": "a" * 256 * KIB}}, 5, id="a-few-jobs"),
+        pytest.param({"podSpecOverrides": [override(100 * KIB, *(f"n{n}" for n in range(100)))]}, 3, id="few-exist"),
+    ],
+)
+def test_usual(settings: dict[str, Any], jobs: int) -> None:
+    """What fits is none of its business."""
+    check_growth(large_train_job(**settings), jobs)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
-from trainer.framework.deploying.deployer import APPLIED_HASH, Deployer, Shortfall
+from trainer.framework.deploying.deployer import APPLIED_HASH, Deployer, ForeignObjectError, Shortfall
 from trainer.framework.plugin_api.component import Component, Loss, Revision
-from trainer.framework.plugin_api.errors import BuildError, ForeignObjectError, PluginError
+from trainer.framework.plugin_api.errors import BuildError, PluginError
 from trainer.framework.plugin_api.reader import CacheReader
 from trainer.kube.errors import (
     AlreadyExistsError,

@@ -11,12 +11,12 @@ from tests.framework.samples import env_of, runtime, train_job
 from tests.framework.static_reader import StaticReader
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.discovery import (
+    PluginsConfiguration,
     available_plugins,
     bundled_plugins,
     load_plugins,
     make_registry,
 )
-from trainer.framework.startup.plugins_configuration import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.plugins import BUILT_IN
 
@@ -278,3 +278,32 @@ def test_bundled_plugins(tmp_path: Path) -> None:
     """What is installed besides does not show among the plugins of this package."""
     with installed(tmp_path, greeting=(GREETING, "Greeting")):
         assert [plugin.name for plugin in bundled_plugins(BUILT_IN)] == sorted(BUILT_IN)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "enabled"),
+    [
+        pytest.param({}, {"a", "b", "c"}, id="default"),
+        pytest.param({"enabled": ["b"]}, {"b"}, id="only one"),
+        pytest.param({"enabled": []}, set(), id="none"),
+        pytest.param({"disabled": ["b"]}, {"a", "c"}, id="all but one"),
+    ],
+)
+def test_enabled(configuration: dict[str, Any], enabled: set[str]) -> None:
+    """All plugins are used unless some are chosen or left out."""
+    settings = PluginsConfiguration.from_object(configuration, strict=True)
+
+    assert {name for name in "abc" if settings.is_enabled(name)} == enabled
+    assert not list(settings.errors("abc"))
+
+
+def test_errors() -> None:
+    """Every unknown or repeated name is told with the place where it stands."""
+    settings = PluginsConfiguration(enabled=["a", "x", "a"], disabled=["b", "a"], configuration={"c": {}, "y": {}})
+
+    assert [str(error) for error in settings.errors("cba")] == [
+        'plugins.enabled[1]: Unsupported value: "x": supported values: "a", "b", "c"',
+        'plugins.enabled[2]: Duplicate value: "a"',
+        'plugins.disabled[1]: Duplicate value: "a"',
+        'plugins.configuration: Unsupported value: "y": supported values: "a", "b", "c"',
+    ]

@@ -13,9 +13,8 @@ from trainer.cli.documents import Document
 from trainer.cli.manifests import runtimes
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
-from trainer.framework.plugin_api.review import Review
-from trainer.framework.runtimes.alternatives import alternatives
+from trainer.framework.plugin_api.errors import BuildError, Review
+from trainer.framework.runtimes.alternatives import RuntimeNotFoundError, alternatives
 from trainer.framework.runtimes.runtimes import other_place, read_runtime, runtime_place
 from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, metadata_of, name_of

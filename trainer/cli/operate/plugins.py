@@ -18,8 +18,7 @@ from trainer.plugins import BUILT_IN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.startup.discovery import AvailablePlugin, Origin
-    from trainer.framework.startup.plugins_configuration import PluginsConfiguration
+    from trainer.framework.startup.discovery import AvailablePlugin, Origin, PluginsConfiguration
 
 
 @dataclass(frozen=True, slots=True)

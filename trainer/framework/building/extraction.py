@@ -6,19 +6,22 @@ From weak to strong: the runtime, `podSpecOverrides` in their order, the setting
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.building.growth import check_growth
 from trainer.framework.building.order import put_in_order
 from trainer.framework.building.overrides import apply_override
 from trainer.framework.building.storage import apply_storage, storages
 from trainer.framework.building.template import normalised, pod_spec_of
 from trainer.framework.building.trainer_step import apply_trainer, mark_trainer, stated_ancestor
+from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+from trainer.kube.field_errors import FieldError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     from trainer.api.jobset import ReplicatedJob
@@ -116,3 +119,42 @@ def _container(container: Object) -> Container:
         volume_mounts=list(container.get("volumeMounts") or []),
         resources=dict(container.get("resources") or {}),
     )
+
+
+_MOST: Final = 3 * 1024 * 1024
+"""Bytes of a request that an API server reads; what it stores is smaller still."""
+
+
+def check_growth(train_job: TrainJob, replicated_jobs: int) -> None:
+    """Refuse settings that become more than an API server reads.
+
+    Labels, annotations and overrides are written once and stand in every Job and pod template that they are for, so
+    that 256 KiB can become 50 MiB.
+
+    Raises:
+        BuildError: names the largest of the settings.
+    """
+    sizes = dict(_sizes(train_job, replicated_jobs))
+    total = sum(sizes.values())
+    if total > _MOST:
+        largest = max(sizes, key=sizes.__getitem__)
+        size, allowed = f"{sizes[largest] // 1024} of {total // 1024} KiB", f"{_MOST // 1024} KiB"
+        rule = f"becomes {size} of settings in all Jobs and pods that they are for, which may have {allowed}"
+        raise BuildError(FieldError(largest, f"Too long: {rule}", "FieldValueTooLong"))
+
+
+def _sizes(train_job: TrainJob, replicated_jobs: int) -> Iterator[tuple[str, int]]:
+    """Bytes that each setting has in the JobSet."""
+    spec = train_job.spec
+    # A replicated Job has them twice, for its Jobs and its pods, and the JobSet has them as well.
+    yield "spec.labels", _size(spec.labels) * (2 * replicated_jobs + 1)
+    yield "spec.annotations", _size(spec.annotations) * (2 * replicated_jobs + 1)
+    for index, override in enumerate(spec.pod_spec_overrides or []):
+        yield (
+            f"spec.podSpecOverrides[{index}]",
+            _size(override.to_object()) * min(len(override.target_jobs), replicated_jobs),
+        )
+
+
+def _size(value: Any) -> int:
+    return len(msgspec.json.encode(value)) if value else 0

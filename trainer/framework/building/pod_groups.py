@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trainer.framework.building.suspended_revision import revise_while_suspended
 from trainer.framework.building.template import pod_spec_of
-from trainer.framework.plugin_api.component import Component
+from trainer.framework.plugin_api.component import Component, revise_while_suspended
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS
 from trainer.framework.plugin_api.extension_points import Watch
 from trainer.kube.controller.predicates import generation_changed

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from trainer.api.bounds import MOST_WORDS
-from trainer.framework.building.pod_template import check_pod_template
+from trainer.api.pod_template import pod_template_errors
 from trainer.framework.building.words import split_words
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid, required, too_many
@@ -90,7 +90,9 @@ def _normalise_job(job: ReplicatedJob, path: str, *, is_checked: bool) -> None:
         rule = "must consist of letters, digits and -, because it is part of host names"
         raise BuildError(invalid(f"{path}.name", job.name, rule))
     if not is_checked:
-        check_pod_template(job.template.spec.template, f"{path}.template.spec.template")
+        errors = pod_template_errors(job.template.spec.template, f"{path}.template.spec.template")
+        if errors:
+            raise BuildError(*errors)
     for kind in ("containers", "initContainers"):
         for container in pod_spec_of(job).get(kind) or []:
             _normalise_container(container, f"{path}.template.spec.template.spec.{kind}[{container['name']}]")

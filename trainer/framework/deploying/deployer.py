@@ -14,11 +14,11 @@ import structlog
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.deploying.rejected_changes import RejectedChanges
 from trainer.framework.plugin_api.component import Revision
-from trainer.framework.plugin_api.errors import BuildError, ForeignObjectError
+from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_calls import PluginSeries, results
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions, Propagation
-from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError
+from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, KubeError, NotFoundError
 from trainer.kube.field_errors import forbidden
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import (
@@ -59,6 +59,16 @@ _REMEMBERED = 1024
 _OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST})
 
 log = structlog.get_logger(__name__)
+
+
+class ForeignObjectError(KubeError):
+    """An object that we would create exists and belongs to somebody else; it is left alone. The work queue retries."""
+
+    def __init__(self, resource: Resource, existing: Object) -> None:
+        super().__init__(
+            f"{resource.kind} {key_of(existing)} (uid {uid_of(existing)}) exists and does not belong to this TrainJob; "
+            "delete it or give the TrainJob another name"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer.kube.objects import name_of
+from trainer.kube.objects import ObjectKey, name_of
+from trainer.kube.resource import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trainer.api.trainjob import TrainJob
+    from trainer.framework.plugin_api.reader import Reader
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -106,3 +108,23 @@ def is_unique_name(name: str, train_job: TrainJob) -> bool:
 def _mark(train_job: TrainJob) -> str:
     uid = train_job.metadata.uid
     return f"-{hashlib.sha256(uid.encode()).hexdigest()[:_DIGITS] if uid else '0' * _DIGITS}"
+
+
+def revise_while_suspended(reader: Reader, train_job: TrainJob, desired: Object) -> Callable[[Object], Revision | None]:
+    """`Component.revise` for what pods go by: it follows the TrainJob until they run, and is then left alone.
+
+    They do not run as long as the JobSet, which has the name of the TrainJob, does not exist or is suspended.
+
+    Args:
+        reader: for JobSets, which the plugin must watch.
+        train_job: whose object it is.
+        desired: the object as it is to be.
+    """
+    key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
+
+    def revise(_existing: Object) -> Revision | None:
+        jobset = None if train_job.spec.suspend else reader.get(JOBSETS, key)
+        at_rest = jobset is None or bool(jobset["spec"].get("suspend"))
+        return Revision(desired) if at_rest else None
+
+    return revise

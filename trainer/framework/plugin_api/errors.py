@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from dataclasses import field as _field
 from typing import TYPE_CHECKING, Final
 
-from trainer.framework.runtimes.alternatives import Alternatives
-from trainer.kube.errors import KubeError
 from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import key_of, uid_of
 
 if TYPE_CHECKING:
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.resource import Resource
+    from collections.abc import Iterable
 
 
 INTERNAL: Final = "InternalError"
@@ -34,25 +32,6 @@ class BuildError(Exception):
     def __init__(self, *errors: FieldError) -> None:
         super().__init__("; ".join(str(error) for error in errors))
         self.errors = errors
-
-
-class RuntimeNotFoundError(BuildError):
-    """The runtime of a TrainJob does not exist; the TrainJob is built as soon as it does.
-
-    Args:
-        kind: of the runtime.
-        key: its namespace, "" for a ClusterTrainingRuntime, and its name.
-        present: what the TrainJob can name instead. None when it has been built, so that its runtimeRef cannot change.
-    """
-
-    def __init__(self, kind: str, key: ObjectKey, present: Alternatives | None = None) -> None:
-        self.kind = kind
-        self.key = key
-        self.present = present or Alternatives()
-        place = f" in namespace {key.namespace}" if key.namespace else ""
-        remedy = f"create it, or change spec.runtimeRef{present.hint(key.name)}" if present else "create it again"
-        problem = f'Not found: "{key.name}": there is no {kind} of this name{place}; {remedy}'
-        super().__init__(FieldError("spec.runtimeRef.name", problem, "FieldValueNotFound"))
 
 
 class PluginError(BuildError):
@@ -83,11 +62,36 @@ def _internal(what: str, error: BaseException) -> FieldError:
     return FieldError("", f"Internal error: {what}: {problem}", INTERNAL)
 
 
-class ForeignObjectError(KubeError):
-    """An object that we would create exists and belongs to somebody else; it is left alone. The work queue retries."""
+@dataclass(frozen=True, slots=True, order=True)
+class AdmissionWarning:
+    """What the author of an accepted object should know; kubectl prints it after `Warning: `."""
 
-    def __init__(self, resource: Resource, existing: Object) -> None:
-        super().__init__(
-            f"{resource.kind} {key_of(existing)} (uid {uid_of(existing)}) exists and does not belong to this TrainJob; "
-            "delete it or give the TrainJob another name"
-        )
+    field: str
+    """Path of the field that it is about; "" is the object itself."""
+    message: str
+    origin: str = _field(default="", compare=False)
+    """See `FieldError.origin`."""
+
+    @property
+    def path(self) -> str:
+        """The path inside of `origin`."""
+        return self.field.removeprefix(f"{self.origin} ")
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The findings about one object, each list sorted and without repetitions."""
+
+    errors: tuple[FieldError, ...] = ()
+    """Why it is refused; empty when it is accepted."""
+    warnings: tuple[AdmissionWarning, ...] = ()
+
+    @classmethod
+    def of(cls, findings: Iterable[FieldError | AdmissionWarning]) -> Review:
+        """Sort findings into errors and warnings."""
+        unique = set(findings)
+        warnings = {finding for finding in unique if isinstance(finding, AdmissionWarning)}
+        return cls(tuple(sorted(unique - warnings)), tuple(sorted(warnings)))  # type: ignore[arg-type]

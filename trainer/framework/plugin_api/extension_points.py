@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.api.trainjob_status import JobStatus, NodeScale
     from trainer.framework.plugin_api.component import Component
+    from trainer.framework.plugin_api.errors import AdmissionWarning
     from trainer.framework.plugin_api.failure import FailedContainer
-    from trainer.framework.plugin_api.review import AdmissionWarning
     from trainer.framework.plugin_api.runtime_info import RuntimeInfo
     from trainer.kube.cache.store import IndexFunction
     from trainer.kube.controller.handlers import MapFunction

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from trainer.api.jobset import JobSetSpec
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.plugin_api.endpoints import Endpoints
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_port, upsert
 from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.kube.objects import Object
@@ -27,6 +27,38 @@ RENDEZVOUS_PORT = 29400
 
 NODE_RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 """`valueFrom` of a node's rank: its index in an Indexed Job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints(Sequence[str]):
+    """The names of the pods of one replicated Job, in the order of Jobs and then of pods."""
+
+    prefix: str
+    """What all names begin with: `<JobSet>-<replicated Job>`."""
+    domain: str
+    """Subdomain of the pods, perhaps with the domain of namespace and cluster."""
+    replicas: int
+    """Jobs of the replicated Job."""
+    pods: int
+    """Pods of each Job."""
+
+    def __len__(self) -> int:
+        return self.replicas * self.pods
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        if isinstance(index, slice):
+            return tuple(self[position] for position in range(*index.indices(len(self))))
+        position = range(len(self))[index]
+        return self.of(position // self.pods, position % self.pods)
+
+    def of(self, replica: int, pod: int) -> str:
+        """The name of one pod, whether or not there are so many."""
+        return f"{self.prefix}-{replica}-{pod}.{self.domain}"
 
 
 class Ancestor(StrEnum):

@@ -8,8 +8,13 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.kube.field_errors import FieldError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from trainer.kube.objects import ObjectKey
 
 _COMPARED: Final = 500
 """Runtimes that a name is compared with; each costs time in proportion to its length."""
@@ -60,6 +65,25 @@ class Alternatives:
             return hint
         names = f"{', '.join(self.names)} and {self.unlisted} more" if self.unlisted else ", ".join(self.names)
         return f"{hint or '.'} There {'is' if len(self.names) + self.unlisted == 1 else 'are'} {names}"
+
+
+class RuntimeNotFoundError(BuildError):
+    """The runtime of a TrainJob does not exist; the TrainJob is built as soon as it does.
+
+    Args:
+        kind: of the runtime.
+        key: its namespace, "" for a ClusterTrainingRuntime, and its name.
+        present: what the TrainJob can name instead. None when it has been built, so that its runtimeRef cannot change.
+    """
+
+    def __init__(self, kind: str, key: ObjectKey, present: Alternatives | None = None) -> None:
+        self.kind = kind
+        self.key = key
+        self.present = present or Alternatives()
+        place = f" in namespace {key.namespace}" if key.namespace else ""
+        remedy = f"create it, or change spec.runtimeRef{present.hint(key.name)}" if present else "create it again"
+        problem = f'Not found: "{key.name}": there is no {kind} of this name{place}; {remedy}'
+        super().__init__(FieldError("spec.runtimeRef.name", problem, "FieldValueNotFound"))
 
 
 def alternatives(name: str, names: Iterable[str], other_kind: str = "") -> Alternatives:

@@ -12,8 +12,8 @@ from trainer.api.trainingruntime import (
     ClusterTrainingRuntime,
     TrainingRuntime,
 )
-from trainer.framework.plugin_api.errors import BuildError, RuntimeNotFoundError
-from trainer.framework.runtimes.alternatives import alternatives
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.runtimes.alternatives import RuntimeNotFoundError, alternatives
 from trainer.framework.runtimes.kept_snapshots import KeptSnapshots
 from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, digest_of
 from trainer.kube.field_errors import FieldError

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import train_job
 from tests.framework.static_reader import StaticReader
-from trainer.framework.building.suspended_revision import revise_while_suspended
+from trainer.framework.plugin_api.component import revise_while_suspended
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

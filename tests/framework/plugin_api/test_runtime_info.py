@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.framework.plugin_api.endpoints import Endpoints
+from trainer.framework.plugin_api.runtime_info import Endpoints
 
 
 def test_a_sequence_of_names() -> None:
