@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from trainer.api.crds import crds
+from tests.definitions import root_schema
 from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
@@ -33,5 +33,4 @@ def admitted(obj: Object, old: Object | None = None) -> list[str]:
 @functools.cache
 def schema_of(kind: str) -> StructuralSchema:
     """The schema of a kind, with its rules compiled."""
-    crd: Any = next(crd for crd in crds() if crd["spec"]["names"]["kind"] == kind)
-    return StructuralSchema.from_crd(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    return StructuralSchema.from_crd(root_schema(kind))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.api.test_crds import walk
+from tests.definitions import DEFINITIONS
 from trainer.api import patterns
 from trainer.api.bounds import bounded
-from trainer.api.crds import crds
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.pod_template import pod_template_errors
 from trainer.api.trainjob import TrainJob
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PARTS = ("spec", "status")
 
 
-@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+@pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_everything_has_a_bound(crd: Object) -> None:
     """The API server stores no text, list, map or amount of any size, whatever fields are added later."""
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

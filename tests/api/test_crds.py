@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.definitions import DEFINITIONS, root_schema
 from trainer.api import patterns, rules
-from trainer.api.crds import crds, crds_yaml
+from trainer.api.crds import crds_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +22,7 @@ CONFIG = Path(__file__).parents[2] / "config"
 
 def schema_of(plural: str, *path: str) -> dict[str, Any]:
     """The part of a schema at a path of property names; `[]` steps into list items."""
-    crd = next(crd for crd in crds() if crd["spec"]["names"]["plural"] == plural)
-    schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema = root_schema(plural)
     for step in path:
         schema = schema["items"] if step == "[]" else schema["properties"][step]
     return schema
@@ -45,10 +45,10 @@ def test_config_holds_the_generated_crds() -> None:
 
 def test_yaml_is_the_same_as_the_objects() -> None:
     """The YAML stream has one document for each definition."""
-    assert list(yaml.safe_load_all(crds_yaml())) == crds()
+    assert list(yaml.load_all(crds_yaml(), yaml.CSafeLoader)) == DEFINITIONS
 
 
-@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+@pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_schemas_are_structural(crd: dict[str, Any]) -> None:
     """Every schema node has a type or is int-or-string, and none uses what structural schemas forbid."""
     forbidden = {"$ref", "$defs", "title", "oneOf", "allOf", "not", "const", "definitions"}
@@ -66,7 +66,7 @@ def test_schemas_are_structural(crd: dict[str, Any]) -> None:
             assert set(keys) - defaulted <= set(items.get("required", ())), path
 
 
-@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+@pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_every_field_of_a_spec_is_described(crd: dict[str, Any]) -> None:
     """`kubectl explain` has a sentence for each field."""
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -77,7 +77,7 @@ def test_every_field_of_a_spec_is_described(crd: dict[str, Any]) -> None:
 
 def test_kubectl_get_columns() -> None:
     """`kubectl get trainjob` prints NAME STATE PROGRESS % ETA AGE, and with `-o wide` why pods cannot start."""
-    [version] = crds()[0]["spec"]["versions"]
+    [version] = DEFINITIONS[0]["spec"]["versions"]
     columns = version["additionalPrinterColumns"]
     assert [column["name"] for column in columns if column.get("priority")] == ["Pending"]
     assert [(column["name"], column["jsonPath"]) for column in columns] == [
@@ -91,7 +91,7 @@ def test_kubectl_get_columns() -> None:
 
 def test_kubectl_get_columns_of_runtimes() -> None:
     """`kubectl get clustertrainingruntimes` prints NAME FRAMEWORK NODES SUPPORT AGE, where support says deprecated."""
-    for crd in crds()[1:]:
+    for crd in DEFINITIONS[1:]:
         [version] = crd["spec"]["versions"]
         assert [
             (column["name"], column["type"], column["jsonPath"]) for column in version["additionalPrinterColumns"]
@@ -248,32 +248,32 @@ def test_schema(plural: str, path: tuple[str, ...], expected: dict[str, Any]) ->
 
 def test_no_schema_has_an_empty_properties_field() -> None:
     """API servers leave it out, so a definition with it would differ from the stored one whenever it is applied."""
-    for crd in crds():
+    for crd in DEFINITIONS:
         for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
             assert schema.get("properties") != {}, path
 
 
-@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+@pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_definitions_fit_into_an_annotation(crd: dict[str, Any]) -> None:
     """Client-side `kubectl apply` keeps the whole definition in an annotation, and annotations end at 256 KiB."""
     assert len(json.dumps(crd, separators=(",", ":"), ensure_ascii=False).encode()) + 1 < 200 * 1024
 
 
-@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+@pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_nothing_is_left_unchecked(crd: dict[str, Any]) -> None:
     """No part of a schema accepts any field, so that a typing mistake is found wherever it is."""
     for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
         assert "x-kubernetes-preserve-unknown-fields" not in schema, path
 
 
-@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+@pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_every_pattern_has_words(crd: dict[str, Any]) -> None:
     """Nobody has to read a regular expression to understand a refusal."""
     for path, schema in walk(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]):
         assert schema.get("pattern", patterns.DNS_LABEL) in patterns.WORDS, path
 
 
-@pytest.mark.parametrize("crd", crds(), ids=lambda crd: crd["metadata"]["name"])
+@pytest.mark.parametrize("crd", DEFINITIONS, ids=lambda crd: crd["metadata"]["name"])
 def test_lists_that_rules_walk_are_bounded(crd: dict[str, Any]) -> None:
     """An API server estimates what rules cost before it accepts a definition, and an unbounded list is too much."""
     root = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -290,7 +290,7 @@ def test_scopes_and_subresources() -> None:
     """Only ClusterTrainingRuntimes are cluster-wide; only TrainJobs have a status of their own, and can be scaled."""
     facts = {
         crd["metadata"]["name"]: (crd["spec"]["scope"], crd["spec"]["versions"][0].get("subresources"))
-        for crd in crds()
+        for crd in DEFINITIONS
     }
     scale = {
         "specReplicasPath": ".spec.trainer.numNodes",

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.definitions import root_schema
 from tests.security.growth import Growth, growths, work
 from trainer.api.corev1 import ResourceRequirements
-from trainer.api.crds import crds
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
@@ -51,8 +51,7 @@ POD: Object = {"containers": [{"name": "node", "image": "i"}]}
 
 def spec_schema(kind: str) -> Object:
     """The schema of the spec of a kind."""
-    crd = next(crd for crd in crds() if crd["spec"]["names"]["kind"] == kind)
-    schema: Object = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    schema: Object = root_schema(kind)["properties"]["spec"]
     return schema
 
 

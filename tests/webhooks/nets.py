@@ -6,10 +6,10 @@ import copy
 import functools
 from typing import TYPE_CHECKING
 
+from tests.definitions import root_schema
 from tests.framework.static_reader import StaticReader
 from tests.webhooks.bad_inputs import BadInput, Net
 from tests.webhooks.blueprints import RUNTIMES, job
-from trainer.api.crds import crds
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
@@ -39,8 +39,7 @@ def resource_of(obj: Object) -> Resource:
 
 @functools.cache
 def _schema(kind: str) -> StructuralSchema:
-    (definition,) = [crd for crd in crds() if crd["spec"]["names"]["kind"] == kind]
-    return StructuralSchema.from_crd(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    return StructuralSchema.from_crd(root_schema(kind))
 
 
 def caught(row: BadInput) -> tuple[Net | None, str]:
@@ -80,8 +79,7 @@ def _stored(obj: Object | None, schema: StructuralSchema) -> Object | None:
 
 @functools.cache
 def _without_rules(kind: str) -> StructuralSchema:
-    (definition,) = [crd for crd in crds() if crd["spec"]["names"]["kind"] == kind]
-    return StructuralSchema.from_crd(_stripped(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]))
+    return StructuralSchema.from_crd(_stripped(root_schema(kind)))
 
 
 def _stripped(schema: object) -> Object:

@@ -75,7 +75,7 @@ def crd_yaml(crd: Object) -> str:
     return yaml.dump(crd, Dumper=_Dumper, sort_keys=True, width=120, allow_unicode=True)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Writes repeated parts in full: kubectl reads aliases, people do not."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 the signature is PyYAML's
