@@ -27,9 +27,10 @@ from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import name_of
-from trainer.kube.resource import JOBSETS, LEASES
+from trainer.kube.resource import LEASES
 from trainer.kube.testing import FakeClient, settle
 from trainer.manager import build_manager, built_in_plugins, run_manager
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.configuration.configuration import Configuration
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 KUBECTL = Path(sys.executable).parent / "kubectl"
-RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 
 
 @functools.cache

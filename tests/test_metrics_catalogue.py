@@ -22,6 +22,7 @@ from trainer.kube.metrics.exposition import Exposition
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import build_manager
 from trainer.metrics_catalogue import GROUPS, catalogue
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,7 +42,7 @@ _OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 async def _exercised() -> Metrics:
     clock = ManualClock()
-    kinds = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+    kinds = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
     odd = runtime_object() | {"metadata": {"name": _ODD}}
     client = FakeClient(runtime_object(), odd, resources=kinds, clock=clock)
     manager = build_manager(client, bare(), clock=clock)

@@ -23,8 +23,9 @@ from trainer.framework.plugin_api.extension_points import Outcome, Watch
 from trainer.framework.startup.discovery import PluginsConfiguration, bundled_plugins, load_plugins
 from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import key_of
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins import BUILT_IN
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,6 +32,7 @@ from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALI
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.servers import Servers, add_servers
 from trainer.webhooks.handlers import Admission
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -44,6 +45,7 @@ RESOURCES = (
     TRAIN_JOBS,
     TRAINING_RUNTIMES,
     CLUSTER_TRAINING_RUNTIMES,
+    JOBSETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
 )

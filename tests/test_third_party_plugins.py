@@ -16,9 +16,9 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.startup.discovery import PluginsConfiguration
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import find_condition, name_of
-from trainer.kube.resource import JOBSETS
 from trainer.kube.testing import FakeClient, settle
 from trainer.manager import enabled_plugins, run_manager
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from pathlib import Path

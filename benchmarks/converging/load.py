@@ -10,8 +10,8 @@ from trainer.api.trainingruntime import TRAINING_RUNTIMES, TrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.reader import CacheReader
-from trainer.kube.resource import JOBSETS
 from trainer.manager import built_in_plugins
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

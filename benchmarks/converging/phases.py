@@ -14,7 +14,8 @@ from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.client import PatchType
 from trainer.kube.clock import SystemClock, timestamp
-from trainer.kube.resource import JOBSETS, NAMESPACES
+from trainer.kube.resource import NAMESPACES
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

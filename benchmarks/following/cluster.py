@@ -11,8 +11,8 @@ from benchmarks.following.load import Load
 from benchmarks.server.objects import pod
 from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.resource import JOBSETS
 from trainer.kube.testing import FakeClient, FakeServer
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube import Object, Resource
@@ -24,7 +24,7 @@ class Cluster(FakeClient):
     """Notes what is written to the status of TrainJobs."""
 
     def __init__(self) -> None:
-        super().__init__(resources=[TRAIN_JOBS])
+        super().__init__(resources=[TRAIN_JOBS, JOBSETS])
         self._load = Load()
         self._shown: dict[str, int] = {}
         """Last message that each status shows."""

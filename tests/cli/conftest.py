@@ -12,6 +12,7 @@ from rich.console import Console
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.testing import FakeClient, FakeServer, ManualClock
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def client(clock: ManualClock) -> FakeClient:
-    return FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES], clock=clock)
+    return FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS], clock=clock)
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def display() -> RecordingDisplay:
 @pytest.fixture
 def served() -> FakeClient:
     """The cluster of `cluster`, by the clock of the machine."""
-    return FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES])
+    return FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS])
 
 
 @pytest.fixture

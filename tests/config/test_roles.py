@@ -20,10 +20,11 @@ from trainer.configuration.configuration import load_configuration
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import InvalidError, ServiceUnavailableError
 from trainer.kube.objects import name_of
-from trainer.kube.resource import JOBSETS, LEASES
+from trainer.kube.resource import LEASES
 from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, settle
 from trainer.manager import build_manager
 from trainer.plugins import coscheduling, volcano
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 ACCOUNT = "trainer-controller-manager"
-RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 ELASTIC_POLICY = {"elasticPolicy": {"minNodes": 1, "maxNodes": 3, "maxRestarts": 3, "metrics": [{"type": "Resource"}]}}
 MPI_JOBS = (replicated_job("node"), replicated_job("launcher"))
 POD_GROUPS = {"coscheduling": coscheduling.POD_GROUPS, "volcano": volcano.POD_GROUPS}

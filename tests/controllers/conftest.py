@@ -14,16 +14,17 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, find_condition, resource_version_of
-from trainer.kube.resource import EVENTS, JOBSETS
+from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock, RecordedRequest, settle
 from trainer.manager import build_manager
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from trainer.framework.startup.discovery import EnabledPlugin
 
-RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 
 
 class Cluster:

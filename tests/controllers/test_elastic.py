@@ -9,8 +9,9 @@ import pytest
 from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, JOBSETS
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.testing import FakeClient, settle
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -8,9 +8,10 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.kube.objects import controller_of, name_of, uid_of
-from trainer.kube.resource import JOBSETS, LIMIT_RANGES, RUNTIME_CLASSES
+from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
 from trainer.kube.testing import statuses
 from trainer.plugins import coscheduling, volcano
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

@@ -33,9 +33,10 @@ from trainer.kube.objects import (
     namespace_of,
     uid_of,
 )
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 from trainer.manager import build_manager
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -74,7 +75,7 @@ class World:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        resources = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+        resources = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
         self.client = FakeClient(*runtimes("first"), resources=resources, clock=self.clock)
         self.others = self.client.peer()
         self.managers: list[Manager] = []

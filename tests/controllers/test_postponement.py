@@ -11,8 +11,9 @@ from tests.framework.samples import train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.objects import ObjectKey, controller_of, key_of, name_of
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.testing import settle
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -8,9 +8,10 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import settle
 from trainer.webhooks.mutability import forbidden_changes
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

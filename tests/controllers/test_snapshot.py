@@ -11,8 +11,9 @@ from tests.framework.samples import replicated_job, runtime_object, train_job_ob
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.kube.errors import InvalidError
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.testing import settle
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

@@ -12,8 +12,9 @@ from tests.plugins.test_jobset_pod_problems import CULPRIT, READY, RESTARTING, S
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition
-from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.resource import PODS
 from trainer.kube.testing import settle
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

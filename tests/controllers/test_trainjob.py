@@ -26,9 +26,10 @@ from trainer.kube.errors import (
 )
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import key_of
-from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBSETS, PODS
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, PODS
 from trainer.kube.testing import settle
 from trainer.manager import built_in_plugins
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster

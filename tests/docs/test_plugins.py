@@ -18,9 +18,10 @@ from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.discovery import PluginsConfiguration, available_plugins, bundled_plugins, load_plugins
 from trainer.framework.startup.hooks import HOOKS
 from trainer.kube.objects import name_of
-from trainer.kube.resource import JOBSETS, SECRETS
+from trainer.kube.resource import SECRETS
 from trainer.kube.testing import settle
 from trainer.plugins import BUILT_IN
+from trainer.workloads import JOBSETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "write-a-plugin.md").read_text()

@@ -23,8 +23,9 @@ from trainer.framework.plugin_api.extension_points import (
 )
 from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.jobset import JobSetPlugin
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,6 +18,7 @@ from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.progress.controller import ProgressController
 from trainer.progress.options import ProgressOptions
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,7 +35,7 @@ class Training:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.client = FakeClient(resources=[TRAIN_JOBS], clock=self.clock)
+        self.client = FakeClient(resources=[TRAIN_JOBS, JOBSETS], clock=self.clock)
         self.client.add(self.train_job_object())
         self.client.add(jobset())
         self.controller: ProgressController

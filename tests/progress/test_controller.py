@@ -10,8 +10,9 @@ from trainer.api.progress import CONTAINER, MONITORING, PRIMARY_POD, STALL_SECON
 from trainer.api.progress_tags import TAG
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.errors import TransportError
-from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.resource import PODS
 from trainer.kube.testing import settle, statuses
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -15,6 +15,7 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.writer import FIELD_MANAGER, REMAINING, ProgressWriter
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,7 +44,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.client = FakeClient(train_job(), resources=[TRAIN_JOBS], clock=self.clock)
+        self.client = FakeClient(train_job(), resources=[TRAIN_JOBS, JOBSETS], clock=self.clock)
         self.manager = Manager(self.client, clock=self.clock)
         informer = self.manager.informer(TRAIN_JOBS)
         self.series = self.manager.metrics.series(ProgressSeries)

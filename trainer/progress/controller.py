@@ -37,7 +37,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext
 from trainer.progress.history import History
@@ -46,6 +46,7 @@ from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.stalls import Before, StallWatch
 from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, is_at_rest, shows_remaining
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,7 +14,6 @@ from trainer.api.jobset_pods import age_of, is_made_by, place_of, recency_of
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.building.trainer_step import TRAINER_CONTAINERS, TRAINER_JOBS
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
-from trainer.kube.container_status import container_status, has_ended
 from trainer.kube.objects import (
     annotations_of,
     controller_of,
@@ -25,6 +24,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.podlogs.instant import Instant
+from trainer.workloads.container_status import container_status, has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

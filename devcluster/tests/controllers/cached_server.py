@@ -15,6 +15,7 @@ from trainer.kube.errors import ForbiddenError
 from trainer.kube.manager.managed_client import ManagedClient
 from trainer.kube.resource import PODS
 from trainer.kube.testing import WRITES, FakeClient, ManualClock, settle
+from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.job.claims import STRAY_PODS, stray_in
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class CachedServer:
         self._tasks = tasks
         self._resources = resources
         self.clock = ManualClock(now)
-        self.server = FakeClient(*objects, clock=self.clock)
+        self.server = FakeClient(*objects, resources=[JOBSETS], clock=self.clock)
         self._forget()
 
     async def start(self) -> None:

@@ -15,13 +15,13 @@ from trainer.kube.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
     JOBS,
-    JOBSETS,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     SERVICES,
     Resource,
 )
+from trainer.workloads import JOBSETS
 from trainer_devcluster.cluster import install_definition
 from trainer_devcluster.feature_gates import FeatureGates
 

@@ -10,7 +10,8 @@ import pytest
 from devcluster.tests.controllers.cluster import NAMESPACE, Cluster, dev_cluster
 from trainer.kube.client import PatchType
 from trainer.kube.objects import annotations_of, labels_of, name_of
-from trainer.kube.resource import EVENTS, JOBS, JOBSETS, PODS
+from trainer.kube.resource import EVENTS, JOBS, PODS
+from trainer.workloads import JOBSETS
 from trainer_devcluster.feature_gates import FeatureGates
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.cli.logs.containers import PrimaryContainer, Speaker, node_name, speaker_of, started_containers
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError
-from trainer.kube.resource import JOBSETS
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -20,7 +20,8 @@ from trainer.cli.logs.logs import LogReader, LogRequest, parse_duration
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.kube.errors import ForbiddenError, TransportError
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.resource import PODS
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -10,7 +10,7 @@ from trainer.cli.offline.origins import Origins
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import FieldError
-from trainer.kube.resource import JOBSETS
+from trainer.workloads import JOBSETS
 
 
 def component(**pod: Any) -> Component:

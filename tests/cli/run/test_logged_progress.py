@@ -10,7 +10,7 @@ from tests.cli.conftest import node_pod, train_job
 from trainer.api.progress import MONITORING
 from trainer.cli.logs.containers import started_containers
 from trainer.cli.run.logged_progress import LoggedProgress
-from trainer.kube.resource import JOBSETS
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -12,7 +12,8 @@ from trainer.framework.building.extraction import extract
 from trainer.framework.building.pod_groups import RUNTIME_CLASS, PodGroups
 from trainer.framework.plugin_api.runtime_info import NodeRange
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.resource import JOBSETS, Resource
+from trainer.kube.resource import Resource
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.framework.plugin_api.component import Component

@@ -24,8 +24,9 @@ from trainer.kube.errors import (
     ServiceUnavailableError,
 )
 from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import FakeClient, ManualClock
+from trainer.workloads import JOBSETS
 
 OWNER = train_job_object()
 TOO_LATE = Shortfall(too_late=("ConfigMap data.a",))
@@ -35,7 +36,7 @@ class Cluster:
     """A fake API server and a cache that the test brings up to date."""
 
     def __init__(self) -> None:
-        self.client = FakeClient()
+        self.client = FakeClient(resources=[JOBSETS])
         self.reader = StaticReader()
         self.clock = ManualClock()
         self.deployer = Deployer(self.client, self.reader, self.clock)

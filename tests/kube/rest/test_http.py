@@ -30,7 +30,7 @@ from trainer.kube.errors import (
     UnauthorizedError,
 )
 from trainer.kube.objects import name_of
-from trainer.kube.resource import JOBSETS, NODES, PODS
+from trainer.kube.resource import NODES, PODS, Resource
 from trainer.kube.rest import http
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.http import HttpClient
@@ -172,6 +172,7 @@ async def client(connect_to: Connect) -> HttpClient:
 
 JOBSET = {"metadata": {"name": "j", "namespace": "ns"}, "spec": {}}
 POD_PATH = "/api/v1/namespaces/ns/pods/p"
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
 JOBSET_PATH = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/j"
 
 

@@ -28,7 +28,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.objects import name_of
 from trainer.kube.podlogs.container_log import ContainerLog
-from trainer.kube.resource import JOBS, JOBSETS, NAMESPACES, PODS
+from trainer.kube.resource import JOBS, NAMESPACES, PODS
 from trainer.kube.rest.credentials import FixedCredentials, Identity
 from trainer.kube.rest.http import HttpClient
 from trainer.kube.selection import EVERYTHING, Selection
@@ -140,7 +140,7 @@ async def test_answers_as_in_process(
         pytest.param(lambda c: c.list_page(PODS, EVERYTHING, ListOptions("99")), ServerTimeoutError, id="too-large"),
         pytest.param(lambda c: c.list(PODS, Selection("ns", "x in")), BadRequestError, id="malformed-selector"),
         pytest.param(
-            lambda c: c.patch(JOBSETS, "a", {}, "ns", patch_type=PatchType.STRATEGIC),
+            lambda c: c.patch(JOBS, "missing", {}, "ns", patch_type=PatchType.STRATEGIC),
             NotFoundError,
             id="patch-missing",
         ),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_UID, REPLICAS, REPLICATED_JOB
 from trainer.api.jobset_pods import place_of
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor
-from trainer.kube.container_status import container_status, container_statuses, containers_of
 from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
-from trainer.kube.resource import JOBSETS
 from trainer.progress.primary_pod import container_state, primary_pod, training_job
+from trainer.workloads import JOBSETS
+from trainer.workloads.container_status import container_status, container_statuses, containers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

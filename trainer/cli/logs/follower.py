@@ -13,12 +13,12 @@ from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.containers import started_containers
 from trainer.kube.clock import move_on_after
-from trainer.kube.container_status import has_ended
 from trainer.kube.errors import ApiError, KubeError
 from trainer.kube.objects import key_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
+from trainer.workloads.container_status import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

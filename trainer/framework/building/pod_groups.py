@@ -21,8 +21,9 @@ from trainer.framework.plugin_api.extension_points import Watch
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.objects import ObjectKey, annotations_of
-from trainer.kube.pod_requests import pod_requests
-from trainer.kube.resource import JOBSETS, LIMIT_RANGES, RUNTIME_CLASSES
+from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
+from trainer.workloads import JOBSETS
+from trainer.workloads.pod_requests import pod_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
-    from trainer.kube.pod_requests import Amounts
     from trainer.kube.resource import Resource
+    from trainer.workloads.pod_requests import Amounts
 
 RUNTIME_CLASS = "trainer.kubeflow.org/runtime-class"
 """Annotation of a PodGroup: the RuntimeClass whose overhead its `minResources` count."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import ObjectKey, name_of
-from trainer.kube.resource import JOBSETS
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

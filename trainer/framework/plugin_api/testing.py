@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.cache.store import CONTROLLER_UID, controller_uids
 from trainer.kube.objects import Object, ObjectKey, controller_of, key_of, labels_of, namespace_of
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS, PODS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

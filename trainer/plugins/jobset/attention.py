@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.kube.objects import ObjectKey
 from trainer.kube.recent import Recent
-from trainer.kube.resource import JOBSETS
 from trainer.plugins.jobset.pod_troubles import is_unseen, troubles_of
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from trainer.framework import Reader

@@ -17,9 +17,10 @@ from trainer.framework import Watch
 from trainer.kube.controller.predicates import on
 from trainer.kube.events.compact import last_seen
 from trainer.kube.objects import ObjectKey, labels_of
-from trainer.kube.resource import EVENTS, JOBS, JOBSETS, PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.kube.resource import EVENTS, JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.claims import CLAIMS
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

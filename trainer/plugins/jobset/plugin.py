@@ -21,7 +21,7 @@ from trainer.kube.objects import (
     name_of,
     namespace_of,
 )
-from trainer.kube.resource import JOBSETS, PODS
+from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.plugins.jobset.attention import ACTIVE, Attention, active_jobsets
 from trainer.plugins.jobset.builder import build_jobset
@@ -40,6 +40,7 @@ from trainer.plugins.jobset.pod_troubles import (
 from trainer.plugins.jobset.pods import check_pods
 from trainer.plugins.jobset.references import check_references
 from trainer.plugins.jobset.revision import resuspend_jobset, revise_jobset
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

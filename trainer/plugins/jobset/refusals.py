@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.kube.cache.store import CONTROLLER_UID
 from trainer.kube.objects import key_of, labels_of, metadata_of, uid_of
-from trainer.kube.resource import JOBS, JOBSETS, PODS
+from trainer.kube.resource import JOBS, PODS
 from trainer.plugins.jobset.complaints import complained_of, has_complaints, latest_complaint
 from trainer.plugins.jobset.wait import Waiting, about
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

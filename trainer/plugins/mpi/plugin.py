@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.framework import Watch, by_name, check_reserved_env, upsert
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.mpi import ssh_keys
 from trainer.plugins.mpi.hostfile import HOSTFILES, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
 from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
@@ -18,6 +18,7 @@ from trainer.plugins.mpi.launcher import count_as_node, end_with_launcher, speak
 from trainer.plugins.mpi.processes import check_slots, slots_per_node
 from trainer.plugins.mpi.ssh_keys import key_mount, key_volume, ssh_options
 from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.pod_requests import pod_requests
+from trainer.workloads.pod_requests import pod_requests
 from trainer_devcluster.scheduler.gangs import Gang, gang_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer_devcluster.apiserver.admission.review import ResponseError, decode, denial, encode, request_of
 from trainer_devcluster.apiserver.authentication.user import User

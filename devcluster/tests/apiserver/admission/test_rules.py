@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.kube.resource import CONFIG_MAPS, JOBSETS, NAMESPACES, NODES, PODS, Resource
+from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, NODES, PODS, Resource
+from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.attributes import Endpoint, Operation
 from trainer_devcluster.apiserver.admission.rules import Rule, is_exempt
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from devcluster.tests.controllers.cached_server import CachedServer, cached_server
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.objects import name_of, uid_of
-from trainer.kube.resource import JOBS, JOBSETS, PODS, SERVICES, Resource
+from trainer.kube.resource import JOBS, PODS, SERVICES, Resource
+from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.garbage_collector.collector import GarbageCollector
 from trainer_devcluster.controllers.garbage_collector.monitor import Feed
 

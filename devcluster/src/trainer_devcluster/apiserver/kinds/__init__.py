@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.kube.resource import JOBSETS
+from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.kinds.authentication import SELF_SUBJECT_REVIEW, TOKEN_REVIEW
 from trainer_devcluster.apiserver.kinds.authorization import (
     LOCAL_SUBJECT_ACCESS_REVIEW,

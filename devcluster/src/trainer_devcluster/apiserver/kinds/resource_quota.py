@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from trainer.kube.field_errors import forbidden, invalid
 from trainer.kube.objects import name_of, namespace_of
-from trainer.kube.pod_requests import pod_requests
 from trainer.kube.quantity import Quantity
 from trainer.kube.resource import PODS, Resource
+from trainer.workloads.pod_requests import pod_requests
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.amounts import validate_quantity
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer.kube.pod_requests import Amounts
+    from trainer.workloads.pod_requests import Amounts
     from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")

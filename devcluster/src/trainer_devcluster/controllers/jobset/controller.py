@@ -13,7 +13,8 @@ from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.errors import AlreadyExistsError, ApiError, ForbiddenError, NotFoundError
 from trainer.kube.objects import is_controlled_by, key_of, name_of, namespace_of, uid_of
-from trainer.kube.resource import JOBS, JOBSETS, PERSISTENT_VOLUME_CLAIMS, SERVICES
+from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, SERVICES
+from trainer.workloads import JOBSETS
 from trainer_devcluster.controllers.jobset.construction import SIZE_FIELDS
 from trainer_devcluster.controllers.jobset.names import CONTROLLER_NAME, replicated_job_of
 from trainer_devcluster.controllers.jobset.plan import JobSetPlan, plan_jobset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import name_of
-from trainer.kube.resource import JOBSETS
+from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.review import denial
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.editing import fill, section

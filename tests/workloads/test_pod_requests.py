@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.kube.pod_requests import pod_requests
+from trainer.workloads.pod_requests import pod_requests
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer.kube.restart_policy import RestartPolicy
+from trainer.workloads.restart_policy import RestartPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

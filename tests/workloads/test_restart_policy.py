@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.kube.restart_policy import RestartPolicy
+from trainer.workloads.restart_policy import RestartPolicy
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainer.kube.container_status import container_status, containers_of, has_ended
+from trainer.workloads.container_status import container_status, containers_of, has_ended
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,7 @@
+"""What Kubernetes' workloads are: JobSets, what a pod requests, how its containers run and end."""
+
+from __future__ import annotations
+
+from trainer.kube.resource import Resource
+
+JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
