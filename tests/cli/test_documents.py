@@ -185,7 +185,7 @@ def test_place_refuses_contradiction(tmp_path: Path) -> None:
     """An object with another namespace than the one asked for is refused, as kubectl does."""
     (tmp_path / "job.yaml").write_text(JOB.replace("name: demo", "name: demo\n  namespace: mine"))
 
-    with pytest.raises(BadInputError, match=r"metadata.namespace is mine, but --namespace asks for yours"):
+    with pytest.raises(BadInputError, match=r"metadata.namespace is mine, but --namespace is yours"):
         place(read_documents(str(tmp_path / "job.yaml")), namespace="yours", default="default")
 
 

@@ -131,7 +131,7 @@ def _placed(document: Document, namespace: str | None, default: str) -> Object:
     own = namespace_of(document.obj)
     if own and namespace and own != namespace:
         message = (
-            f"{document.subject}: metadata.namespace is {own}, but --namespace asks for {namespace}: drop one of them"
+            f"{document.subject}: metadata.namespace is {own}, but --namespace is {namespace}: leave one of them out"
         )
         raise BadInputError(message)
     return {**document.obj, "metadata": {**metadata_of(document.obj), "namespace": own or namespace or default}}

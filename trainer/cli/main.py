@@ -1,4 +1,4 @@
-"""Entry point of the `trainer` command, small enough that Ctrl-C finds it ready from the first moment."""
+"""Entry point of the `trainer` command; small, so that it handles Ctrl-C at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Load the command and run it; Ctrl-C while it is still being loaded ends it quietly, too."""
+    """Load the command and run it; Ctrl-C while it loads ends it quietly."""
     try:
         from trainer.cli.app import app  # noqa: PLC0415 - takes half a second
     except KeyboardInterrupt:
@@ -16,7 +16,7 @@ def main() -> None:
 
 
 def _never_fail_to_encode() -> None:
-    """Logs may hold any character, and the terminal may know few."""
+    """Escape the characters of logs that the terminal cannot encode."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

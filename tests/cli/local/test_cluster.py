@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trainer.cli.errors import BadInputError
-from trainer.cli.local.cluster import FeatureGate, GangScheduler, PodNetwork, cluster_command
+from trainer.cli.local.cluster import ClusterFeature, GangScheduler, PodNetworkMode, cluster_command
 from trainer_devcluster.feature_gates import FeatureGates
 from trainer_devcluster.scheduler import parse_gang_schedulers
 
@@ -26,7 +26,7 @@ def test_all_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths are absolute, so that it does not matter where the cluster runs."""
     monkeypatch.chdir(tmp_path)
     command = cluster_command(
-        port=6443, data_dir=Path("data"), kubeconfig=Path("kc"), kubelet=False, pod_network=PodNetwork.PLAIN,
+        port=6443, data_dir=Path("data"), kubeconfig=Path("kc"), kubelet=False, pod_network=PodNetworkMode.PLAIN,
         feature_gates="ElasticJobSet=true",
     )  # fmt: skip
 
@@ -65,7 +65,7 @@ def test_feature_gates_that_do_not_exist(text: str) -> None:
 
 def test_feature_gates_are_those_of_the_cluster() -> None:
     """Every name that the command line knows is one that the dev cluster understands."""
-    every = {gate: FeatureGates.parse(f"{gate}=true") != FeatureGates.parse(f"{gate}=false") for gate in FeatureGate}
+    every = {gate: FeatureGates.parse(f"{gate}=true") != FeatureGates.parse(f"{gate}=false") for gate in ClusterFeature}
     assert all(every.values())
 
 

@@ -84,7 +84,7 @@ def test_findings() -> None:
         "jobs.yaml, document 2 (TrainJob waiting): warning: spec.runtimeRef.name: there is no Clus",
         "jobs.yaml, document 3 (TrainJob unfit): spec.trainer.numProcPerNode: ",
         "jobs.yaml, document 3 (TrainJob unfit): warning: spec.trainer.command: is not run by a shell",
-        "jobs.yaml, document 4 (Service x): warning: is not checked: trainer does not know this kind",
+        "jobs.yaml, document 4 (Service x): warning: is not checked: its kind is unknown to trainer",
         "jobs.yaml, document 5: apiVersion: Required value",
         "jobs.yaml, line ",
         "runtimes.yaml, document 2 (ClusterTrainingRuntime bad): spec.template.spec.replicatedJobs[0].temp",
@@ -152,9 +152,7 @@ def test_json() -> None:
         pytest.param("-f job.yaml -o xml", "'--output'", id="format"),
         pytest.param("-f job.yaml --config nope", "cannot read nope", id="no configuration"),
         pytest.param("-f job.yaml --config bad.yaml", 'plugins.disabled[0]: Unsupported value: "x"', id="plugins"),
-        pytest.param(
-            "-f placed.yaml -n other", "metadata.namespace is team, but --namespace asks for other", id="place"
-        ),
+        pytest.param("-f placed.yaml -n other", "metadata.namespace is team, but --namespace is other", id="place"),
     ],
 )
 def test_bad_input(tmp_path: Path, arguments: str, complaint: str) -> None:

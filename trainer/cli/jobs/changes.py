@@ -111,14 +111,14 @@ async def _set_suspend(client: Client, jobs: Sequence[Object], *, suspend: bool)
 
 def _nothing_to_do(job: Object, *, suspend: bool) -> str:
     """That a TrainJob has this state already, and what to do if its JobSet has another."""
-    told = f"TrainJob {name_of(job)} is {'suspended already' if suspend else 'not suspended'}"
+    message = f"TrainJob {name_of(job)} is {'suspended already' if suspend else 'not suspended'}"
     suspended = find_condition(job, ConditionType.SUSPENDED) or {}
     if suspend and suspended.get("status") == "False":
-        return f"{told}, but somebody else has resumed its Jobs: resume and suspend it to stop them"
+        return f"{message}, but somebody else has resumed its Jobs: resume and suspend it to stop them"
     pending = find_condition(job, ConditionType.PENDING) or {}
     if not suspend and pending.get("status") == "True" and pending.get("reason") == ConditionReason.JOB_SET_SUSPENDED:
-        return f"{told}, but its JobSet is: resume the JobSet, or suspend and resume the TrainJob"
-    return told
+        return f"{message}, but its JobSet is: resume the JobSet, or suspend and resume the TrainJob"
+    return message
 
 
 def _say(job: Object, done: str) -> None:

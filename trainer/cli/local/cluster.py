@@ -15,14 +15,14 @@ from trainer.cli.errors import BadInputError
 from trainer.kube.quantity import parse_amounts
 
 CLUSTER_READY = "cluster ready: "
-"""Begins the line that the dev cluster prints when it serves."""
+"""Starts the line that the dev cluster prints when it serves."""
 
 _PROGRAM = "trainer_devcluster"
 """The module that runs the dev cluster."""
 
 
-class PodNetwork(StrEnum):
-    """How pods find each other by name and keep their ports apart."""
+class PodNetworkMode(StrEnum):
+    """How pods resolve names and separate their ports."""
 
     AUTO = "auto"
     NETNS = "netns"
@@ -31,14 +31,14 @@ class PodNetwork(StrEnum):
 
 
 class GangScheduler(StrEnum):
-    """For which schedulers of gangs the dev cluster stands in, by the name of the plugin that makes their PodGroups."""
+    """Gang schedulers that the dev cluster can replace, by the name of the plugin that creates their PodGroups."""
 
     COSCHEDULING = "coscheduling"
     VOLCANO = "volcano"
 
 
-class FeatureGate(StrEnum):
-    """What the dev cluster does or leaves as it is told, by the name of its gate."""
+class ClusterFeature(StrEnum):
+    """Feature gates of the dev cluster."""
 
     ELASTIC_JOB_SET = "ElasticJobSet"
     RESTART_JOB = "RestartJob"
@@ -47,7 +47,7 @@ class FeatureGate(StrEnum):
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port of the API server on 127.0.0.1; 0 picks a free one.")]
 Network = Annotated[
-    PodNetwork, typer.Option(help="How pods reach each other; auto chooses the best way that this machine allows.")
+    PodNetworkMode, typer.Option(help="How pods reach each other; auto chooses the best way that this machine allows.")
 ]
 NodeResources = Annotated[
     str,
@@ -69,8 +69,8 @@ FeatureGates = Annotated[
     str,
     typer.Option(
         metavar="NAME=true|false,...",
-        help="Features to switch on or off; ElasticJobSet (default: false) lets the Jobs of a JobSet be resized; "
-        "RestartJob (false) lets failure policies make single Jobs again; WatchList (true) serves streaming lists.",
+        help="Features to switch on or off; ElasticJobSet (default: false) allows resizing the Jobs of a JobSet; "
+        "RestartJob (false) lets failure policies recreate single Jobs; WatchList (true) serves streaming lists.",
     ),
 ]
 AuditLogPath = Annotated[
@@ -84,80 +84,59 @@ AuditLogPath = Annotated[
 ]
 
 
-def cluster_command(
-    *,
-    port: int = 0,
-    data_dir: Path | None = None,
-    kubeconfig: Path | None = None,
-    kubelet: bool = True,
-    pod_network: PodNetwork = PodNetwork.AUTO,
-    feature_gates: str = "",
-    fake_pods: bool = False,
-    node_resources: str = "",
-    gang_schedulers: str = "",
-    audit_log_path: Path | None = None,
-) -> list[str]:
-    """The command line of the dev cluster, a program of its own."""
-    _require_extra()
-    command = [sys.executable, "-m", _PROGRAM, "--port", str(port), "--pod-network", pod_network.value]
-    if data_dir is not None:
-        if data_dir.exists() and not data_dir.is_dir():
-            raise BadInputError(f"--data-dir: {data_dir} is not a directory")
-        command += ["--data-dir", str(data_dir.absolute())]
-    command += _file_option("--kubeconfig", kubeconfig, "write")
-    command += _file_option("--audit-log-path", audit_log_path, "append to")
-    if fake_pods and not kubelet:
+def cluster_command(**options: Path | str | int | bool | None) -> list[str]:
+    """The command line of the dev cluster, a program of its own, with those options of `trainer cluster` that are set.
+
+    Raises:
+        BadInputError: it is not installed, a path cannot be used, or an option makes no sense.
+    """
+    if importlib.util.find_spec(_PROGRAM) is None:
+        raise BadInputError("the dev cluster is not installed: pip install 'trainer-operator[cluster]'")
+    options = {"port": 0, "pod_network": PodNetworkMode.AUTO, **options}
+    if options.get("fake_pods") and not options.get("kubelet", True):
         raise BadInputError("--fake-pods needs the kubelet: leave out --no-kubelet")
-    if not kubelet:
-        command.append("--no-kubelet")
-    if fake_pods:
-        command.append("--fake-pods")
-    if node_resources:
-        _check_node_resources(node_resources)
-        command += ["--node-resources", node_resources]
-    if gang_schedulers:
-        _check_gang_schedulers(gang_schedulers)
-        command += ["--gang-schedulers", gang_schedulers]
-    if feature_gates:
-        _check_feature_gates(feature_gates)
-        command += ["--feature-gates", feature_gates]
+    command = [sys.executable, "-m", _PROGRAM]
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if name == "kubelet":
+            command += [] if value else ["--no-kubelet"]
+        elif value is True:
+            command.append(flag)
+        elif isinstance(value, Path):
+            _check_path(flag, value)
+            command += [flag, str(value.absolute())]
+        elif value or name == "port":
+            _check_list(flag, str(value))
+            command += [flag, str(value)]
     return command
 
 
-def _file_option(name: str, path: Path | None, use: str) -> list[str]:
-    if path is None:
-        return []
-    if path.is_dir():
-        raise BadInputError(f"{name}: {path} is a directory: name the file to {use}")
-    if not path.absolute().parent.is_dir():
-        raise BadInputError(f"{name}: there is no directory {path.parent}")
-    return [name, str(path.absolute())]
+def _check_path(flag: str, path: Path) -> None:
+    if flag == "--data-dir":
+        if path.exists() and not path.is_dir():
+            raise BadInputError(f"--data-dir: {path} is not a directory")
+    elif path.is_dir():
+        raise BadInputError(f"{flag}: {path} is a directory: name the file to write")
+    elif not path.absolute().parent.is_dir():
+        raise BadInputError(f"{flag}: there is no directory {path.parent}")
 
 
-def _check_node_resources(text: str) -> None:
-    try:
-        parse_amounts(text)
-    except ValueError as error:
-        raise BadInputError(f"--node-resources: {error}") from error
-
-
-def _check_gang_schedulers(text: str) -> None:
-    for name in text.split(","):
-        if name.strip() not in list(GangScheduler):
-            raise BadInputError(f"--gang-schedulers: {name!r} is not one of: {', '.join(GangScheduler)}")
-
-
-def _check_feature_gates(text: str) -> None:
-    known = {f"{gate}={value}" for gate in FeatureGate for value in ("true", "false")}
-    for entry in text.split(","):
-        if entry.strip() not in known:
-            names = ", ".join(FeatureGate)
-            raise BadInputError(f"--feature-gates: {entry!r} is not NAME=true or NAME=false with one of: {names}")
-
-
-def _require_extra() -> None:
-    if importlib.util.find_spec(_PROGRAM) is None:
-        raise BadInputError("the dev cluster is not installed: pip install 'trainer-operator[cluster]'")
+def _check_list(flag: str, text: str) -> None:
+    entries = [entry.strip() for entry in text.split(",")]
+    match flag:
+        case "--node-resources":
+            try:
+                parse_amounts(text)
+            except ValueError as error:
+                raise BadInputError(f"{flag}: {error}") from error
+        case "--gang-schedulers":
+            if wrong := [entry for entry in entries if entry not in list(GangScheduler)]:
+                raise BadInputError(f"{flag}: {wrong[0]!r} is not one of: {', '.join(GangScheduler)}")
+        case "--feature-gates":
+            known = {f"{feature}={value}" for feature in ClusterFeature for value in ("true", "false")}
+            if wrong := [entry for entry in entries if entry not in known]:
+                names = ", ".join(ClusterFeature)
+                raise BadInputError(f"{flag}: {wrong[0]!r} is not NAME=true or NAME=false with one of: {names}")
 
 
 def cluster(
@@ -177,7 +156,7 @@ def cluster(
     ] = False,
     node_resources: NodeResources = "",
     gang_schedulers: GangSchedulers = "",
-    pod_network: Network = PodNetwork.AUTO,
+    pod_network: Network = PodNetworkMode.AUTO,
     feature_gates: FeatureGates = "",
     audit_log_path: AuditLogPath = None,
 ) -> NoReturn:

@@ -11,7 +11,7 @@ import typer
 from trainer.cli.console import say
 from trainer.cli.documents import read_documents
 from trainer.cli.errors import BadInputError
-from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetwork, cluster_command
+from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetworkMode, cluster_command
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
 from trainer.cli.manifests import example, install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY
@@ -34,7 +34,7 @@ def demo(
         Path | None,
         typer.Argument(help="File with TrainJobs, or directory with a trainjob.yaml; default: the jax-digits example."),
     ] = None,
-    pod_network: Network = PodNetwork.AUTO,
+    pod_network: Network = PodNetworkMode.AUTO,
     node_resources: NodeResources = "",
 ) -> None:
     """Start a dev cluster and a controller manager, run a TrainJob on them, show how it ends, and clean up.
@@ -60,7 +60,7 @@ def _example_file(path: Path | None) -> Path:
     return file
 
 
-async def _demo(documents: list[Document], directory: Path, pod_network: PodNetwork, node_resources: str) -> int:
+async def _demo(documents: list[Document], directory: Path, pod_network: PodNetworkMode, node_resources: str) -> int:
     kubeconfig = directory / "kubeconfig"
     cluster = cluster_command(
         data_dir=directory / "data", kubeconfig=kubeconfig, pod_network=pod_network, node_resources=node_resources

@@ -20,7 +20,7 @@ from trainer.cli.local.cluster import (
     GangSchedulers,
     Network,
     NodeResources,
-    PodNetwork,
+    PodNetworkMode,
     Port,
     cluster_command,
 )
@@ -55,7 +55,7 @@ _FIXED_AT_START = ("--feature-gates", "--gang-schedulers", "--node-resources")
 def up(
     *,
     port: Port = 0,
-    pod_network: Network = PodNetwork.AUTO,
+    pod_network: Network = PodNetworkMode.AUTO,
     node_resources: NodeResources = "",
     gang_schedulers: GangSchedulers = "",
     feature_gates: FeatureGates = "",

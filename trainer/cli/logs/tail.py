@@ -70,23 +70,23 @@ async def before_last(
         options: which part of the log.
         is_shown: which lines count. Default: all.
     """
-    asked = max(lines, 1)
+    requested = max(lines, 1)
     while True:
         last: deque[bytes] = deque(maxlen=max(lines, 1))
         count = 0
-        async for line in _last_lines(client, container, asked, options):
+        async for line in _last_lines(client, container, requested, options):
             count += 1
             if not lines or is_shown(line):
                 last.append(line)
-        if len(last) == last.maxlen or count < asked:
+        if len(last) == last.maxlen or count < requested:
             return LogTail(last[0] if last else b"", keeps_first=lines > 0)
-        asked *= _FACTOR
+        requested *= _FACTOR
 
 
 async def _last_lines(
     client: Client, container: StartedContainer, count: int, options: LogOptions
 ) -> AsyncIterator[bytes]:
-    asked = LogOptions(
+    requested = LogOptions(
         container.container,
         previous=options.previous,
         since_time=options.since_time,
@@ -95,7 +95,7 @@ async def _last_lines(
     )
     received: list[bytes] = []
     blocks = LineBlocks(received.append, received.append)
-    async with client.logs(container.pod, container.namespace, asked) as chunks:
+    async with client.logs(container.pod, container.namespace, requested) as chunks:
         async for chunk in chunks:
             blocks.take(chunk)
             for line in _lines_of(received):

@@ -1,4 +1,4 @@
-"""`trainer lint`: what admission would say about TrainJobs and runtimes, without a cluster."""
+"""`trainer lint`: the errors and warnings of admission, without a cluster."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """What a finding means."""
+    """The severity of a finding."""
 
     ERROR = "error"
     """Admission would refuse the object."""
     WARNING = "warning"
-    """It would be accepted."""
+    """Admission would accept it with a warning."""
     OK = "ok"
-    """It would be accepted, and there is nothing else to say; not part of the JSON."""
+    """Admission would accept it; not part of the JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with a document, or that its author should know."""
+    """One error or warning about a document."""
 
     place: str
-    """Where the document is, such as `job.yaml, document 2`."""
+    """Such as `job.yaml, document 2`."""
     subject: str
-    """The object in words, such as `TrainJob demo`; "" when it cannot be told."""
+    """The object, such as `TrainJob demo`; "" if unknown."""
     severity: Severity
     field: str
     """Path of the field; "" is the whole document."""
     message: str
-    """What is wrong, without the path."""
+    """Without the path."""
 
     def __str__(self) -> str:
         where = f"{self.place} ({self.subject})" if self.subject else self.place
@@ -61,13 +61,7 @@ class Finding:
 
 
 def lint_files(files: list[str], *, namespace: str | None = None, config: Path | None = None) -> list[Finding]:
-    """Everything that is to be said about the documents of some files, file by file; of each document at least one.
-
-    Args:
-        files: names of YAML files; `-` is standard input.
-        namespace: of objects that name none. Defaults to `default`.
-        config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
-    """
+    """The findings of all documents, file by file, at least one for each document; parameters as for the command."""
     items = [item for file in files for item in _items(file)]
     documents = [item for item in items if not isinstance(item, DocumentError)]
     workspace = Workspace(place(documents, namespace=namespace, default=DEFAULT_NAMESPACE), config)
@@ -99,7 +93,7 @@ def _items(file: str) -> list[Document | DocumentError]:
 def _of_error(error: DocumentError) -> Iterator[Finding]:
     if isinstance(error, UnknownKindError):
         yield Finding(
-            error.place, error.subject, Severity.WARNING, "", "is not checked: trainer does not know this kind"
+            error.place, error.subject, Severity.WARNING, "", "is not checked: its kind is unknown to trainer"
         )
         return
     for problem in error.errors:

@@ -1,4 +1,4 @@
-"""Where the fields of what is built come from: the runtime, the TrainJob or a plugin, and YAML that says so."""
+"""The origins of fields of built objects: the runtime, the TrainJob or a plugin, as comments in YAML."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
     Path: TypeAlias = tuple[Hashable, ...]
-    """Where a leaf is: names of fields, and for items of lists what tells them apart."""
+    """Path of a leaf: names of fields, and keys of list items."""
 
 _KEYS = {"volumeMounts": by_mount_path, "ports": by_port, "envFrom": by_source, "tolerations": by_taint}
-"""What tells apart the items of a list; elsewhere it is their name."""
+"""Keys of list items; elsewhere it is their name."""
 
 _TEMPLATE = "template"
-"""Field that holds a Job template or a pod template: what is in it has an origin."""
+"""Field that holds a Job template or a pod template, whose fields have origins."""
 
 
 class Origins:
-    """Remembers for each field which step of a build changed it last; its `observe` is for `Pipeline.build`."""
+    """Records which step of a build changed each field last; `observe` is for `Pipeline.build`."""
 
     def __init__(self) -> None:
         self._leaves: dict[tuple[Resource, ObjectKey], dict[Path, object]] = {}
         self._origins: dict[tuple[Resource, ObjectKey], dict[Path, str]] = {}
 
     def observe(self, origin: str, build: Callable[[], list[Component]]) -> None:
-        """Compare what would be built now with what it was; what cannot be built yet is left to the next step."""
+        """Compare the objects after a step with those before; an invalid build is left to the next step."""
         with suppress(BuildError):
             for component in build():
                 self._compare(origin, component)
@@ -54,7 +54,7 @@ class Origins:
         self._leaves[identity] = now
 
     def annotated(self, component: Component) -> str:
-        """The object as YAML, with the origin as a comment at each field of its Job and pod templates."""
+        """The object as YAML, with origins as comments in its Job and pod templates."""
         text = dump(component.object)
         origins = self._origins.get((component.resource, key_of(component.object)), {})
         lines = text.splitlines()
@@ -67,7 +67,7 @@ class Origins:
 
 
 def _leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
-    """All values that hold no other fields. A list of texts is one value: whoever writes it writes it whole."""
+    """All values without fields. A list of texts is one value, since it is written as a whole."""
     if isinstance(value, dict) and value:
         for name, member in value.items():
             yield from _leaves(member, (*path, name))
@@ -79,7 +79,7 @@ def _leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
 
 
 def _lines(node: yaml.Node, value: object, path: Path = ()) -> Iterator[tuple[Path, int]]:
-    """The number of the line at which each leaf begins; for a list that is the line of its field."""
+    """The number of the line of each leaf; for a list that of its field."""
     if isinstance(node, yaml.MappingNode) and isinstance(value, dict) and value:
         for key, member in node.value:
             where = (*path, key.value)
@@ -101,7 +101,7 @@ def _holds_fields(value: object) -> TypeGuard[list[Object]]:
 
 
 def _steps(items: list[Object], path: Path) -> list[Hashable]:
-    """What tells the items of a list apart: their key, or else their position."""
+    """The keys of list items, else their positions."""
     key = _KEYS.get(str(path[-1]) if path else "", by_name)
     keys = [key(item) for item in items]
     if None in keys or len(set(keys)) < len(keys):

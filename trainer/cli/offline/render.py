@@ -1,4 +1,4 @@
-"""`trainer render`: what TrainJobs become, without a cluster."""
+"""`trainer render`: the objects of TrainJobs, without a cluster."""
 
 from __future__ import annotations
 
@@ -34,37 +34,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What one TrainJob becomes."""
+    """The objects of one TrainJob."""
 
     subject: str
-    """The TrainJob in words."""
     runtime: str
-    """Its runtime in words; "" unless it is one that we ship."""
+    """Its runtime, if it is one that we ship, else ""."""
     warnings: tuple[str, ...]
-    """What admission would warn of."""
     components: tuple[Component, ...]
-    """The objects, ordered by kind and name."""
+    """Ordered by kind and name."""
     origins: Origins
     """Where their fields come from."""
 
     def to_yaml(self, *, explain: bool = False) -> str:
-        """The objects as YAML documents.
-
-        Args:
-            explain: whether comments say where the fields of Job and pod templates come from.
-        """
+        """The objects as YAML documents; with `explain` comments name origins of fields."""
         texts = self.origins.annotated if explain else _plain
         return join(texts(component) for component in self.components)
 
 
 def render_documents(documents: list[Document], *, config: Path | None = None) -> list[Rendered]:
-    """What the TrainJobs among the documents become, in the order of the documents.
+    """Build the objects of the TrainJobs among the documents, which have their namespaces, in their order.
 
-    The same documents give the same objects, whatever the order of plugins.
-
-    Args:
-        documents: TrainJobs, runtimes and what else they need, placed in namespaces.
-        config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
+    `config` is the configuration file of a manager, for its plugins. Default: all installed plugins.
     """
     return anyio.run(_all_rendered, Workspace(documents, config))
 
@@ -115,11 +105,11 @@ def render(
     file: Files,
     namespace: OfflineNamespace = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say at each field of the pod templates where it comes from.")
+        bool, typer.Option("--explain", help="Add the origin of each field of the pod templates as a comment.")
     ] = False,
     config: PluginsConfig = None,
 ) -> None:
-    """Print the objects that TrainJobs become, without a cluster; what admission refuses is refused.
+    """Print the objects that the manager creates for TrainJobs, without a cluster; refuse what admission refuses.
 
     Runtimes are taken from the files, else from those that come with this package.
     """

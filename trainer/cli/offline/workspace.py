@@ -1,4 +1,4 @@
-"""A workspace: what some files say, in place of a cluster."""
+"""A workspace: the objects of files, in place of a cluster."""
 
 from __future__ import annotations
 
@@ -42,20 +42,16 @@ PluginsConfig = Annotated[
 ]
 
 DEFAULT_NAMESPACE = "default"
-"""Where objects are that name no namespace, when no cluster can be asked."""
+"""Namespace of objects that name none, without a cluster."""
 
 _SUFFIX = "xxxxx"
-"""What a server adds to `metadata.generateName` has as many characters."""
+"""As long as the suffix that a server adds to `metadata.generateName`."""
 
 
 class Workspace:
-    """The objects of some files with the defaults that admission sets, and the runtimes that we ship.
+    """The objects of files with the defaults of admission, and the runtimes that we ship.
 
-    It is the `Reader` of plugins and the `RuntimeSource` of checks.
-
-    Args:
-        documents: what the files say, placed in namespaces; a runtime wins over a shipped one of the same name.
-        config: configuration file of a manager, for its plugins. Defaults to all plugins that are installed.
+    It is the `Reader` of plugins and the `RuntimeSource` of checks. A runtime in the files wins over a shipped one.
     """
 
     def __init__(self, documents: Iterable[Document], config: Path | None = None) -> None:
@@ -80,15 +76,15 @@ class Workspace:
         ]
 
     def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:  # noqa: ARG002
-        """See `Reader.keys`: files say nothing about what controllers make."""
+        """See `Reader.keys`: files hold no objects of controllers."""
         return frozenset()
 
     def children(self, owner_uid: str) -> Iterable[tuple[Resource, Object]]:  # noqa: ARG002
-        """See `Reader.children`: nothing has been made yet."""
+        """See `Reader.children`: nothing has been created yet."""
         return ()
 
     def serves(self, resource: Resource) -> bool:  # noqa: ARG002
-        """See `Reader.serves`: the cluster that the files are for is not known, and will have what they need."""
+        """See `Reader.serves`: the unknown cluster is assumed to have what the files need."""
         return True
 
     def selects(self, resource: Resource, obj: Object) -> bool:  # noqa: ARG002
@@ -102,8 +98,8 @@ class Workspace:
     async def of(self, train_job: TrainJob) -> Runtime:
         """See `RuntimeSource.of`.
 
-        A runtime that is neither in the files nor shipped may be in the cluster that they are for. Only a name that is
-        most likely a mistake is an error.
+        A runtime that is neither in the files nor shipped may be in the cluster. Only a name that is probably a typing
+        error is an error.
         """
         resource, key = runtime_place(train_job)
         found = self._runtime(resource, key)
@@ -125,7 +121,7 @@ class Workspace:
         return place in self._shipped and place not in self._objects
 
     async def review(self, document: Document) -> Review:
-        """What admission would say about a TrainJob or runtime when it is created; nothing about other kinds."""
+        """The admission review of the creation of a TrainJob or runtime; empty for other kinds."""
         if document.is_train_job:
             return await review_train_job(document.obj, None, self.pipeline, self)
         if document.is_runtime:
@@ -142,7 +138,7 @@ def _admitted(document: Document) -> Document:
 
 
 def _named(obj: Object) -> Object:
-    """The object with the name that a server would make up."""
+    """The object with a name such as a server generates."""
     if name_of(obj):
         return obj
     metadata = metadata_of(obj)

@@ -137,7 +137,7 @@ def install_runtimes(
 ) -> None:
     """Apply the runtimes we ship to the current cluster, once it is ready for them.
 
-    A runtime with fields that somebody else has changed is left as it is.
+    A runtime with fields that others have changed is left as it is.
 
     Exit code: 0 when all others are applied, 1 when the cluster refuses one, such as a runtime whose spec would change,
     124 for a timeout.

@@ -94,7 +94,7 @@ class StateDirectory:
                     break
                 except BlockingIOError:
                     if time.monotonic() >= deadline:
-                        message = f"another `trainer up` or `trainer down` is at work on {self.root}; try again later"
+                        message = f"another `trainer up` or `trainer down` is changing {self.root}; try again later"
                         raise CommandError(message) from None
                     time.sleep(_LOCK_POLL_SECONDS)
             yield
