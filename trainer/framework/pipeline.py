@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     builds what would be built at that moment."""
 
     Guard: TypeAlias = Callable[[str, str], AbstractContextManager[None]]
-    """Gets a plugin and a hook, and decides what becomes of what the plugin raises there."""
+    """Gets a plugin and a hook, and handles what the plugin raises there."""
 
     _P = TypeVar("_P", bound=Plugin)
 
@@ -58,7 +58,7 @@ _T = TypeVar("_T")
 
 
 def _ignore(_origin: str, _info: RuntimeInfo) -> None:
-    """Nobody watches the build."""
+    """The step of a build that is not observed."""
 
 
 class Pipeline:
@@ -166,11 +166,6 @@ class Pipeline:
     @build_contained()
     def build(self, train_job: TrainJob, runtime: Runtime, *, observe: Observe | None = None) -> list[Component]:
         """Build: the objects that the TrainJob becomes.
-
-        Args:
-            train_job: what the data scientist wants.
-            runtime: the blueprint.
-            observe: called after each step. Defaults to nothing.
 
         Raises:
             BuildError: TrainJob and runtime do not fit together, or a plugin raised.
@@ -331,11 +326,6 @@ def _merged(known: StatusReport, report: StatusReport, plugin: TrainJobStatus) -
 
 def _check_child(component: Component, train_job: TrainJob, others: Mapping[tuple[Resource, ObjectKey], str]) -> None:
     """Refuse what cannot be a child of the TrainJob, which has no name in a trial.
-
-    Args:
-        component: the object.
-        train_job: its owner.
-        others: the plugins of the objects that exist already.
 
     Raises:
         ValueError: it is such an object.

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _BUCKETS = (1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10)
-"""Seconds: hooks only compute, and hold up everything else meanwhile. A few, for there are a dozen plugins."""
+"""Seconds: hooks only compute, and block the event loop meanwhile. A few buckets, for there are a dozen plugins."""
 
 _LABELS = ("plugin", "phase")
 
 _AT_START = frozenset({"watches"})
-"""Hooks whose errors keep the manager from starting, so that nobody would scrape them."""
+"""Hooks whose errors keep the manager from starting, so that they are never scraped."""
 
 
 class PluginCall:
@@ -81,8 +81,7 @@ class PluginSeries:
             _LABELS,
             registry=registry,
         )
-        self._timed: dict[tuple[str, str], PluginCall] = {}
-        self._counted: dict[tuple[str, str], PluginCall] = {}
+        self._calls: dict[tuple[str, str, bool], PluginCall] = {}
 
     def prepare(self, plugins: Registry) -> None:
         """Show errors of all hooks of these plugins, 0 so far, so that `rate()` sees the first."""
@@ -93,18 +92,16 @@ class PluginSeries:
 
     def timed(self, plugin: str, hook: str) -> PluginCall:
         """The context of a call that builds: its time is measured, and its errors are counted."""
-        key = (plugin, hook)
-        call = self._timed.get(key)
-        if call is None:
-            call = self._timed[key] = PluginCall(plugin, hook, self._errors.labels(*key), self._seconds.labels(*key))
-        return call
+        return self._calls.get((plugin, hook, True)) or self._new(plugin, hook, is_timed=True)
 
     def counted(self, plugin: str, hook: str) -> PluginCall:
         """The same without measuring, for calls that build nothing."""
-        key = (plugin, hook)
-        call = self._counted.get(key)
-        if call is None:
-            call = self._counted[key] = PluginCall(plugin, hook, self._errors.labels(*key))
+        return self._calls.get((plugin, hook, False)) or self._new(plugin, hook, is_timed=False)
+
+    def _new(self, plugin: str, hook: str, *, is_timed: bool) -> PluginCall:
+        seconds = self._seconds.labels(plugin, hook) if is_timed else None
+        call = PluginCall(plugin, hook, self._errors.labels(plugin, hook), seconds)
+        self._calls[plugin, hook, is_timed] = call
         return call
 
 

@@ -43,12 +43,6 @@ def extract(
 ) -> RuntimeInfo:
     """What the runtime says, with the settings of the TrainJob that every kind of training has.
 
-    Args:
-        train_job: what the data scientist wants.
-        runtime: the blueprint.
-        step: called after each step. Defaults to nothing.
-        is_checked: whether the pod templates of the runtime have been checked already. Defaults to no.
-
     Raises:
         BuildError: the TrainJob asks for something that the runtime does not have, or the runtime is wrong.
     """

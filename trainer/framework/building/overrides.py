@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> None:
     """Change the pods that the override names; what lists have in common is replaced in its place.
 
-    Args:
-        info: the runtime, with the overrides before this one.
-        override: what to change.
-        path: where the override is in the TrainJob.
-
     Raises:
         BuildError: the runtime has no such replicated Job or container.
     """
@@ -43,14 +38,7 @@ def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> N
 def container_overrides(
     train_job: TrainJob, pod_set: PodSet, container: Container, kind: str = "containers"
 ) -> Iterator[tuple[str, ContainerOverride]]:
-    """What a TrainJob changes in one container of a pod set, from weak to strong, each with its path.
-
-    Args:
-        train_job: whose overrides; those of other replicated Jobs are left out, whatever their containers are called.
-        pod_set: the pods of the container.
-        container: see there.
-        kind: `containers` or `initContainers`, which may have the same names.
-    """
+    """What a TrainJob changes in one container of a pod set, from weak to strong, each with its path."""
     for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
         if pod_set.name not in {target.name.lower() for target in override.target_jobs}:
             continue

@@ -3,9 +3,8 @@
 Each gang scheduler has a kind of this name of its own, with the same core: how many pods must find a place before any
 of them is started, and what they need for that. This is the core; plugins add what is peculiar to their scheduler.
 
-The gang are the training nodes. Initializers, exporters and an MPI launcher run before or after the nodes have started:
-as members they would be waited for by nodes that they wait for themselves. An elastic training can do with its least
-number of nodes.
+The gang are the training nodes. Initializers, exporters and an MPI launcher run before or after the nodes: as members
+they would deadlock with the nodes that they wait for. An elastic training needs only its least number of nodes.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ class PodGroups:
         yield Watch(RUNTIME_CLASSES, train_jobs=lambda obj: self._suspended(self._by_runtime_class, obj.key.name))
 
     def check(self, info: RuntimeInfo) -> Iterator[FieldError]:
-        """Refuse what cannot be scheduled as a gang, since nobody has told the cluster what a PodGroup is."""
+        """Refuse what cannot be scheduled as a gang, since the cluster lacks the CRD of PodGroups."""
         if not self._reader.serves(self._resource):
             name = self._resource.qualified_name
             rule = f"the cluster does not have {name}; install {self._provider} with its CRD"
@@ -101,12 +100,7 @@ class PodGroups:
         """The PodGroup of a TrainJob, which has its name; it follows changes until the JobSet runs.
 
         It is deleted when the TrainJob has ended: a scheduler may go on reserving resources for it. There is none if
-        nobody would join it, as where an MPI launcher is the only node.
-
-        Args:
-            info: the finished runtime.
-            train_job: whose gang it is.
-            spec: the part of the PodGroup's spec that is peculiar to the scheduler.
+        it would have no members, as where an MPI launcher is the only node. `spec` is the scheduler's own part.
 
         Raises:
             BuildError: the runtime has no trainer.

@@ -27,11 +27,6 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 def normalised(template: JobSetSpec, runtime: str, *, is_checked: bool = False) -> JobSetSpec:
     """A copy with lower-case names, split commands and string values in `env`.
 
-    Args:
-        template: what the runtime says.
-        runtime: its kind and name, with which paths begin.
-        is_checked: whether the pod templates have been checked already. Defaults to no.
-
     Raises:
         BuildError: names clash or cannot be part of a host name, a command has an open quote, or a pod template
             cannot be read.

@@ -175,14 +175,7 @@ def _find_main(pod_set: PodSet, path: str) -> Container:
 def check_reserved_env(
     info: RuntimeInfo, train_job: TrainJob, reserved: AbstractSet[str], plugin: str
 ) -> Iterator[FieldError]:
-    """Refuse variables of a TrainJob that only a plugin sets, wherever it can set them for a training container.
-
-    Args:
-        info: tells which containers train.
-        train_job: may set variables of them.
-        reserved: names of the variables.
-        plugin: whose they are.
-    """
+    """Refuse variables of a TrainJob that only a plugin sets, wherever it can set them for a training container."""
     for path, names in _env_names(info, train_job):
         found = sorted(reserved & set(names))
         if found:

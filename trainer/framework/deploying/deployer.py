@@ -48,7 +48,7 @@ FIELD_MANAGER = "trainer"
 """Owner of all fields that we set, except the progress of the training (`trainer-progress`)."""
 
 APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
-"""Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be taken away again."""
+"""Annotation with a hash of what the TrainJob asked for: where it differs, fields may have to be removed."""
 
 LIVES_ON = "trainer.kubeflow.org/lives-on"
 """Annotation, of value false, of what is deleted when the TrainJob has ended."""
@@ -104,7 +104,7 @@ class Deployer:
         for component in components:
             if component.generated is not None:
                 continue
-            existing = self._existing(component)  # raises if nobody watches the kind
+            existing = self._existing(component)  # raises if the kind is not watched
             if not self._reader.serves(component.resource):
                 raise BuildError(_unserved(component.resource))
             if existing is None:
@@ -118,7 +118,7 @@ class Deployer:
         Args:
             owner: the TrainJob.
             workload: what runs its pods. Nothing else proves that something was built: who may not run pods may write
-                PodGroups, autoscalers, Services and the like, and mark them at will.
+                PodGroups, autoscalers, Services and the like with any annotation.
         """
         for component in workload:
             existing = self._existing(component)
@@ -127,17 +127,13 @@ class Deployer:
         return None
 
     def _deployed(self, owner: Object) -> Iterator[tuple[Resource, Object]]:
-        """In its namespace only: people may name an owner of another one."""
+        """Children in its namespace only: people may name an owner of another one."""
         for resource, child in self._reader.children(uid_of(owner)):
             if APPLIED_HASH in annotations_of(child) and namespace_of(child) == namespace_of(owner):
                 yield resource, child
 
     async def deploy(self, owner: Object, components: Iterable[Component]) -> Shortfall:
         """Create what is missing and change what differs.
-
-        Args:
-            owner: The TrainJob, with apiVersion and kind.
-            components: What it becomes.
 
         Returns:
             Changes that came too late for an object that exists, or that the cluster does not allow.
@@ -169,10 +165,6 @@ class Deployer:
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
         """Delete what an earlier build has deployed and this one no longer contains.
-
-        Args:
-            owner: The TrainJob.
-            components: All that it becomes.
 
         Raises:
             KubeError: the API server did not delete an object.
@@ -215,7 +207,7 @@ class Deployer:
             log.info("deleted object to create it again", kind=resource.kind, object=str(key_of(obj)))
 
     async def end(self, owner: Object) -> None:
-        """Delete what is of no use once the TrainJob has ended.
+        """Delete what is useless once the TrainJob has ended.
 
         Raises:
             KubeError: the API server did not delete an object.

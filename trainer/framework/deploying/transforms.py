@@ -1,7 +1,7 @@
-"""What of an object is dropped before a cache stores it, because nobody reads it.
+"""What is dropped of objects before a cache stores them, because it is never read.
 
-People decide how large the objects are that they write, also those that carry the labels by which we watch. What is
-stored of an object whose metadata alone is cached is therefore bounded.
+People decide how large the objects are that they write, also those with the labels by which we watch. So what is stored
+of an object whose metadata alone is cached is bounded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _JOB_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB)
 
 
 def bounded_metadata(obj: Object) -> Object:
-    """An object of which only metadata is there, without what makes that large; any other as it is."""
+    """An object with only metadata, without what makes that large; any other as it is."""
     if _is_whole(obj) or len(msgspec.json.encode(metadata_of(obj))) <= METADATA_LIMIT:
         return obj
     ours = sorted(name for name in labels_of(obj) if name.partition("/")[0] == _OUR_DOMAIN)
@@ -44,7 +44,7 @@ def bounded_metadata(obj: Object) -> Object:
 
 
 def bare_job(job: Object) -> Object:
-    """A Job of which only metadata is there, without what nobody reads of that; any other as it is."""
+    """A Job with only metadata, without the parts that are never read; any other as it is."""
     return job if _is_whole(job) else _bare(job, _JOB_LABELS)
 
 
@@ -53,7 +53,7 @@ def _is_whole(obj: Object) -> bool:
 
 
 def _bare(obj: Object, labels: Iterable[str], **more: Object) -> Object:
-    """What identifies an object and says whose it is, with these of its labels."""
+    """The identity and the controller of an object, with these of its labels."""
     metadata, present = metadata_of(obj), labels_of(obj)
     kept = {name: metadata[name] for name in _IDENTITY if name in metadata} | {
         "labels": {name: present[name] for name in labels if name in present},
@@ -67,11 +67,11 @@ TRANSFORMS: Mapping[Resource, Callable[[Object], Object]] = {
     EVENTS: compact_event,
     JOBS: bare_job,
 }
-"""Of which kinds what is dropped."""
+"""What is dropped, by kind."""
 
 EVENTS_LIMIT = 1000
-"""Events of each sort that are cached in a namespace, about 1 KiB each: enough for the pods of a large job. Whoever has
-more of them, by accident or on purpose, may miss why one of their own TrainJobs waits."""
+"""Events of each sort that are cached in a namespace, about 1 KiB each: enough for the pods of a large job. A namespace
+with more may miss why one of its own TrainJobs waits."""
 
 NAMESPACE_LIMITS: Mapping[Resource, int] = {EVENTS: EVENTS_LIMIT}
-"""Of which kinds how many objects of a namespace are cached."""
+"""How many objects of a namespace are cached, by kind."""

@@ -28,19 +28,18 @@ class Revision:
     refused: tuple[str, ...] = ()
     """Paths of fields that differ from what the TrainJob asks for, but can no longer change."""
     fallback: Revision | None = None
-    """What to apply instead where the API server does not accept `object`, because not every cluster allows as much.
-    Defaults to nothing: it is an error."""
+    """What to apply instead where the API server rejects `object`, because not every cluster allows as much. Defaults
+    to nothing: it is an error."""
     starts_pods: bool = False
-    """Whether pods are made because of it, so that what they need must be there. Defaults to false."""
+    """Whether it starts pods, so that what they need must exist. Defaults to false."""
     is_resumed: bool = False
     """Whether pods run although the TrainJob is suspended, since somebody else has resumed the object. Defaults to
     false."""
     may_recreate: bool = False
-    """Whether nothing has come of the object yet, so that it may be deleted and made again for the sake of `refused`
-    fields that the TrainJob has changed. Defaults to false."""
+    """Whether the object has made nothing yet, so that it may be deleted and created again to change `refused` fields.
+    Defaults to false."""
     remedy: str = ""
-    """With a fallback: why the cluster may not accept `object`, and what its administrator can do. Defaults to nothing.
-    """
+    """With a fallback: why the cluster may reject `object`, and what its administrator can do. Defaults to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,10 @@ class Loss:
     """How to find out that a generated object, which is never read, is gone."""
 
     seen: Callable[[], str]
-    """What shows that pods miss the object: empty if nothing does, another text when more does. It is asked whenever
+    """What shows that pods miss the object: empty if nothing does, another text when more does. It is called whenever
     the TrainJob is built, and must be cheap."""
     may_replace: Callable[[], bool]
-    """Whether no pod still uses the lost object, so that all agree on a new one. It is asked when `seen` is new."""
+    """Whether no pod still uses the lost object, so that all agree on a new one. It is called when `seen` is new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +63,17 @@ class Component:
     """For kinds with immutable fields: given the object that exists, what to apply to it, or None to leave it alone.
     Without this function the object is applied as it is."""
     generated: Callable[[], Object] | None = None
-    """For what must not be the same each time, such as keys: the rest of the object, members like `data` by name. It is
-    asked for whenever pods are about to be made, and the object is created if it does not exist; it is never read or
-    changed, nor need its kind be watched. The manager must be allowed to create the kind, and no more: the name is one
-    of `unique_name`, so that an object that exists is one of an earlier attempt."""
+    """For what must differ each time, such as keys: the rest of the object, members like `data` by name. It is called
+    whenever pods are about to be created, and the object is created if it does not exist; it is never read or changed,
+    nor need its kind be watched, and the manager needs only the right to create it. The name is one of `unique_name`:
+    an object that exists is one of an earlier attempt."""
     loss: Loss | None = None
-    """For what is generated: how to find out that it is gone while pods need it. Defaults to not finding out before
-    pods are made anew."""
+    """For what is generated: how to detect that it is gone while pods need it. Defaults to no detection before pods are
+    created again."""
     runs_pods: bool = False
-    """Whether pods come of it: it is applied after everything that they may need. Defaults to false."""
+    """Whether it starts pods: it is applied after everything that they may need. Defaults to false."""
     lives_on: bool = True
-    """Whether it stays when the TrainJob has ended, as what tells how it went does; otherwise it is deleted then."""
+    """Whether it stays when the TrainJob has ended; otherwise it is deleted then. Defaults to true."""
     metadata_only: bool = False
     """Whether the watch of its kind caches metadata alone, so that strangers cannot fill the memory with large objects.
     The object is then applied when its metadata or what the TrainJob asks for has changed; what others do to the rest
@@ -111,20 +110,16 @@ def _mark(train_job: TrainJob) -> str:
 
 
 def revise_while_suspended(reader: Reader, train_job: TrainJob, desired: Object) -> Callable[[Object], Revision | None]:
-    """`Component.revise` for what pods go by: it follows the TrainJob until they run, and is then left alone.
+    """`Component.revise` for what pods depend on: it follows the TrainJob until they run, and is then left alone.
 
-    They do not run as long as the JobSet, which has the name of the TrainJob, does not exist or is suspended.
-
-    Args:
-        reader: for JobSets, which the plugin must watch.
-        train_job: whose object it is.
-        desired: the object as it is to be.
+    They do not run while the JobSet, which has the name of the TrainJob, does not exist or is suspended. The plugin
+    must watch JobSets.
     """
     key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
 
     def revise(_existing: Object) -> Revision | None:
         jobset = None if train_job.spec.suspend else reader.get(JOBSETS, key)
-        at_rest = jobset is None or bool(jobset["spec"].get("suspend"))
-        return Revision(desired) if at_rest else None
+        is_suspended = jobset is None or bool(jobset["spec"].get("suspend"))
+        return Revision(desired) if is_suspended else None
 
     return revise

@@ -1,4 +1,4 @@
-"""Why a TrainJob cannot become Jobs."""
+"""Why a TrainJob cannot become Jobs, and what its author should know although it can."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 INTERNAL: Final = "InternalError"
-"""Reason of an error that no author is to blame for: a plugin has raised."""
+"""Code of an error that the author did not cause: a plugin has raised."""
 
 CLUSTER_LACKS: Final = "ClusterLacks"
 """Code of an error that goes away once what the runtime needs is installed: a plugin, or the CRD of a scheduler."""
 
 
 _LONGEST_PROBLEM: Final = 500
-"""Characters of an error that nobody expected; it may repeat what somebody wrote."""
+"""Characters of an unexpected error; it may repeat what somebody wrote."""
 
 
 class BuildError(Exception):
@@ -35,19 +35,17 @@ class BuildError(Exception):
 
 
 class PluginError(BuildError):
-    """A plugin raised something else than a BuildError, which is a defect of the plugin; only its TrainJob suffers.
+    """A plugin raised something else than a BuildError, which is a defect of the plugin; only its TrainJob is affected.
 
-    The work queue retries, since what the plugin stumbled over may go away.
+    The work queue retries, since the cause may go away.
     """
 
     def __init__(self, plugin: str, hook: str, error: BaseException) -> None:
-        self.plugin = plugin
-        self.hook = hook
         super().__init__(_internal(f"plugin {plugin} failed in {hook}", error))
 
 
 class UnexpectedError(BuildError):
-    """The build itself failed where nobody expected it, which is a defect of ours; only its TrainJob suffers.
+    """The build itself failed unexpectedly, which is a defect of ours; only its TrainJob is affected.
 
     The work queue retries, as for a plugin.
     """

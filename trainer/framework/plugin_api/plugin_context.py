@@ -1,4 +1,4 @@
-"""What a plugin is made with."""
+"""What the constructor of a plugin gets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PluginContext:
-    """What a plugin may use: the cluster as the caches have it, and its own configuration.
+    """What a plugin may use: the cluster as cached, and its own configuration.
 
     Args:
         reader: answers only about resources that the plugin watches, and only once the manager runs; it is for hooks,
@@ -31,7 +31,7 @@ class PluginContext:
     def configuration(self) -> Mapping[str, object]:
         """What the platform engineer has written for this plugin, unchecked: decoded YAML.
 
-        A plugin that does not look at it takes no configuration, so that any is refused. To complain, raise
+        A plugin that does not read it takes no configuration, so that any is refused. To refuse it, raise
         `InvalidObjectError` with errors at paths within the configuration, or any other exception with a message.
         """
         self._was_read = True
@@ -47,5 +47,5 @@ class PluginContext:
 
     @property
     def is_ignored(self) -> bool:
-        """Whether there is a configuration that nobody has looked at."""
+        """Whether there is a configuration that was never read."""
         return bool(self._configuration) and not self._was_read

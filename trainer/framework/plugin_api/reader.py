@@ -1,4 +1,4 @@
-"""Read access to the cluster for plugins and the deployer, from the informers' caches."""
+"""Read access to the cluster for plugins and the deployer, from the caches of informers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """What may be asked about the cluster; what this process has written itself shows at once."""
+    """Reads the cluster; what this process has written itself shows at once."""
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """One object, or None when the cache does not have it (yet)."""
@@ -56,7 +56,7 @@ class CacheReader:
         self._informers: dict[Resource, list[Informer]] = {}
 
     def attach(self, informer: Informer) -> None:
-        """Answer questions about its resource from this informer too."""
+        """Read its resource from this informer too."""
         informers = self._informers.setdefault(informer.resource, [])
         if informer not in informers:
             informers.append(informer)

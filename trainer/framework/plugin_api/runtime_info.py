@@ -23,7 +23,7 @@ LAUNCHER = "launcher"
 """Name of the replicated Job that starts an MPI training on its nodes (KEP-2170, "MPI Runtime")."""
 
 RENDEZVOUS_PORT = 29400
-"""Where the first node waits for the others, whatever the framework; torchrun's default (KEP-2170 examples)."""
+"""Port of the first node, where the others meet it, in every framework; torchrun's default (KEP-2170 examples)."""
 
 NODE_RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 """`valueFrom` of a node's rank: its index in an Indexed Job."""
@@ -102,7 +102,7 @@ class Container:
 
 
 class NodeRange(NamedTuple):
-    """Between which numbers of nodes an elastic training may have."""
+    """The bounds of the number of nodes of an elastic training."""
 
     least: int
     most: int
@@ -130,7 +130,7 @@ class PodSet:
     annotations: dict[str, str] = field(default_factory=dict)
     """Annotations that the pods get besides those of the template and of the TrainJob."""
     elastic: NodeRange | None = None
-    """Between which numbers `count` may change while the pods run; None when it is fixed."""
+    """The bounds of `count`, which may change while the pods run; None when it is fixed."""
     endpoints: Sequence[str] = ()
     """DNS names of the pods in the order of their index; known after the phase PodNetwork."""
 
@@ -198,8 +198,8 @@ class RuntimeInfo:
     def gang(self) -> PodSet:
         """The pods that are of use only together: the training nodes.
 
-        Initializers and exporters run before and after them, and a launcher waits until they are ready: a scheduler
-        that held the nodes back until those are there as well would wait for ever.
+        Initializers and exporters run before and after them, and a launcher waits until they are ready: as members they
+        would keep the nodes waiting forever.
 
         Raises:
             BuildError: the runtime has no trainer.

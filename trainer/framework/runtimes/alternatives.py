@@ -1,4 +1,4 @@
-"""What exists in place of a runtime that does not, for people who have mistyped its name or left out its kind."""
+"""Alternatives to a runtime that does not exist, for people who have mistyped its name or left out its kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _COMPARED: Final = 500
 """Runtimes that a name is compared with; each costs time in proportion to its length."""
 _FINALISTS: Final = 3
-"""Of those, the ones with the most letters in common are compared letter by letter, which may cost the square."""
+"""Of those, the ones with the most letters in common are compared letter by letter, in quadratic time."""
 _LONGEST: Final = 100
 """Characters of a name that is compared with others."""
 _SIMILAR: Final = 0.8
@@ -45,19 +45,15 @@ class Alternatives:
 
     @property
     def is_mistake(self) -> bool:
-        """Whether somebody has made a mistake, most likely, and does not refer to a runtime that is yet to come."""
+        """Whether the reference is most likely a mistake, and not to a runtime that is created later."""
         return bool(self.other_kind or self.similar)
 
     def without_names(self) -> Alternatives:
-        """For whoever may not see what there is: only that the very name exists as another kind."""
+        """For people who may not list runtimes: only whether the very name exists as another kind."""
         return replace(self, similar="", names=(), unlisted=0)
 
     def hint(self, name: str) -> str:
-        """Sentences to add to a message, such as `. Did you mean torch-distributed? There are ...`; "" without any.
-
-        Args:
-            name: what does not exist.
-        """
+        """Sentences to add to a message, such as `. Did you mean torch-distributed?`; "" without any."""
         if self.other_kind:
             return f". There is a {self.other_kind} {name}: set spec.runtimeRef.kind to {self.other_kind}"
         hint = f". Did you mean {self.similar}?" if self.similar else ""
@@ -87,13 +83,7 @@ class RuntimeNotFoundError(BuildError):
 
 
 def alternatives(name: str, names: Iterable[str], other_kind: str = "") -> Alternatives:
-    """What to name instead of a runtime that does not exist.
-
-    Args:
-        name: of the runtime that does not exist.
-        names: of all runtimes of its kind, in any order.
-        other_kind: the kind under which a runtime of this name exists. Defaults to none.
-    """
+    """What to name instead of a runtime that does not exist."""
     present = sorted(names)
     listed = list(_listed(present))
     return Alternatives(other_kind, _most_similar(name, present), tuple(listed), len(present) - len(listed))

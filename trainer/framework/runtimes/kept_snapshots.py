@@ -52,10 +52,6 @@ class KeptSnapshots:
     async def open(self, snapshot: CachedObject, digest: str) -> tuple[Resource, Object] | None:
         """Kind and content of the runtime in a snapshot; None if it is gone or was replaced.
 
-        Args:
-            snapshot: its metadata.
-            digest: of the runtime that it must hold; empty for any.
-
         Raises:
             BuildError: it holds something else.
             KubeError: the API server did not answer.
@@ -74,10 +70,6 @@ class KeptSnapshots:
 
     async def holds(self, snapshot: CachedObject, digest: str) -> bool:
         """Whether a snapshot holds the runtime of this digest; each call is a request, for none vouches for another.
-
-        Args:
-            snapshot: its metadata.
-            digest: of the runtime.
 
         Raises:
             KubeError: the API server did not answer.

@@ -61,18 +61,18 @@ def runtime_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
 
 
 def other_place(train_job: TrainJob) -> tuple[Resource, ObjectKey]:
-    """Kind and key of a runtime of the name in `spec.runtimeRef`, but of the kind that it does not say."""
-    ref = train_job.spec.runtime_ref
-    if ref.kind == CLUSTER_TRAINING_RUNTIMES.kind:
-        return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", ref.name)
-    return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", ref.name)
+    """Kind and key of a runtime with the name in `spec.runtimeRef`, but of the other kind."""
+    resource, key = runtime_place(train_job)
+    if resource is CLUSTER_TRAINING_RUNTIMES:
+        return TRAINING_RUNTIMES, ObjectKey(train_job.metadata.namespace or "", key.name)
+    return CLUSTER_TRAINING_RUNTIMES, ObjectKey("", key.name)
 
 
 def read_runtime(resource: Resource, obj: Mapping[str, object]) -> Runtime:
     """A runtime as a model.
 
     Raises:
-        BuildError: it does not fit its schema, or is larger than its schema allows by now.
+        BuildError: it does not fit its schema, or is larger than its schema now allows.
     """
     model: type[Runtime] = ClusterTrainingRuntime if resource == CLUSTER_TRAINING_RUNTIMES else TrainingRuntime
     try:
@@ -100,7 +100,7 @@ class FoundRuntime:
     outdated_snapshot: CachedObject | None = None
     """Metadata of a snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
     is_former: bool = False
-    """Whether `spec.runtimeRef` names another by now: it was changed when the Jobs existed already. Defaults to no."""
+    """Whether `spec.runtimeRef` has been changed to another since the Jobs were created. Defaults to no."""
 
 
 class Runtimes:
@@ -127,15 +127,15 @@ class Runtimes:
         """What the TrainJob was built on, or the runtime of today if it has not been built or kept no snapshot.
 
         Args:
-            train_job: see there.
+            train_job: the TrainJob.
             built_on: the recorded digest of what it was built on; default: nothing is recorded.
-            is_built: whether what runs its pods exists, so that none are made of a snapshot that nothing proves: an
-                older manager recorded no digests. Otherwise such a snapshot must agree with the runtime of today.
+            is_built: whether the object that runs its pods exists. If not, a snapshot without a recorded digest, which
+                older managers left, must agree with the runtime of today.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
             BuildError: it cannot be read.
-            KubeError: the API server did not answer when it was asked for the snapshot.
+            KubeError: the API server did not return the snapshot.
         """
         resource, key = runtime_place(train_job)
         snapshot = self._snapshots.metadata(train_job)

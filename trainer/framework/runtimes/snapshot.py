@@ -53,13 +53,7 @@ def digest_of(runtime: Object) -> str:
 
 
 def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
-    """The snapshot of a runtime for a TrainJob.
-
-    Args:
-        owner: the TrainJob, with apiVersion and kind.
-        resource: the kind of the runtime.
-        runtime: the runtime as it is stored.
-    """
+    """The snapshot of a runtime for a TrainJob."""
     metadata = {name: value for name, value in metadata_of(runtime).items() if name in _KEPT}
     content = {
         "apiVersion": resource.api_version,
@@ -85,10 +79,6 @@ def open_snapshot(snapshot: Object, digest: str = "") -> tuple[Resource, Object]
     """The runtime in a snapshot, and its kind.
 
     It may be another than `spec.runtimeRef` names: that can change until the Jobs are known to exist.
-
-    Args:
-        snapshot: the ConfigMap.
-        digest: of the runtime that it must hold; default: any.
 
     Raises:
         BuildError: somebody has changed the snapshot.

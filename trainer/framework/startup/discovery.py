@@ -1,8 +1,8 @@
 """Which plugins there are, which of them are enabled, and how they are made.
 
-Plugins of other packages come with pip: a package announces them in the entry-point group `trainer.plugins`, each under
-the plugin's name. An entry point is a class or a function that is called with a `PluginContext` and returns the plugin.
-The built-in plugins go through the same door. What is disabled is not even imported.
+Plugins of other packages come with pip: a package registers them in the entry-point group `trainer.plugins`, each under
+the plugin's name. An entry point is a class or a function that takes a `PluginContext` and returns the plugin. The code
+of what is disabled is not imported.
 """
 
 from __future__ import annotations
@@ -37,25 +37,21 @@ PluginFactory: TypeAlias = Callable[[PluginContext], Plugin]
 
 
 class PluginsConfiguration(ApiModel):
-    """Which plugins are used, and what they are told."""
+    """Which plugins are used, and how they are configured."""
 
     enabled: list[str] | None = None
     """Names of the plugins to use, and of no others. Defaults to all that are installed."""
     disabled: list[str] = Field(default_factory=list)
     """Names of plugins that are not used; their code is not imported. Defaults to none."""
     configuration: dict[str, JsonObject] = Field(default_factory=dict)
-    """What each plugin is told, by its name; the plugin says what it understands. Defaults to nothing."""
+    """The configuration of each plugin, by its name; the plugin checks it. Defaults to nothing."""
 
     def is_enabled(self, name: str) -> bool:
         """Whether the plugin of this name is used."""
         return name not in self.disabled and (self.enabled is None or name in self.enabled)
 
     def errors(self, known: Iterable[str]) -> Iterator[FieldError]:
-        """Names that are unknown, or there twice.
-
-        Args:
-            known: the names of all plugins that could be enabled.
-        """
+        """Names that are unknown, or there twice."""
         names = sorted(known)
         for field, listed in (("enabled", self.enabled or []), ("disabled", self.disabled)):
             for position, name in enumerate(listed):
@@ -99,9 +95,6 @@ class AvailablePlugin:
 
 def available_plugins(built_in: Mapping[str, PluginFactory]) -> list[AvailablePlugin]:
     """The built-in plugins and those of all installed packages, by name; it reads files.
-
-    Args:
-        built_in: the factories of the plugins that come with the manager, by name.
 
     Raises:
         ConfigurationError: two packages have a plugin of the same name.

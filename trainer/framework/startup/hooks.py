@@ -1,7 +1,7 @@
 """Hooks: the methods of the extension points, and whether a plugin has written its own as they are called.
 
-A hook that is misspelt, or takes other arguments, would never run and nobody would know. So the registry compares
-plugins with the protocols in `extension_points`.
+A hook that is misspelt, or takes other arguments, would silently never run. So the registry compares plugins with the
+protocols in `extension_points`.
 """
 
 from __future__ import annotations

@@ -35,11 +35,13 @@ class Conditions:
 
     def is_true(self, condition_type: str) -> bool:
         """Whether the condition is there and holds."""
-        return self._has_status(condition_type, "True")
+        condition = self._by_type.get(condition_type)
+        return condition is not None and condition.status == "True"
 
     def is_false(self, condition_type: str) -> bool:
         """Whether the condition is there and does not hold."""
-        return self._has_status(condition_type, "False")
+        condition = self._by_type.get(condition_type)
+        return condition is not None and condition.status == "False"
 
     def set(self, condition_type: str, *, holds: bool | None, reason: str, message: str) -> None:
         """Add the condition or change it in its place; `holds` is None when that is not known."""
@@ -58,7 +60,3 @@ class Conditions:
     def to_list(self) -> list[Condition]:
         """The conditions in the order in which they were first set."""
         return list(self._by_type.values())
-
-    def _has_status(self, condition_type: str, status: str) -> bool:
-        condition = self._by_type.get(condition_type)
-        return condition is not None and condition.status == status

@@ -34,7 +34,7 @@ _OWNED = CORE_CONDITIONS - {ConditionType.STALLED}
 _GOING = frozenset({State.RUNNING, State.STALLED})
 _ENDS = (ConditionType.COMPLETE, ConditionType.FAILED)
 JOBS_CREATED = "Succeeded to create Jobs"
-"""The message of the condition Created when it is True; what the cluster has not taken follows after a semicolon."""
+"""The message of the condition Created when it is True; what the cluster has not applied follows a semicolon."""
 LOG_HEADING = "last lines of its log:"
 """The line in the message of a condition below which a log is quoted."""
 
@@ -65,7 +65,7 @@ class Observation:
     jobs: Sequence[JobStatus] | None = None
     """None when there are no child Jobs to count."""
     scale: NodeScale | None = None
-    """How many nodes an elastic training has and may have; None for every other, and when nothing is known."""
+    """How many nodes an elastic training has and may have; None for every other, and when it is unknown."""
     pod_problems: Sequence[PodProblem] = ()
     """What keeps pods from running. Defaults to nothing."""
     conditions: Sequence[StatusCondition] = ()
@@ -92,7 +92,7 @@ def has_ended(train_job: Mapping[str, Any]) -> bool:
 
 
 def end_of(train_job: Mapping[str, Any]) -> datetime | None:
-    """Since when a TrainJob, as JSON, has ended; None if it has not, or nobody has said when."""
+    """When a TrainJob, as JSON, ended; None if it has not, or if the time is unknown."""
     found = (find_condition(train_job, end) for end in _ENDS)
     times = [end.get("lastTransitionTime") for end in found if end is not None and end.get("status") == "True"]
     return min((parse_timestamp(time) for time in times if time), default=None)
@@ -109,18 +109,18 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         jobs = _stopped(jobs)
     scale = seen.scale or previous.scale
     digest = (seen.creation and seen.creation.runtime_digest) or previous.runtime_digest
-    started = previous.start_time
     ours = _ours(previous, seen.plugin_types)
+    status = TrainJobStatus(
+        conditions=ours,
+        jobs_status=jobs,
+        state=previous.state,
+        start_time=previous.start_time,
+        observed_generation=generation,
+        scale=scale,
+        runtime_digest=digest,
+    )
     if is_finished(train_job):
-        return TrainJobStatus(
-            conditions=ours,
-            jobs_status=jobs,
-            state=previous.state,
-            start_time=started,
-            observed_generation=generation,
-            scale=scale,
-            runtime_digest=digest,
-        )
+        return status
     conditions = Conditions(ours, now, generation)
     if seen.creation:
         conditions.set(
@@ -138,15 +138,11 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
         conditions.set(
             seen.outcome.type, holds=True, reason=seen.outcome.reason, message=_closing_words(seen.outcome, seen.log)
         )
-    return TrainJobStatus(
-        conditions=conditions.to_list(),
-        jobs_status=jobs,
-        state=_state(conditions, seen.jobs or [], previous),
-        start_time=started if started is not None or not _is_let_run(conditions) else now,
-        observed_generation=generation,
-        scale=scale,
-        runtime_digest=digest,
-    )
+    status.conditions = conditions.to_list()
+    status.state = _state(conditions, seen.jobs or [], previous)
+    if status.start_time is None and _is_let_run(conditions):
+        status.start_time = now
+    return status
 
 
 def _stopped(jobs: list[JobStatus] | None) -> list[JobStatus] | None:
@@ -213,15 +209,7 @@ def _set_problems(
     *,
     lasts: bool = False,
 ) -> None:
-    """A TrainJob that never had problems has no such condition; afterwards its message still says what they were.
-
-    Args:
-        conditions: where to set it.
-        condition_type: which one.
-        present: the problems of its kind.
-        otherwise: its reason when there are none.
-        lasts: whether it stays true then, if it was.
-    """
+    """A TrainJob that never had problems has no such condition; afterwards its message still says what they were."""
     previous = conditions.get(condition_type)
     was_true = conditions.is_true(condition_type)
     if present:
