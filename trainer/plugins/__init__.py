@@ -30,4 +30,4 @@ BUILT_IN: Mapping[str, PluginFactory] = {
     "volcano": lambda context: Volcano(context.reader),
     "xgboost": lambda _: XGBoost(),
 }
-"""How the plugins of this package are made, by name."""
+"""Factories of the plugins of this package, by name."""

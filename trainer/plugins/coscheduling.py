@@ -28,7 +28,7 @@ DEFAULT_TIMEOUT = 60
 
 
 class Coscheduling:
-    """Tells the nodes' pods which PodGroup they belong to, and builds it."""
+    """Builds the PodGroup of the nodes and assigns their pods to it."""
 
     name = "coscheduling"
     pod_group_policy_sources = frozenset({"coscheduling"})
@@ -37,7 +37,7 @@ class Coscheduling:
         self._pod_groups = PodGroups(POD_GROUPS, self.name, "Kubernetes scheduler-plugins", reader)
 
     def watches(self) -> Iterator[Watch]:
-        """PodGroups, if the cluster has them, and what they are derived from."""
+        """PodGroups, if the cluster serves them, and the objects that their amounts come from."""
         yield from self._pod_groups.watches()
 
     def validate(
@@ -46,7 +46,7 @@ class Coscheduling:
         old: TrainJob | None,  # noqa: ARG002
         new: TrainJob,  # noqa: ARG002
     ) -> Iterator[FieldError | AdmissionWarning]:
-        """Refuse gangs as long as the cluster has no PodGroups; warn of pods that do not say who schedules them."""
+        """Refuse gangs while the cluster does not serve PodGroups; warn of pods without a schedulerName."""
         if info.pod_group_policy.coscheduling is None:
             return
         yield from self._pod_groups.check(info)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PlainML:
-    """Serves runtimes that name no machine learning framework: number of nodes and settings are all they need."""
+    """Serves runtimes without a machine learning framework: it sets the number of nodes and the trainer's settings."""
 
     name = "plainml"
 

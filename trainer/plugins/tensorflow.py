@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from trainer.framework import RuntimeInfo
 
 CONFIG = "TF_CONFIG"
-"""The cluster and the place of this worker in it, as JSON; read by TensorFlow itself."""
+"""The workers and the index of this one, as JSON; TensorFlow reads it."""
 TASK_INDEX = "TF_TASK_INDEX"
-"""Which worker this is, from 0."""
+"""Index of the worker, from 0."""
 
 RESERVED = frozenset({CONFIG, TASK_INDEX})
 """Variables that only this plugin sets."""
@@ -32,7 +32,7 @@ LONGEST_VARIABLE = 32 * 4096
 
 
 class TensorFlow:
-    """Tells TensorFlow who the workers are, and which one this is.
+    """Sets the addresses of the workers and the index of each.
 
     Every node is a worker that uses all GPUs of its node, and the first one is the chief: there are no parameter
     servers and evaluators. A single node is told nothing, as by TFJob: without `TF_CONFIG` the strategy trains alone.
@@ -55,7 +55,7 @@ class TensorFlow:
             return
         info.head_address()  # refuses pods without DNS names
         container = info.main_container
-        # A variable of the runtime would keep its place, perhaps before the one that it now refers to.
+        # A variable of the runtime keeps its place, which may be before the variable that it refers to.
         container.env = [variable for variable in container.env if variable["name"] not in RESERVED]
         container.set_env(
             [
@@ -88,7 +88,7 @@ def _check_length(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError
 
 
 def _most_workers(info: RuntimeInfo) -> int:
-    """As many workers as `TF_CONFIG` can name, and no more than there are."""
+    """The most workers that `TF_CONFIG` can name, at most the number of nodes."""
     length = len(f"{CONFIG}={_config([], '')}\0")
     for index, worker in enumerate(_workers(info, info.trainer.count)):
         length += len(f'"{worker}"') + (1 if index else 0)

@@ -27,11 +27,11 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 """Annotation of the JobSet, of the runtime or the TrainJob: the Volcano queue that the PodGroup waits in."""
 
 _OTHER_SCHEDULERS = (None, "", "default-scheduler")
-"""What never is Volcano's name."""
+"""Scheduler names that Volcano never has."""
 
 
 class Volcano:
-    """Tells the nodes' pods which PodGroup they belong to, and builds it."""
+    """Builds the PodGroup of the nodes and assigns their pods to it."""
 
     name = "volcano"
     pod_group_policy_sources = frozenset({"volcano"})
@@ -40,7 +40,7 @@ class Volcano:
         self._pod_groups = PodGroups(POD_GROUPS, self.name, "Volcano", reader)
 
     def watches(self) -> Iterator[Watch]:
-        """PodGroups, if the cluster has them, and what they are derived from."""
+        """PodGroups, if the cluster serves them, and the objects that their amounts come from."""
         yield from self._pod_groups.watches()
 
     def validate(
@@ -49,7 +49,7 @@ class Volcano:
         old: TrainJob | None,  # noqa: ARG002
         new: TrainJob,  # noqa: ARG002
     ) -> Iterator[FieldError | AdmissionWarning]:
-        """Refuse gangs as long as the cluster has no PodGroups, and empty queue names; warn of other schedulers."""
+        """Refuse gangs while the cluster does not serve PodGroups, and empty queue names; warn of other schedulers."""
         if info.pod_group_policy.volcano is None:
             return
         yield from self._pod_groups.check(info)
@@ -84,5 +84,5 @@ class Volcano:
 
 
 def _queue(info: RuntimeInfo) -> str | None:
-    """What TrainJob or runtime say; None leaves it to Volcano, whose queue is called default."""
+    """The queue that TrainJob or runtime name; None means Volcano's queue `default`."""
     return (info.annotations | info.train_job_annotations).get(QUEUE_ANNOTATION)

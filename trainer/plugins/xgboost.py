@@ -29,11 +29,11 @@ TRACKER_HOST = "DMLC_TRACKER_URI"
 TRACKER_PORT = "DMLC_TRACKER_PORT"
 """Port of the tracker."""
 TASK_ID = "DMLC_TASK_ID"
-"""Which node this is, from 0."""
+"""Index of the node, from 0."""
 WORKERS = "DMLC_NUM_WORKER"
-"""Workers of all nodes: the tracker waits for as many."""
+"""Workers of all nodes, for which the tracker waits."""
 WORKERS_PER_NODE = "DMLC_NUM_WORKER_PER_NODE"
-"""Workers that the training must start on this node, one of which may be itself. Not known outside this project."""
+"""Workers that the training starts on this node, itself included. A variable of this project only."""
 
 RESERVED = frozenset({TRACKER_HOST, TRACKER_PORT, TASK_ID, WORKERS, WORKERS_PER_NODE})
 """Variables that only this plugin sets."""
@@ -42,7 +42,7 @@ _PROCESSES = "spec.trainer.numProcPerNode"
 
 
 class XGBoost:
-    """Tells the training where the tracker is, which node this is, and how many workers there are.
+    """Sets the address of the tracker, the index of the node, and the number of workers.
 
     One worker uses all CPUs of a node and one GPU, so there is one for each GPU, or one without GPUs. A node runs the
     command once: with several workers it is the training that starts them.
@@ -57,7 +57,7 @@ class XGBoost:
         old: TrainJob | None,  # noqa: ARG002
         new: TrainJob,
     ) -> Iterator[FieldError | AdmissionWarning]:
-        """Refuse reserved variables and workers without a GPU of their own; warn of what would wait or idle."""
+        """Refuse reserved variables and workers without a GPU of their own; warn of workers that would wait or idle."""
         if info.ml_policy.xgboost is None:
             return
         yield from check_reserved_env(info, new, RESERVED, self.name)
@@ -81,7 +81,7 @@ class XGBoost:
 
 
 def _workers_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
-    """The number that the TrainJob names; else one for each GPU, or one."""
+    """The number in the TrainJob; else one for each GPU, or one."""
     wish = _wish(train_job)
     return max(devices_of(info.main_container).count, 1) if isinstance(wish, str) else wish
 
@@ -107,7 +107,7 @@ def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldErro
 
 
 def _wish(train_job: TrainJob) -> int | str:
-    """What `numProcPerNode` says: a number, or auto, gpu or cpu."""
+    """The number of processes from `numProcPerNode`: a number, or auto, gpu or cpu."""
     wish = stated_processes(train_job)
     if wish is None:
         return "auto"

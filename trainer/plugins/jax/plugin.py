@@ -28,7 +28,7 @@ RESERVED = frozenset({COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID})
 
 
 class Jax:
-    """Tells `jax.distributed.initialize()` how many processes there are, which one this is, and where the first is.
+    """Sets the number of processes, the index of each and the coordinator for `jax.distributed.initialize()`.
 
     The training passes on what JAX does not read by itself: `jax.distributed.initialize(num_processes=
     int(os.environ["JAX_NUM_PROCESSES"]), process_id=int(os.environ["JAX_PROCESS_ID"]),
@@ -42,7 +42,7 @@ class Jax:
     ml_policy_sources = frozenset({"jax"})
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
-        """Refuse variables that only the plugin sets, values that JAX could not use, and nodes that cannot be split."""
+        """Refuse reserved variables, values that JAX cannot use, and nodes whose devices cannot be split."""
         if info.ml_policy.jax is None:
             return
         wrong = list(check_split(info, new))
@@ -52,7 +52,7 @@ class Jax:
         yield from check_values(info, new)
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Set the `JAX_*` variables of the training container, and start several processes if that is wanted."""
+        """Set the `JAX_*` variables of the training container, and start several processes where requested."""
         if info.ml_policy.jax is None:
             return
         container, split = info.main_container, split_of(info, train_job)

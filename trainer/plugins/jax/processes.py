@@ -1,4 +1,4 @@
-"""How many JAX processes a node runs, and which of its GPUs each of them sees."""
+"""The number of JAX processes of a node, and the GPUs of each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Split(NamedTuple):
 
 
 def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
-    """What `numProcPerNode` asks for, of a TrainJob that `check_split` finds nothing wrong with.
+    """The processes of `numProcPerNode`, for a TrainJob without errors of `check_split`.
 
     Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
     """
@@ -37,7 +37,7 @@ def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
 
 
 def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse processes that could not share the devices of a node, and several of a command that nobody knows."""
+    """Refuse processes that cannot share the devices of a node, and several processes of an unknown command."""
     wish, container = stated_processes(train_job), info.main_container
     gpus = devices_of(container).count
     if wish == "cpu":

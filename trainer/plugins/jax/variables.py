@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 COORDINATOR_ADDRESS = "JAX_COORDINATOR_ADDRESS"
-"""Where process 0 listens, as `host:port`; read by `jax.distributed.initialize`, unless it is passed."""
+"""Address of process 0 as `host:port`; `jax.distributed.initialize` reads it unless an argument is given."""
 NUM_PROCESSES = "JAX_NUM_PROCESSES"
-"""Processes of all nodes; for the training to pass on."""
+"""Number of processes of all nodes; the training passes it to JAX."""
 PROCESS_ID = "JAX_PROCESS_ID"
-"""Which of them this is; for the training to pass on."""
+"""Index of the process; the training passes it to JAX."""
 LOCAL_DEVICE_IDS = "JAX_LOCAL_DEVICE_IDS"
-"""GPUs that this process sees, as numbers with commas between them, absent for all; read by JAX itself."""
+"""Comma-separated indexes of the process's GPUs, absent for all; JAX reads it."""
 INITIALIZATION_TIMEOUT = "JAX_INITIALIZATION_TIMEOUT"
-"""Seconds for which processes wait for each other; for the training to pass on."""
+"""Seconds for which processes wait for each other; the training passes it to JAX."""
 COORDINATOR_BIND_ADDRESS = "JAX_COORDINATOR_BIND_ADDRESS"
-"""At which of its addresses process 0 listens, as `host:port`; read by JAX itself."""
+"""Bind address of process 0 as `host:port`; JAX reads it."""
 
 DEFAULTS = {INITIALIZATION_TIMEOUT: "300", COORDINATOR_BIND_ADDRESS: f"[::]:{RENDEZVOUS_PORT}"}
 """Variables that runtimes and TrainJobs may set, and their values where these do not: five minutes, and all addresses
@@ -36,7 +36,7 @@ _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):(?P<port>[0-9]+)")
 
 
 def check_values(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse values with which JAX would end, or which would keep its processes from finding each other."""
+    """Refuse values with which JAX fails, or with which its processes do not find each other."""
     for path, variable in _variables(info, train_job):
         value = variable.get("value")
         if value is None or "$(" in value:  # known only in the pod
@@ -47,7 +47,7 @@ def check_values(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]
 
 
 def _rule(name: str, value: str, gpus: int) -> str:
-    """What the value of a variable must be and is not; "" if nothing is wrong."""
+    """The rule that the value of a variable breaks; "" without one."""
     if name == INITIALIZATION_TIMEOUT and not (re.fullmatch("[0-9]+", value) and int(value)):
         return "must be a whole number of seconds, at least 1"
     if name == COORDINATOR_BIND_ADDRESS:

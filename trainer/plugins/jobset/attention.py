@@ -1,4 +1,4 @@
-"""Which changes of pods matter that are fine: those that may end a reason to wait, or lack a scheduler.
+"""Changes of healthy pods that trigger a reconcile: they may end a reason to wait, or lack a scheduler.
 
 Nearly all pods start without trouble, and cost no reconcile then: their JobSet says enough.
 """
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from trainer.kube.cache.cached_object import CachedObject
 
 ACTIVE = "jobset-active"
-"""Name of the index of JobSets of which a Job has active pods, each as `<namespace>/<name>`."""
+"""Name of the index of JobSets with an active Job, each as `<namespace>/<name>`."""
 
 REMEMBERED = 4096
-"""JobSets whose pods wait; the one that was looked at longest ago goes first, and is looked at with its JobSet then."""
+"""Most remembered JobSets with waiting pods; the least recently used is dropped, and reconciled with its JobSet."""
 
 
 def active_jobsets(jobset: CachedObject) -> tuple[str, ...]:
@@ -31,7 +31,7 @@ def active_jobsets(jobset: CachedObject) -> tuple[str, ...]:
 
 
 class Attention:
-    """Remembers the JobSets whose pods wait, as long as the manager runs; all are looked at when it starts."""
+    """Remembers JobSets with waiting pods, in memory only; a manager that starts reconciles all of them."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -45,7 +45,7 @@ class Attention:
             self._waiting.pop(jobset)
 
     def is_due(self, old: CachedObject | None, new: CachedObject | None) -> bool:
-        """Predicate: a pod of a JobSet that waits has come, gone or got further, or a late one has no scheduler yet.
+        """Predicate: a pod of a waiting JobSet has changed, or a late pod has no scheduler yet.
 
         A pod that comes before its JobSet has active ones is looked at when the JobSet says so.
         """

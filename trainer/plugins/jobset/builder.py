@@ -1,4 +1,4 @@
-"""RuntimeInfo as a JobSet."""
+"""Builds the JobSet from RuntimeInfo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def build_jobset(info: RuntimeInfo, train_job: TrainJob) -> Object:
-    """The JobSet of the TrainJob; what RuntimeInfo does not cover comes from the runtime unchanged."""
+    """The JobSet of the TrainJob; fields that RuntimeInfo lacks come from the runtime unchanged."""
     spec = private_copy(info.template)
     spec.suspend = train_job.spec.suspend
     for job, pod_set in zip(spec.replicated_jobs or [], info.pod_sets, strict=True):
@@ -80,7 +80,7 @@ def _set_pod_spec(spec: Object, pod_set: PodSet) -> None:
 
 
 def _container(template: Object, container: Container) -> Object:
-    """The template's container with everything that RuntimeInfo says about it."""
+    """The template's container with the settings from RuntimeInfo."""
     fields = {
         "image": container.image,
         "command": container.command,

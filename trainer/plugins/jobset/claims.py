@@ -1,4 +1,4 @@
-"""Which volume claims the pods of a JobSet use."""
+"""The volume claims that the pods of a JobSet use."""
 
 from __future__ import annotations
 

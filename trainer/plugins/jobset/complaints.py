@@ -1,4 +1,4 @@
-"""What events say about the objects below a TrainJob: some troubles are in no status.
+"""Events about the objects below a TrainJob, for problems that no status shows.
 
 A Job whose pods are refused has no pods, a pod without its volumes is merely being made, and only events tell why. An
 event counts while the object that it is about, known by its uid, still lacks what the event complains of: events stay
@@ -40,7 +40,7 @@ REASONS: dict[str, tuple[str, ...]] = {
 controller, JobSet and persistent volume controller."""
 
 _HARMLESS = ("Provisioning", "ProvisioningSucceeded", "WaitForFirstConsumer", "WaitForPodScheduled")
-"""Reasons of what every claim goes through."""
+"""Reasons of events that every claim gets."""
 
 _SELECTORS = (
     *(f"involvedObject.kind={PODS.kind},reason={reason}" for reason in REASONS[PODS.kind]),
@@ -48,13 +48,13 @@ _SELECTORS = (
     f"involvedObject.kind={JOBSETS.kind},type=Warning",
     f"involvedObject.kind={PERSISTENT_VOLUME_CLAIMS.kind}{''.join(f',reason!={reason}' for reason in _HARMLESS)}",
 )
-"""What is watched: few events besides those that count, with few watches."""
+"""Watches that select the events above with few others."""
 
 _ABOUT = "jobset-complaints"
-"""Name of the index of events by the object that they are about, and by all objects of its kind and namespace."""
+"""Name of the index of events by their object, and by the kind and namespace of their object."""
 
 _DELAY = 0.5
-"""Seconds; the pods of a job have the same trouble at the same time."""
+"""Seconds in which events are debounced, since the pods of a Job have the same problem at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class Complaint:
     reason: str
     message: str
     uid: str
-    """Of the object that it is about; empty if it does not say."""
+    """Uid of its object; empty if the event lacks it."""
     is_warning: bool
     seen: str
-    """When it was repeated last, to the second, as texts that sort."""
+    """Time of its last repetition, to the second, as a text that sorts."""
 
     @classmethod
     def of(cls, event: Object) -> Complaint:
@@ -82,18 +82,18 @@ class Complaint:
 
 
 def complaints(reader: Reader) -> Iterator[Watch]:
-    """Watches of the events, each of which belongs to the TrainJob of the object that it is about."""
+    """Watches of the events, mapped to the TrainJob of their object."""
     for selector in _SELECTORS:
         yield Watch(
             EVENTS,
             Selection(field_selector=selector),
             train_jobs=lambda event: _train_jobs_of(reader, event),
-            # A repeat comes to those for whom the first was too early; the end of an event says nothing.
+            # A repetition may come after the object is cached; the deletion of an event means nothing.
             predicate=on(deleted=lambda _event: False),
             delay=_DELAY,
             indexes={_ABOUT: _values},
         )
-    # Jobs are known by their metadata, for an event is about one of the name that another may have had.
+    # An event names a Job that may have had a predecessor of the same name, so its metadata is compared.
     yield Watch(
         JOBS,
         Selection(label_selector=JOBSET_NAME, metadata_only=True),
@@ -108,7 +108,7 @@ def complaints(reader: Reader) -> Iterator[Watch]:
 
 
 def has_complaints(reader: Reader, resource: Resource, key: ObjectKey, reason: str = "") -> bool:
-    """Whether there is an event about an object of this name; cheap, for nothing is decoded.
+    """Whether there is an event about an object of this name, without decoding one.
 
     Args:
         reader: of the cluster.
@@ -120,7 +120,7 @@ def has_complaints(reader: Reader, resource: Resource, key: ObjectKey, reason: s
 
 
 def complained_of(reader: Reader, resource: Resource, keys: Collection[ObjectKey], reason: str = "") -> set[ObjectKey]:
-    """Those of some objects about which there is an event; cheap where no event is about any of their namespace.
+    """The objects that have an event; constant time when their namespace has none.
 
     Args:
         reader: of the cluster.
@@ -137,7 +137,7 @@ def complained_of(reader: Reader, resource: Resource, keys: Collection[ObjectKey
 def latest_complaint(
     reader: Reader, resource: Resource, key: ObjectKey, *, uid: str = "", reason: str = ""
 ) -> Complaint | None:
-    """The event about an object that was repeated last; None if there is none.
+    """The newest event about an object; None without one.
 
     Args:
         reader: of the cluster.
@@ -157,7 +157,7 @@ def _values(event: CachedObject) -> tuple[str, ...]:
     kind = about.get("kind") or ""
     if reason not in REASONS.get(kind, ()):
         return ()
-    # In the namespace of the event, whatever it says: who writes events in one namespace knows nothing of others.
+    # The namespace of the event counts, since its author may write into that namespace only.
     keys = ObjectKey(event.key.namespace, about.get("name") or ""), ObjectKey(event.key.namespace, "")
     return tuple(dict.fromkeys(_value(kind, key, each) for key in keys for each in ("", reason)))
 

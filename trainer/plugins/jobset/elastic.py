@@ -1,4 +1,4 @@
-"""Elastic trainings, whose number of nodes may change while they run.
+"""Elastic trainings, whose number of nodes can change while they run.
 
 JobSet lets parallelism and completions of an Indexed Job change, both together, where its feature gate ElasticJobSet is
 on. Elsewhere its webhook refuses that, and the nodes stay as they are.
@@ -45,13 +45,13 @@ def node_range(info: RuntimeInfo) -> str | None:
 
 
 def elastic_job(jobset: Object) -> ElasticJob | None:
-    """What the annotation of a JobSet says; None for one of a fixed size."""
+    """The bounds in a JobSet's annotation; None for a fixed size."""
     found = _VALUE.fullmatch(annotations_of(jobset).get(NODE_RANGE, ""))
     return None if found is None else ElasticJob(found[1], int(found[2]), int(found[3]))
 
 
 def resize(spec: Object, desired: Object) -> Object | None:
-    """A copy of the spec of a JobSet with the size that its elastic Job is to have; None if it has that size.
+    """A copy of a JobSet's spec with the desired size of its elastic Job; None if it has that size.
 
     Args:
         spec: as it exists, or as it is to become.
@@ -70,7 +70,7 @@ def resize(spec: Object, desired: Object) -> Object | None:
 
 
 def node_scale(jobset: Object) -> NodeScale | None:
-    """How many nodes an elastic training has and may have; None for one of a fixed size."""
+    """Number and bounds of the nodes of an elastic training; None for a fixed size."""
     elastic = elastic_job(jobset)
     job = _job_spec(jobset["spec"], elastic) if elastic is not None else None
     if elastic is None or job is None:

@@ -1,4 +1,4 @@
-"""Failed pods that are gone: JobSet deletes them as soon as it restarts, often before anybody has told why it does."""
+"""Failed pods that no longer exist: JobSet deletes them when it restarts, often before they are reported."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 REMEMBERED = 512
-"""JobSets of which a pod is remembered, a few KiB each; the one that has lost none for longest is forgotten first."""
+"""Most JobSets with a remembered pod, a few KiB each; the least recently used is dropped first."""
 
 _Owner = tuple[str, str, str]
-"""Namespace, name and uid of a JobSet, as its pods tell of it."""
+"""Namespace, name and uid of a JobSet, from labels of its pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +30,19 @@ class _Gone:
 
 
 class GonePods:
-    """Remembers the pod that failed first in the latest attempt of each JobSet, as long as the manager runs."""
+    """Remembers the pod that failed first in the latest attempt of each JobSet, in memory only."""
 
     def __init__(self) -> None:
         self._found: Recent[_Owner, _Gone] = Recent(REMEMBERED)
 
     def trouble_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
-        """Predicate: a pod has come into trouble, or out of it; remembers one that has failed and goes."""
+        """Predicate: a pod got or lost a problem; it remembers a failed pod that is deleted."""
         if new is None and old is not None and is_failure(old):
             self._remember(old.decode(), (old.key.namespace, old.labels[JOBSET_NAME], old.labels.get(JOBSET_UID, "")))
         return trouble_changed(old, new)
 
     def before(self, jobset: Object) -> list[Object]:
-        """The pod that failed first in the attempt before the present one; empty when that is not known."""
+        """The pod that failed first in the attempt before the present one; empty if unknown."""
         attempt = ((jobset.get("status") or {}).get("restarts") or 0) - 1
         owners = ((namespace_of(jobset), name_of(jobset), uid) for uid in (uid_of(jobset), ""))
         found = (self._found.get(owner) for owner in owners)

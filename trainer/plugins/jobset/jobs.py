@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in the Jobs that JobSet makes: JobSet itself does not look into them.
+"""Checks of Jobs that Kubernetes makes and JobSet does not.
 
 The Jobs would never come, and only an event of the JobSet would say why.
 """
@@ -29,7 +29,7 @@ _LIFETIME = "remove it; spec.ttlSecondsAfterFinished of a TrainJob deletes the T
 
 
 def check_jobs(info: RuntimeInfo) -> Iterator[FieldError]:
-    """Policies that do not go together, selectors, managers, and volume claims that no pod could use."""
+    """Errors of policies that exclude each other, selectors, managers, and volume claims that no pod can use."""
     path = f"{info.runtime} spec.template.spec"
     jobs = info.template.replicated_jobs or []
     yield from _manager(info.template.managed_by, f"{path}.managedBy")
@@ -59,7 +59,7 @@ def _selector(job: JobSpec, path: str) -> Iterator[FieldError]:
 
 
 def _indexes(job: JobSpec, pod_set: PodSet, path: str) -> Iterator[FieldError]:
-    """What only Jobs whose pods have an index can do; JobSet makes them Indexed by default."""
+    """Errors of settings that only Indexed Jobs, JobSet's default, may have."""
     if job.completion_mode == "NonIndexed":
         for name, value in (
             ("backoffLimitPerIndex", job.backoff_limit_per_index),
@@ -78,7 +78,7 @@ def _indexes(job: JobSpec, pod_set: PodSet, path: str) -> Iterator[FieldError]:
 
 
 def _completions(job: JobSpec, pod_set: PodSet) -> int:
-    """How many pods have to succeed: for the trainer that is the number of nodes, whatever the template says."""
+    """Number of pods that have to succeed; for the trainer the number of nodes."""
     return pod_set.count if pod_set.ancestor == Ancestor.TRAINER or job.completions is None else job.completions
 
 
@@ -127,7 +127,7 @@ def _failure_rule(rule: Object, containers: set[str], path: str) -> Iterator[Fie
 
 
 def _claims(info: RuntimeInfo, path: str) -> Iterator[FieldError]:
-    """JobSet asks that a claim is mounted and has a name of its own; Kubernetes, that it says what it claims."""
+    """Errors of a volume claim: JobSet requires a mount and a unique name, and Kubernetes a size."""
     volumes = {volume.get("name") for pod_set in info.pod_sets for volume in pod_set.volumes}
     mounted = {
         mount.get("name")

@@ -1,4 +1,4 @@
-"""Which field names the object that a pod waits for, or that Kubernetes has looked for before it made one.
+"""The field that names a missing object for which a pod waits, or without which it is not created.
 
 Kubelet, scheduler and admission tell what is missing, but not who asks for it: the TrainJob may, or its runtime. The
 objects themselves are none of the manager's business, so what is missing is known once a pod waits for it.
@@ -31,7 +31,7 @@ _FIELDS: dict[str, frozenset[tuple[str, str]]] = {
     "runtimeclass": frozenset({("", "runtimeClassName")}),
     "scheduler": frozenset({("", "schedulerName")}),
 }
-"""By kind: the fields that name an object, each with the member that it has to be in, "" for any (Kubernetes API
+"""By kind, the fields that name an object, each with the member that contains it, "" for any (Kubernetes API
 reference, "Pod")."""
 
 
@@ -44,7 +44,7 @@ class Named(NamedTuple):
 
 
 def missing_object(message: str) -> Named | None:
-    """What a message says is missing; None if it says nothing of the kind."""
+    """The missing object that a message names; None without one."""
     found = _MISSING.search(message) or _MISSING_KEY.search(message) or _MISSING_CLASS.search(message)
     return Named(found[1].lower(), found[2]) if found is not None else None
 

@@ -1,4 +1,4 @@
-"""The plugin: which resources it watches, what it builds, and what the JobSet's status means for the TrainJob."""
+"""The plugin: the resources that it watches, the JobSet that it builds, and the TrainJob status from it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _OUTCOMES: dict[str, Literal[ConditionType.COMPLETE, ConditionType.FAILED]] = {
 """Terminal states of a JobSet, which are also types of its conditions."""
 
 _POD_LIMIT = 100_000
-"""Pods of a replicated Job: Kubernetes has this limit for the parallelism of an Indexed Job."""
+"""Most pods of a replicated Job, which is Kubernetes' limit for the parallelism of an Indexed Job."""
 
 _POD_DELAY = 0.5
 """Seconds; changes of the whole JobSet are seen without its pods, and at once."""
@@ -69,7 +69,7 @@ _POD_SUFFIX = "-abcde"
 
 
 class JobSetPlugin:
-    """Turns a TrainJob into one JobSet of the same name."""
+    """Builds one JobSet with the name of the TrainJob."""
 
     name = "jobset"
     condition_types: frozenset[str] = frozenset()
@@ -80,7 +80,7 @@ class JobSetPlugin:
         self._attention = Attention(reader)
 
     def watches(self) -> Iterator[Watch]:
-        """JobSets, those of their pods that come into trouble or out of it, and events about what is below them."""
+        """JobSets, their pods that get or lose a problem, and events about the objects below a JobSet."""
         yield Watch(
             JOBSETS,
             train_jobs=_train_jobs_of,
@@ -98,7 +98,7 @@ class JobSetPlugin:
         yield from complaints(self._reader)
 
     def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
-        """Refuse what JobSet and Kubernetes would: parts that do not fit, too many pods, names too long for pods."""
+        """Refuse what JobSet and Kubernetes would refuse: contradictions, too many pods, names too long for pods."""
         yield from check_references(info)
         yield from check_jobs(info)
         yield from check_pods(info, new)
@@ -117,7 +117,7 @@ class JobSetPlugin:
             pod_set.endpoints = info.endpoints_of(pod_set)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
-        """The JobSet; while it runs it is left alone, and while it is suspended only a few fields may change."""
+        """The JobSet; a running one never changes, and a suspended one in a few fields only."""
         jobset = build_jobset(info, train_job)
         yield Component(JOBSETS, jobset, revise=partial(revise_jobset, jobset), runs_pods=True)
 
@@ -131,7 +131,7 @@ class JobSetPlugin:
             )
 
     def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
-        """Complete or Failed when the JobSet is, with its reason and message, and the pod that failed first."""
+        """Complete or Failed with the JobSet's reason and message, and the pod that failed first."""
         jobset = self._jobset(train_job)
         if jobset is None:
             return None
@@ -171,7 +171,7 @@ class JobSetPlugin:
         yield from restarts(troubles, self._gone)
 
     def _jobset(self, train_job: TrainJob) -> Object | None:
-        """The JobSet of this very TrainJob: one of the same name may be somebody else's."""
+        """The JobSet that this TrainJob controls; one of the same name may have another owner."""
         key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
         jobset = self._reader.get(JOBSETS, key)
         owner = controller_of(jobset) if jobset else None
@@ -184,12 +184,12 @@ def _is_ended(jobset: Object, state: str) -> bool:
 
 
 def _train_jobs_of(jobset: CachedObject) -> Iterable[ObjectKey]:
-    """The TrainJob that controls a JobSet; or that of the same name, which waits for a JobSet of others to go."""
+    """The TrainJob that controls a JobSet, or else the one of its name, which waits for the JobSet's deletion."""
     return _owners(jobset) or (jobset.key,)
 
 
 def _says_something(jobset: CachedObject) -> bool:
-    """Whoever has created a JobSet knows of it, and nothing has become of it before it has a status."""
+    """Predicate: drops the creation of a JobSet, which is our own write; its first status passes."""
     return bool(jobset.get("status"))
 
 
@@ -199,7 +199,7 @@ def _selection(jobset: Object) -> Selection:
 
 
 def _check_sizes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse more pods than Kubernetes runs, and names too long for the last of them; an elastic Job may grow to it."""
+    """Refuse more pods than Kubernetes runs, and names too long for the last pod of the largest size."""
     for pod_set in info.pod_sets:
         if pod_set.replicas * pod_set.most > _POD_LIMIT:
             rule = f"must be at most {_POD_LIMIT}, the most pods that a replicated Job can have"
@@ -218,7 +218,7 @@ def _check_sizes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]
 
 
 def _size_field(info: RuntimeInfo, pod_set: PodSet, train_job: TrainJob) -> str:
-    """The field that says how many pods there are."""
+    """The field that sets the number of pods."""
     if pod_set.ancestor != Ancestor.TRAINER:
         return f"{info.runtime} spec.template.spec.replicatedJobs[{pod_set.name}]"
     if pod_set.most > pod_set.count:

@@ -1,4 +1,4 @@
-"""What keeps the pods of a JobSet from running: they cannot be made or started, or are made again after a failure."""
+"""Problems of a JobSet's pods: they cannot be created or started, or are restarted after a failure."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from trainer.plugins.jobset.wait import Waiting
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
-"""Reasons that may go away by themselves, which come after the others."""
+"""Reasons that often end by themselves, sorted after the others."""
 
 _NAMES_CLAIMS = re.compile("persistent ?volume ?claim", re.IGNORECASE)
 
 _KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
-"""Label with which Kueue takes a JobSet into a queue, and suspends it until it is admitted."""
+"""Kueue's label of a queued JobSet, which it keeps suspended until admission."""
 
 _DEFAULT_BACKOFF_LIMIT = 6
-"""Of a Job that does not say (Kubernetes documentation, "Jobs")."""
+"""Default of a Job (Kubernetes documentation, "Jobs")."""
 
 
 def suspended_by_others(jobset: Object) -> Iterator[PodProblem]:
-    """Of a TrainJob that is not suspended: somebody else has suspended its JobSet, and has to resume it."""
+    """The problem of a JobSet that another manager has suspended and has to resume."""
     if is_decided(jobset, suspend=False):  # the TrainJob has just been resumed
         return
     queue = labels_of(jobset).get(_KUEUE_QUEUE)
@@ -62,7 +62,7 @@ def waits(troubles: Troubles, train_job: TrainJob) -> list[PodProblem]:
 
 
 def _waits_of_pods(troubles: Troubles) -> tuple[list[Waiting], set[ObjectKey]]:
-    """What the statuses of pods say, and the pods that wait for a volume claim."""
+    """Problems from the statuses of pods, and pods that wait for a volume claim."""
     found: dict[str, Waiting] = {}
     without_claims: set[ObjectKey] = set()
     remaining = troubles.waiting()
@@ -82,7 +82,7 @@ def _waits_of_pods(troubles: Troubles) -> tuple[list[Waiting], set[ObjectKey]]:
 
 
 def _without_sandbox(troubles: Troubles) -> Iterator[Waiting]:
-    """Pods that wait for a volume or their network, as events tell; pods are known by their unique names."""
+    """Pods that wait for a volume or their network, by events; pods are identified by their unique names."""
     starting = troubles.starting()
     for reason in REASONS[PODS.kind]:
         blocked = complained_of(troubles.reader, PODS, starting, reason)
@@ -131,7 +131,7 @@ def _restart(jobset: Object) -> str:
 
 
 def _cause(troubles: Troubles, gone: GonePods) -> str:
-    """Some pods of the last attempt may still be there."""
+    """Whether pods of the last attempt may still exist."""
     culprit = first_failure([*troubles.failed(), *gone.before(troubles.jobset)])
     if culprit is not None:
         return culprit.text
@@ -140,7 +140,7 @@ def _cause(troubles: Troubles, gone: GonePods) -> str:
 
 
 def _remaking(jobset: Object) -> Iterator[str]:
-    """Replicated Jobs that are not ready and whose Jobs make failed pods again."""
+    """Replicated Jobs that are not ready and whose Jobs replace failed pods."""
     counts = {count["name"]: count for count in (jobset.get("status") or {}).get("replicatedJobsStatus") or []}
     for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
         count = counts.get(job["name"]) or {}

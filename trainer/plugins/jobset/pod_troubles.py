@@ -1,4 +1,4 @@
-"""Which pods of a JobSet are in trouble, as an index of the pod cache.
+"""The pods of a JobSet with a problem, as an index of the pod cache.
 
 A job may have thousands of pods, and nearly all of their changes say nothing new about it. So each pod is classified
 once for each change, from its status alone; a reconcile asks the index and decodes single pods as examples.
@@ -29,13 +29,13 @@ TROUBLES = "jobset-troubles"
 
 CRASHING = "CrashLoopBackOff"
 _STARTS = " is starting"
-"""Told apart from a replicated Job of whatever name, which has no space."""
+"""Contains a space, which no name of a replicated Job has."""
 _UNSEEN = " is unseen"
 _FAILED = " failed"
 _STARTING = frozenset({"", "ContainerCreating", "PodInitializing"})
-"""Reasons to wait of containers with which nothing is wrong yet."""
+"""Waiting reasons of containers without a problem."""
 _SAME = {"ErrImagePull": "ImagePullBackOff"}
-"""The kubelet goes back and forth between the two, which is no news."""
+"""The kubelet alternates between these two reasons, which count as one."""
 
 
 class _Waiting(msgspec.Struct, frozen=True):
@@ -88,18 +88,18 @@ class Wait:
 
 
 def owner_of(pod: CachedObject) -> list[ObjectKey]:
-    """Map function from a pod to the TrainJob that has the name of its JobSet, if there is one."""
+    """Map function from a pod to the TrainJob with the name of its JobSet."""
     name = pod.labels.get(JOBSET_NAME)
     return [ObjectKey(pod.key.namespace, name)] if name else []
 
 
 def trouble_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
-    """Predicate: a pod has come into trouble, or out of it."""
+    """Predicate: a pod got or lost a problem."""
     return _grave_troubles(old) != _grave_troubles(new)
 
 
 def troubles_of(pod: CachedObject) -> tuple[str, ...]:
-    """Index function of `TROUBLES`; `Troubles` knows how to ask.
+    """Index function of `TROUBLES`; `Troubles` has the queries.
 
     What nobody but its labels calls a pod of a JobSet is in no trouble that would be told.
     """
@@ -109,12 +109,12 @@ def troubles_of(pod: CachedObject) -> tuple[str, ...]:
 
 
 def is_failure(pod: CachedObject) -> bool:
-    """Whether a pod of a JobSet has failed, be it deleted or not."""
+    """Whether a pod of a JobSet has failed, deleted or not."""
     return any(trouble.endswith(_FAILED) for trouble in troubles_of(pod)[:1])
 
 
 def is_unseen(pod: CachedObject) -> bool:
-    """Whether a pod of a JobSet has no node, and no scheduler has said why."""
+    """Whether a pod of a JobSet has no node and no reason from a scheduler."""
     return any(trouble.endswith(_UNSEEN) for trouble in troubles_of(pod))
 
 
@@ -136,31 +136,31 @@ def _troubles(pod: CachedObject) -> tuple[str, ...]:
 
 
 def wait_of(pod: Object) -> Wait | None:
-    """What a pod waits for that does not come by itself; None when there is nothing of the kind."""
+    """The problem for which a pod waits; None without one."""
     return _wait(msgspec.convert(pod, _Pod).status or _Status())
 
 
 @dataclass(frozen=True, slots=True)
 class Troubles:
-    """Asks the index for the pods of one JobSet."""
+    """Queries of the index for the pods of one JobSet."""
 
     reader: Reader
     jobset: Object
 
     def waiting(self, reason: str = "") -> set[ObjectKey]:
-        """Pods that cannot start, for this reason or any."""
+        """Pods that cannot start, for one reason or any."""
         return self._keys(f"waits for {reason}" if reason else "waits")
 
     def starting(self) -> set[ObjectKey]:
-        """Pods of which nothing is known but that they have not got as far as their containers."""
+        """Pods with a node whose containers have not been created, without a reason in their status."""
         return self._keys(_STARTS.strip())
 
     def unseen(self) -> set[ObjectKey]:
-        """Pods without a node of which no scheduler has said anything."""
+        """Pods without a node and without a reason from a scheduler."""
         return self._keys(_UNSEEN.strip())
 
     def crashing(self) -> set[ObjectKey]:
-        """Pods of which a container fails again and again."""
+        """Pods with a container that fails repeatedly."""
         return self._keys("crashing")
 
     def failed(self) -> list[Object]:
@@ -183,7 +183,7 @@ class Troubles:
 
 
 def _grave_troubles(pod: CachedObject | None) -> list[str]:
-    """Every pod has to get a node and start; that it does is no news."""
+    """Whether a pod is only on its way to its node and its first start."""
     return [] if pod is None else [trouble for trouble in troubles_of(pod) if not trouble.endswith((_STARTS, _UNSEEN))]
 
 
@@ -195,14 +195,14 @@ def _has_sandbox(status: _Status) -> bool:
 
 
 def _has_no_scheduler(spec: _Spec, status: _Status) -> bool:
-    """Whether no scheduler has given it a node or said why not; what has containers has a node."""
+    """Whether the pod has neither a node nor a scheduler's reason; a pod with container statuses has a node."""
     if spec.node_name or status.container_statuses or status.init_container_statuses:
         return False
     return not any(each.type == "PodScheduled" for each in status.conditions or ())
 
 
 def _owner(namespace: str, name: str, uid: str) -> str:
-    """With the namespace of the pod: a uid is a label, which pods of any namespace may have."""
+    """The index value with the namespace of the pod, since pods of any namespace may have a uid as a label."""
     return f"{namespace}/{name}/{uid}"
 
 
@@ -225,5 +225,5 @@ def _waits(status: _Status) -> Iterator[Wait]:
 
 
 def _word(reason: str | None) -> str:
-    """The reason as a condition may have it, whatever a container runtime makes of one."""
+    """The reason of a container runtime as a valid reason of a condition."""
     return re.sub(r"^[^A-Za-z]+|[^A-Za-z0-9]", "", reason or "")

@@ -1,4 +1,4 @@
-"""What Kubernetes refuses in the pods of a Job once runtime, overrides and settings of the TrainJob are one.
+"""Checks of the final pods, in which runtime, overrides and settings of the TrainJob are merged.
 
 JobSet does not look into pod templates, and the Job controller would be refused the pods where no user looks.
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _OTHERS_LABELS = frozenset({"job-name", "controller-uid", ANCESTOR_LABEL})
 _OTHERS_DOMAINS = ("batch.kubernetes.io/", "jobset.sigs.k8s.io/")
-"""Labels by which Jobs and JobSets find what is theirs: a Job whose pods have others is refused."""
+"""Labels by which Jobs and JobSets select their pods; Kubernetes refuses other values."""
 
 
 def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Labels of others, containers without an image, mounts without a volume, requests above limits."""
+    """Errors of reserved labels, containers without an image, mounts without a volume, requests above limits."""
     for path, labels in _labels(train_job):
         for key in labels:
             if key in _OTHERS_LABELS or key.startswith(_OTHERS_DOMAINS):
@@ -51,7 +51,7 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
 
 
 def _labels(train_job: TrainJob) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """What a TrainJob wants its pods to be labelled with, and where it says so."""
+    """The pod labels that a TrainJob sets, with their fields."""
     yield "spec.labels", train_job.spec.labels or {}
     for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
         labels = override.metadata and override.metadata.labels
@@ -64,13 +64,13 @@ def _path(info: RuntimeInfo, pod_set: PodSet, kind: str, container: Container) -
 
 
 def _claims(info: RuntimeInfo) -> set[str]:
-    """Names of the volume claims that JobSet makes, which can be mounted as volumes."""
+    """Names of the volume claims that JobSet creates, which pods can mount as volumes."""
     policies = info.template.volume_claim_policies or []
     return {(template.get("metadata") or {}).get("name") or "" for policy in policies for template in policy.templates}
 
 
 class _Mounts:
-    """Where the overrides of a TrainJob mount volumes."""
+    """Volume mounts in the overrides of a TrainJob."""
 
     def __init__(self, train_job: TrainJob) -> None:
         self._fields: dict[tuple[str, str], list[tuple[frozenset[str], dict[str, str]]]] = {}
@@ -84,7 +84,7 @@ class _Mounts:
                     self._fields.setdefault((kind, change.name), []).append((targets, fields))
 
     def field(self, pod_set: PodSet, kind: str, container: Container, mount_path: str) -> str | None:
-        """The last override of a mount; None when it is the runtime's, or a plugin's."""
+        """The last override of a mount; None for a mount of the runtime or a plugin."""
         for targets, fields in reversed(self._fields.get((kind, container.name), [])):
             if pod_set.name in targets and mount_path in fields:
                 return fields[mount_path]
@@ -92,14 +92,14 @@ class _Mounts:
 
 
 def _own_resources(train_job: TrainJob) -> frozenset[str]:
-    """Resources that the TrainJob says anything about."""
+    """Resources that the TrainJob sets."""
     trainer = train_job.spec.trainer
     resources = trainer.resources_per_node if trainer is not None else None
     return frozenset() if resources is None else frozenset({*(resources.requests or {}), *(resources.limits or {})})
 
 
 def _requests(own: frozenset[str], container: Container, path: str) -> Iterator[FieldError]:
-    """Requests are no more than limits, and what cannot be shared, such as GPUs, has a limit of the same amount.
+    """Errors of requests above their limit, and of devices such as GPUs without a limit of the same amount.
 
     Args:
         own: resources whose amounts the TrainJob sets in this container.
@@ -122,7 +122,7 @@ def _requests(own: frozenset[str], container: Container, path: str) -> Iterator[
 
 
 def _unknown_claims(info: RuntimeInfo, pod_set: PodSet) -> Iterator[FieldError]:
-    """Devices that the TrainJob wants for the trainer, and its pods do not claim."""
+    """Errors of device claims that the TrainJob names and its pods lack."""
     if pod_set.main is None:
         return
     spec = pod_spec_of(info.job_of(pod_set))
@@ -136,5 +136,5 @@ def _unknown_claims(info: RuntimeInfo, pod_set: PodSet) -> Iterator[FieldError]:
 
 
 def _place(own: frozenset[str], name: str, path: str) -> str:
-    """Where the amount of a resource is set that does not fit: by the TrainJob if it says anything about it."""
+    """The field that sets a wrong amount: the TrainJob's if it sets that resource."""
     return "spec.trainer.resourcesPerNode" if name in own else path

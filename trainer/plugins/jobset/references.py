@@ -1,4 +1,4 @@
-"""What the parts of a JobSet say about each other: JobSet's own webhook refuses it when it does not fit.
+"""Checks of references between the parts of a JobSet, which JobSet's own webhook makes too.
 
 It would do so when the JobSet is created, which is too late for the author of the TrainJob or runtime to be told.
 """
@@ -20,7 +20,7 @@ _INITIALIZERS = frozenset({Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALI
 
 
 def check_references(info: RuntimeInfo) -> Iterator[FieldError]:
-    """Names of replicated Jobs that are not there, or not earlier, pods that there will not be, steps nobody does."""
+    """Errors of references to replicated Jobs that are missing or later, to missing pods, and to missing steps."""
     path = f"{info.runtime} spec.template.spec"
     yield from _steps(info, path)
     yield from _dependencies(info.template, path)
@@ -30,7 +30,7 @@ def check_references(info: RuntimeInfo) -> Iterator[FieldError]:
 
 
 def _steps(info: RuntimeInfo, path: str) -> Iterator[FieldError]:
-    """An initializer is there once, and has the container that the settings of the TrainJob go to."""
+    """Errors of an initializer that is there twice, or lacks the container that the TrainJob's settings change."""
     for pod_set in info.pod_sets:
         if pod_set.ancestor not in _INITIALIZERS:
             continue

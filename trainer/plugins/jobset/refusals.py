@@ -1,4 +1,4 @@
-"""Jobs and pods that cannot be made: a quota, a policy, a webhook or a missing object keeps them out of the cluster."""
+"""Jobs and pods that cannot be created because of a quota, a policy, a webhook or a missing object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def refusals(troubles: Troubles) -> Iterator[Waiting]:
-    """The Jobs that JobSet cannot make, and the pods that Jobs cannot make."""
+    """The Jobs that JobSet cannot create, and the pods that Jobs cannot create."""
     yield from _refused_jobs(troubles)
     yield from _refused_pods(troubles)
 
@@ -39,7 +39,7 @@ def _refused_jobs(troubles: Troubles) -> Iterator[Waiting]:
 
 
 def _refused_pods(troubles: Troubles) -> Iterator[Waiting]:
-    """One for each reason: the Jobs of a JobSet usually have the same trouble."""
+    """One problem for each reason, since the Jobs of a JobSet usually share theirs."""
     missing: dict[str, int] = {}
     examples: dict[str, tuple[Object, Complaint]] = {}
     sizes = _unsettled(troubles.jobset)
@@ -57,7 +57,7 @@ def _refused_pods(troubles: Troubles) -> Iterator[Waiting]:
 
 
 def _refused_by(troubles: Troubles, key: ObjectKey, sizes: Mapping[str, int]) -> tuple[Object, Complaint, int] | None:
-    """A Job that lacks pods, what it complains of, and how many it lacks; None if it has none to complain of."""
+    """A Job that lacks pods, the event with the reason, and the number of missing pods; None without an event."""
     reader = troubles.reader
     job = troubles.job(key)
     if job is None:
@@ -73,7 +73,7 @@ def _refused_by(troubles: Troubles, key: ObjectKey, sizes: Mapping[str, int]) ->
 
 
 def _unsettled(jobset: Object) -> dict[str, int]:
-    """Pods of each Job of the replicated Jobs of which some Job is neither ready nor at its end."""
+    """Pods of each Job in the replicated Jobs with a Job that is neither ready nor ended."""
     counts = {count["name"]: count for count in (jobset.get("status") or {}).get("replicatedJobsStatus") or []}
     sizes = {}
     for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
@@ -86,7 +86,7 @@ def _unsettled(jobset: Object) -> dict[str, int]:
 
 
 def _is_outdated(complaint: Complaint, made: Iterable[Object | None]) -> bool:
-    """Whether something was made after the last complaint that it could not be.
+    """Whether an object was created after the last event that it could not be.
 
     Both times are whole seconds. Within the same one the complaint loses: who still fails complains again soon, and one
     that is out of date would stay for the life of the event.

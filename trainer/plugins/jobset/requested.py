@@ -1,4 +1,4 @@
-"""Which field asks for what a scheduler or a quota does not grant: an amount, a node of some kind, a tainted node.
+"""The field that requests what a scheduler or a quota refuses: an amount, a node of some kind, a tainted node.
 
 Nodes are not read: a manager that may list them knows more than a TrainJob needs. The scheduler says how many nodes
 lack what, and the fields say how much is asked for.
@@ -25,11 +25,11 @@ _TAINT = re.compile(r"had untolerated taint")
 
 _PLACES = ("containers", "initContainers")
 _KINDS = ("requests", "limits")
-"""The scheduler counts requests, which are the limits where there are none."""
+"""The scheduler counts requests, which default to the limits."""
 
 
 def fields_asking(message: str, replicated_job: str, pods: Object, spec: Object, runtime: str) -> list[str]:
-    """The fields with what they ask for; none if the message says nothing of the kind.
+    """The fields with their values; empty if the message names no such request.
 
     Args:
         message: of the scheduler, or of the admission of pods.
@@ -68,7 +68,7 @@ def _resources(message: str) -> Sequence[str]:
 
 
 def _amount(name: str, pods: Object, spec: Object, runtime: str) -> Iterator[str]:
-    """Where an amount of a resource is asked for: by the TrainJob, if the pods have what it says."""
+    """The field that requests a resource: the TrainJob's if the pods have its amount."""
     asked = [
         (f"{runtime}.{place}[{container.get('name')}].resources.{kind}[{name}]", amount)
         for place in _PLACES

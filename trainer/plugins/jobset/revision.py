@@ -1,4 +1,4 @@
-"""What may still change in a JobSet that exists.
+"""The changes that an existing JobSet allows.
 
 JobSet's admission webhook refuses all changes of replicated Jobs, except, while the JobSet is suspended, labels,
 annotations, node selector, tolerations and scheduling gates of their pods; and the size of an elastic training, where
@@ -39,11 +39,11 @@ _TEXTS = {True: "true", False: "false"}
 _SUSPENDED = frozenset({_TEXTS[True], FROM_CREATION})
 
 _JOB_METADATA = re.compile(r"spec\.replicatedJobs\[[^]]++\]\.template\.metadata\b")
-"""Labels and annotations of Jobs, which stay as they are when those of JobSet and pods change."""
+"""Labels and annotations of Jobs, which cannot change with those of JobSet and pods."""
 
 
 def revise_jobset(desired: Object, existing: Object) -> Revision | None:
-    """The JobSet as it exists, with the mutable fields as desired; None when nothing of it may or need change."""
+    """The existing JobSet with the desired values of its mutable fields; None when nothing changes."""
     if _has_ended(existing):
         return None
     revision = _revision(desired, existing)
@@ -60,7 +60,7 @@ def revise_jobset(desired: Object, existing: Object) -> Revision | None:
 
 
 def _revision(desired: Object, existing: Object) -> Revision | None:
-    """The changes that every cluster allows; None while the JobSet runs, or somebody else has suspended it."""
+    """The changes that every cluster allows; None while the JobSet runs or another manager has suspended it."""
     suspend = _is_suspended(desired)
     if not is_decided(existing, suspend=suspend):
         if not suspend:
@@ -131,7 +131,7 @@ def is_decided(existing: Object, *, suspend: bool) -> bool:
 
 
 def _noted(jobset: Object, existing: Object, *, suspend: bool) -> Object:
-    """The JobSet with a note of what the TrainJob has decided."""
+    """The JobSet with the annotation of the TrainJob's `suspend`."""
     metadata = jobset["metadata"]
     text = FROM_CREATION if suspend and _has_run_nothing(existing) else _TEXTS[suspend]
     annotations = annotations_of(jobset) | {SUSPEND: text}
@@ -139,13 +139,13 @@ def _noted(jobset: Object, existing: Object, *, suspend: bool) -> Object:
 
 
 def _unless_changed(jobset: Object, existing: Object) -> Object:
-    """The same, to be applied only to the very state that the cache shows: its `suspend` is not ours to decide."""
+    """The JobSet with the cached resourceVersion as a precondition, since another manager may change its `suspend`."""
     version = existing["metadata"].get("resourceVersion")
     return jobset | {"metadata": jobset["metadata"] | ({"resourceVersion": version} if version else {})}
 
 
 def _as_applied(existing: Object) -> Object:
-    """The JobSet as it exists, without what servers and controllers write."""
+    """The existing JobSet without the fields that API servers and controllers write."""
     metadata = {
         name: value
         for name, value in existing["metadata"].items()
@@ -172,7 +172,7 @@ def _has_run_nothing(jobset: Object) -> bool:
 
 
 def _sizes(jobset: Object) -> dict[str, tuple[int, ...]]:
-    """How many Jobs each replicated Job has, and how many pods each of these; JobSet's and Job's defaults are 1."""
+    """Jobs of each replicated Job and pods of each Job; both default to 1."""
     return {
         job["name"]: (job.get("replicas", 1), *(job["template"]["spec"].get(name, 1) for name in _POD_COUNTS))
         for job in jobset["spec"].get("replicatedJobs") or []

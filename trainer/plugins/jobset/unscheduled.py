@@ -1,4 +1,4 @@
-"""Pods without a node of which no scheduler says why: their claims are not bound, or nobody schedules them."""
+"""Pods without a node or a scheduler's reason: their claims are not bound, or their scheduler does not run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from trainer.plugins.jobset.pod_troubles import Troubles
 
 _DEBOUNCE = 30
-"""Seconds; a scheduler with a long queue takes some, and so does a volume that is being made."""
+"""Seconds before it is reported: a scheduler with a long queue and a new volume take some."""
 
 _EXAMPLES = 8
-"""Pods whose own claims are looked at: there may be thousands, with a hundred volumes each."""
+"""Most pods whose own claims are read: a JobSet may have thousands of pods with a hundred volumes each."""
 
 
 def unscheduled(troubles: Troubles, without_claims: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
-    """Claims that are not bound, and pods that no scheduler has looked at.
+    """Claims that are not bound, and pods without a reaction of a scheduler.
 
     Args:
         troubles: of the JobSet.
@@ -39,7 +39,7 @@ def unscheduled(troubles: Troubles, without_claims: AbstractSet[ObjectKey]) -> I
         return
     claims = _unbound_claims(troubles, unseen | without_claims)
     yield from claims.values()
-    # A scheduler that has found a node for a pod says nothing while it waits for its claims, or for the rest of a gang.
+    # A scheduler that has found a node for a pod is silent while it waits for claims, or for the rest of a gang.
     if unseen and not claims and not troubles.waiting():
         yield from _unseen(troubles, unseen)
 
@@ -56,7 +56,7 @@ def _unseen(troubles: Troubles, unseen: AbstractSet[ObjectKey]) -> Iterator[Wait
 
 
 def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[str, Waiting]:
-    """By reason: the first of the claims of which an event says that it cannot be bound.
+    """By reason, the first claim with an event that it cannot be bound.
 
     Claims are known by their names, for the manager may not read them.
     """

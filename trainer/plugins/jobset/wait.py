@@ -1,4 +1,4 @@
-"""One reason for which pods of a JobSet do not run, and how it is put to the author of the TrainJob."""
+"""One reason for which pods of a JobSet do not run, and its message for the author of the TrainJob."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from trainer.plugins.jobset.missing_objects import Named
 
 _FIELDS_LIMIT = 3
-"""How many of the fields that ask for something are shown."""
+"""Most fields that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A reason, with an example of what it keeps from running."""
+    """A reason, with an example of the pods that it affects."""
 
     reason: str
     """One CamelCase word."""
     headline: str
-    """How many pods, or what else, is concerned."""
+    """Number of pods or other objects with this reason."""
     example: str
     """The object that is the example, such as `pod demo-node-0-0-abcde`."""
     message: str
-    """What a component of the cluster says about it."""
+    """The message of the component that reports it."""
     replicated_job: str = ""
     """Name of the replicated Job of the example. Defaults to unknown."""
     missing: Named | None = None
-    """The object that is missing. Defaults to what the message says."""
+    """The missing object. Defaults to the one in the message."""
     debounce: float = 0
-    """Seconds for which this is no news. Defaults to none."""
+    """Seconds before it is reported. Defaults to none."""
 
     def problem(self, train_job: TrainJob, jobset: Object) -> PodProblem:
-        """As people get to see it."""
+        """The text of the condition and event."""
         details = partial(self._details, train_job, jobset)
         return PodProblem(ConditionType.PENDING, self.reason, self.headline, details, self.debounce)
 
     def _details(self, train_job: TrainJob, jobset: Object) -> str:
-        """The fields that ask for what is not there, and what is said about the example."""
+        """The fields that request what is missing, and the message about the example."""
         place = ", ".join(self._fields(train_job, jobset)[:_FIELDS_LIMIT])
         return ": ".join(part for part in (place, self.example, self.message) if part)
 
@@ -86,5 +86,5 @@ def pod_specs(jobset: Mapping[str, Any]) -> Iterator[tuple[str, Object]]:
 
 
 def about(count: int, thing: str = "pod") -> str:
-    """A number that seldom changes: the highest power of two that there are at least."""
+    """The count rounded down to a power of two, so that the message seldom changes."""
     return f"1 {thing}" if count == 1 else f"at least {1 << (count.bit_length() - 1)} {thing}s"

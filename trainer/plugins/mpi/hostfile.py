@@ -1,4 +1,4 @@
-"""The hostfile: which hosts train, and how many processes each of them takes."""
+"""The hostfile: the hosts that train, and the number of processes of each."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from trainer.plugins.mpi.implementations import Implementation
 
 HOSTFILE_LABEL = "trainer.kubeflow.org/mpi-hostfile"
-"""Label of all hostfiles, so that no other ConfigMap has to be cached."""
+"""Label of all hostfiles; only ConfigMaps with it are cached."""
 
 HOSTFILES = Selection(label_selector=HOSTFILE_LABEL, metadata_only=True)
-"""All hostfiles; anybody who may write ConfigMaps can label large ones, which must not fill the memory."""
+"""Watch of all hostfiles, metadata only, since tenants can label large ConfigMaps."""
 
 VOLUME = "mpi-hostfile"
 """Name of the volume with the hostfile."""
 
 DIRECTORY = "/etc/mpi"
-"""Where the launcher finds it (KEP-2170)."""
+"""Its directory in the launcher (KEP-2170)."""
 
 _KEY = "hostfile"
 PATH = f"{DIRECTORY}/{_KEY}"
-"""The hostfile in the launcher."""
+"""Its path in the launcher."""
 
 _LIMIT = 1024 * 1024
-"""Bytes that a ConfigMap holds."""
+"""Most bytes of a ConfigMap."""
 
 
 def hostfile_config_map(
@@ -75,12 +75,12 @@ def hostfile_volume(info: RuntimeInfo) -> Object:
 
 
 def hostfile_mount() -> Object:
-    """Where the launcher finds the volume."""
+    """The mount of the volume in the launcher."""
     return {"name": VOLUME, "mountPath": DIRECTORY, "readOnly": True}
 
 
 def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
-    """All that train; a launcher that does so comes first, as the host of rank 0."""
+    """The hosts that train; a launcher that trains comes first, as the host of rank 0."""
     if info.launcher is not None and _launcher_trains(info):
         for name in info.endpoints_of(info.launcher):
             yield name if implementation.knows_itself_by_dns else name.partition(".")[0]

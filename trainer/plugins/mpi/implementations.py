@@ -1,4 +1,4 @@
-"""What the implementations of MPI want to be told, each in its own hostfile syntax and environment variables.
+"""The hostfile syntax and environment variables of each implementation of MPI.
 
 * Open MPI up to 4 starts its daemons with ORTE, Open MPI 5 with PRRTE, which has variables of its own: both get theirs.
   Without resolving names, PRRTE would not see that a launcher which trains as well is the host that it runs on.
@@ -26,9 +26,9 @@ class Implementation:
     line: str
     """A line of the hostfile."""
     reserved: Mapping[str, str]
-    """Variables without which the launcher does not find its nodes; nobody else may set them."""
+    """Variables that connect the launcher to its nodes; only the plugin may set them."""
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the runtime and the TrainJob may set otherwise. Defaults to none."""
+    """Variables that the runtime and the TrainJob may override. Defaults to none."""
     knows_itself_by_dns: bool = True
     """Whether the launcher is called by its DNS name in the hostfile, which only itself reads, else by its host name.
     Defaults to true, because any pod can resolve that."""
@@ -41,7 +41,7 @@ class Implementation:
         ]
 
     def hostfile_line(self, host: str, slots: int) -> str:
-        """Tells how many processes a host takes."""
+        """The hostfile's line of a host with its number of processes."""
         return self.line.format(host=host, slots=slots)
 
 
@@ -84,4 +84,4 @@ _MPICH = Implementation(
 )
 
 IMPLEMENTATIONS: Mapping[str, Implementation] = {"OpenMPI": _OPEN_MPI, "Intel": _INTEL, "MPICH": _MPICH}
-"""By the values of `spec.mlPolicy.mpi.mpiImplementation`."""
+"""The implementations by the value of `spec.mlPolicy.mpi.mpiImplementation`."""

@@ -1,4 +1,4 @@
-"""The launcher among the replicated Jobs: it starts after its nodes, ends the training, and may be a node itself."""
+"""The launcher's replicated Job: it starts after the nodes, ends the training, and may be a node itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def count_as_node(info: RuntimeInfo) -> None:
-    """Take one from the other nodes; a single node has none.
+    """Reduce the other nodes by one, as the launcher is a node; a single node leaves none.
 
     There is then no Job for them at all: a Job without pods would be one more object that says nothing.
     """
@@ -25,7 +25,7 @@ def count_as_node(info: RuntimeInfo) -> None:
 
 
 def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
-    """Let the launcher wait until its nodes are ready, besides what the runtime has it wait for.
+    """Start the launcher after its nodes are ready, and after the runtime's own dependencies.
 
     JobSet wants it behind them for that.
     """
@@ -43,7 +43,7 @@ def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
 
 
 def speak_for_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
-    """Have the launcher's log tell of the progress, which has what the nodes print, unless the runtime names another.
+    """Make the launcher the primary pod, since its log has the nodes' output, unless the runtime names another.
 
     That is, unless pods of any template have the annotation (KEP-2779).
     """
@@ -54,7 +54,7 @@ def speak_for_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
 
 
 def end_with_launcher(info: RuntimeInfo) -> None:
-    """Do not wait for the nodes, whose sshd never ends, unless the runtime says what success is."""
+    """Make success depend on the launcher alone, since the nodes' sshd never ends, unless the runtime has a policy."""
     if info.template.success_policy is None:
         names = [pod_set.name for pod_set in info.pod_sets if pod_set is not info.trainer]
         info.template.success_policy = SuccessPolicy(operator="All", target_replicated_jobs=names)

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
 
 SSH_PORT = "ssh"
-"""Name of the container port on which the nodes' sshd listens; without such a port the images' ssh has to know it."""
+"""Name of the container port of the nodes' sshd; without it the images' ssh configuration must have the port."""
 
 
 class MPI:
-    """Gives launcher and nodes a key to log in with, and the launcher a hostfile."""
+    """Builds the SSH key of launcher and nodes and the hostfile of the launcher."""
 
     name = "mpi"
     ml_policy_sources = frozenset({"mpi"})
@@ -41,7 +41,7 @@ class MPI:
         self._reader = reader
 
     def watches(self) -> Iterator[Watch]:
-        """The hostfiles, the JobSets that go by them, and what shows that a key is gone; keys are never read."""
+        """The hostfiles, their JobSets, and the events of a lost key; keys are never read."""
         yield Watch(CONFIG_MAPS, HOSTFILES)
         yield Watch(JOBSETS, triggers=False)
         yield from ssh_keys.watches()
@@ -52,7 +52,7 @@ class MPI:
         old: TrainJob | None,  # noqa: ARG002
         new: TrainJob,
     ) -> Iterator[FieldError | AdmissionWarning]:
-        """Refuse runtimes that cannot be launched, reserved variables, and what is no number of processes."""
+        """Refuse runtimes that cannot be launched, reserved variables, and wrong numbers of processes."""
         policy = info.ml_policy.mpi
         if policy is None:
             return
@@ -65,7 +65,7 @@ class MPI:
             yield from warn_of_unreadable_keys(info, info.launcher)
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
-        """Mount keys and hostfile, tell `mpirun` about them, and set the order of launcher and nodes."""
+        """Mount keys and hostfile, set `mpirun`'s variables, and order launcher and nodes."""
         policy, launcher = info.ml_policy.mpi, info.launcher
         if policy is None or launcher is None:
             return

@@ -1,4 +1,4 @@
-"""How many processes MPI starts on every node: the slots of the hostfile."""
+"""The number of processes that MPI starts on each node: the slots of the hostfile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
 
 
 def check_slots(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse a number of processes that the hostfile cannot tell."""
+    """Refuse a number of processes that a hostfile cannot have."""
     wish = _wish(train_job)
     if wish == "cpu":
         yield invalid(_FIELD, wish, "must be an integer, gpu or auto: an MPI runtime does not count CPUs")

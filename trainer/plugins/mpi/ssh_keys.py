@@ -1,4 +1,4 @@
-"""The key with which launcher and nodes log in to each other: made once for each TrainJob, mounted in all its pods.
+"""The SSH key of launcher and nodes: created once for each TrainJob, and mounted in all its pods.
 
 Who may read the key decides whether SSH works:
 
@@ -49,7 +49,7 @@ MISSING = "mpi-missing-secrets"
 
 _NOT_FOUND = re.compile(r'secret "([^"]+)" not found')
 _LONGEST = 1024
-"""Characters of a message that are looked at."""
+"""Most characters of a message that are searched."""
 
 _PRIVATE_KEY, _PUBLIC_KEY = "ssh-privatekey", "ssh-publickey"
 _FILE = "id_rsa"
@@ -57,7 +57,7 @@ _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 
 
 def watches() -> Iterator[Watch]:
-    """What shows that pods miss the Secret, and whether others hold it; pods are watched for problems as well."""
+    """Events of pods that miss the Secret, and the pods that may still use it."""
     yield Watch(
         EVENTS,
         Selection(field_selector="involvedObject.kind=Pod,reason=FailedMount"),
@@ -68,7 +68,7 @@ def watches() -> Iterator[Watch]:
 
 
 def key_secret(train_job: TrainJob, reader: Reader) -> Component:
-    """The Secret of this TrainJob alone; its key pair is generated when it is created, and not kept anywhere else."""
+    """The Secret of this TrainJob; its key pair is generated at creation and kept nowhere else."""
     metadata = {"name": _secret_name(train_job), "namespace": train_job.metadata.namespace}
     secret: Object = {
         "apiVersion": SECRETS.api_version,
@@ -82,7 +82,7 @@ def key_secret(train_job: TrainJob, reader: Reader) -> Component:
 
 
 def key_volume(train_job: TrainJob) -> Object:
-    """The volume with both keys, and with the public one as the only key that may log in."""
+    """The volume with both keys, and with the public key as the only authorized one."""
     return {
         "name": VOLUME,
         "secret": {
@@ -98,7 +98,7 @@ def key_volume(train_job: TrainJob) -> Object:
 
 
 def key_mount(directory: str) -> Object:
-    """Where a container finds the keys."""
+    """The mount of the keys in a container."""
     return {"name": VOLUME, "mountPath": directory, "readOnly": True}
 
 
@@ -136,7 +136,7 @@ def _signs_of_loss(train_job: TrainJob, reader: Reader) -> str:
 
 
 def _may_replace(train_job: TrainJob, reader: Reader) -> bool:
-    """Whether no pod has mounted the lost Secret: the kubelet never reads an immutable one again."""
+    """Whether no pod has mounted the lost Secret, since the kubelet reads an immutable Secret only once."""
     pods = reader.list(PODS, train_job.metadata.namespace or "", {JOBSET_NAME: train_job.metadata.name})
     return not any(_holds_key(pod) for pod in pods)
 

@@ -1,4 +1,4 @@
-"""What an MPI runtime and its TrainJobs must be like."""
+"""Checks of an MPI runtime and its TrainJobs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_launcher(info: RuntimeInfo) -> Iterator[FieldError]:
-    """There is a launcher, and it is one pod.
+    """Errors of a launcher that is missing or has several pods.
 
     Raises:
         BuildError: there are no nodes.
@@ -34,7 +34,7 @@ def check_launcher(info: RuntimeInfo) -> Iterator[FieldError]:
 
 
 def check_order(info: RuntimeInfo, launcher: PodSet) -> Iterator[FieldError]:
-    """The launcher can start once its nodes are ready: they do not wait for it, nor it for their end."""
+    """Errors of an order with which the launcher could not start once its nodes are ready."""
     jobs, nodes = f"{info.runtime} spec.template.spec.replicatedJobs", info.trainer
     for index, dependency in enumerate(info.job_of(launcher).depends_on or []):
         if dependency.name == nodes.name and dependency.status != "Ready":
@@ -47,7 +47,7 @@ def check_order(info: RuntimeInfo, launcher: PodSet) -> Iterator[FieldError]:
 
 
 def check_directories(info: RuntimeInfo, directory: str, launcher: PodSet) -> Iterator[FieldError]:
-    """Keys and hostfile are in nobody's way, and ssh can be told where the keys are."""
+    """Errors of mounts that collide with keys and hostfile, and of paths that ssh cannot use."""
     field = f"{info.runtime} spec.mlPolicy.mpi.SSHAuthMountPath"
     if re.search(r"\s", directory):
         yield invalid(field, directory, "must not contain white space: it becomes part of the arguments of ssh")
@@ -72,7 +72,7 @@ def check_directories(info: RuntimeInfo, directory: str, launcher: PodSet) -> It
 
 
 def warn_of_unreadable_keys(info: RuntimeInfo, launcher: PodSet) -> Iterator[AdmissionWarning]:
-    """The user of a container can read the private key, and no more than that; admission may still add a fsGroup."""
+    """Errors of a user that cannot read the private key; admission may still add a fsGroup."""
     for pod_set in (info.trainer, launcher):
         pod = pod_spec_of(info.job_of(pod_set))
         containers = {container["name"]: container for container in pod.get("containers") or []}

@@ -1,4 +1,4 @@
-"""The HorizontalPodAutoscaler of an elastic training: `metrics` of its policy choose the number of nodes.
+"""The HorizontalPodAutoscaler of an elastic training, which scales its nodes by the `metrics` of its policy.
 
 It scales the TrainJob (`kubectl scale trainjob` does the same by hand), whose nodes follow. Metrics of a kind that
 Kubernetes does not know are refused by its API server when the autoscaler is made.
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 LABEL = "trainer.kubeflow.org/autoscaler-of"
-"""Label of our autoscalers, with the name of the TrainJob, so that no other has to be cached."""
+"""Label of our autoscalers with the name of the TrainJob; only these are cached."""
 
 WATCH = Watch(HORIZONTAL_POD_AUTOSCALERS, Selection(label_selector=LABEL))
-"""Our autoscalers; one that somebody deletes is made again."""
+"""Our autoscalers; a deleted one is created again."""
 
 
 def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse metrics without a number of nodes, from which an autoscaler could go on: it leaves alone what has none."""
+    """Refuse metrics without a number of nodes, since an autoscaler ignores a target without replicas."""
     if _metrics(info) and not (train_job.spec.trainer and train_job.spec.trainer.num_nodes):
         rule = "set the number of nodes at the start; the metrics of the runtime's elasticPolicy change it later"
         yield required("spec.trainer.numNodes", rule)
 
 
 def build(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
-    """The autoscaler, if there are metrics; it goes while the TrainJob is suspended, and when it has ended."""
+    """The autoscaler if there are metrics; it is deleted while the TrainJob is suspended and after its end."""
     metrics = _metrics(info)
     bounds = info.trainer.elastic if metrics else None
     if bounds is None or train_job.spec.suspend:

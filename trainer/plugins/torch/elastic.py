@@ -1,4 +1,4 @@
-"""Elastic PyTorch: nodes come and go while the training runs (KEP-2170, "TorchElasticPolicy").
+"""Elastic PyTorch: nodes join and leave while the training runs (KEP-2170, "TorchElasticPolicy").
 
 * **Meeting**: the agents, one `torchrun` on every node, meet at the c10d store on the first node. Ranks are dealt out
   anew in every round, so none is given. A node that comes or goes ends the round: all workers are started again with
@@ -55,7 +55,7 @@ less than it may take to pull an image."""
 
 
 def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
-    """Refuse a number of nodes out of bounds, and two words about restarts; warn of a training that survives nothing.
+    """Refuse a number of nodes out of bounds and two values of restarts; warn of a training that survives no failure.
 
     Args:
         info: the runtime; does nothing if it is not elastic.
@@ -78,13 +78,13 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | Ad
 
 
 def node_range(policy: TorchElasticPolicy, train_job: TrainJob) -> NodeRange:
-    """Between which numbers of nodes the training may have: each bound defaults to the other, both to its size."""
+    """The bounds of the number of nodes: each defaults to the other, both to the present number."""
     size = _nodes(train_job) or 1
     return NodeRange(*(policy.bounds or (size, size)))
 
 
 def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> NodeRange:
-    """Let the nodes come and go: how many there are now, how often all start again, and whose success it takes.
+    """Set the size, the restarts and the success policy of an elastic training.
 
     Args:
         info: the runtime; of its failurePolicy and successPolicy all stays that the elastic policy does not speak of.
@@ -107,7 +107,7 @@ def stretch(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) 
 
 
 def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolicy) -> list[Object]:
-    """The variables that let the nodes meet.
+    """The variables of the rendezvous.
 
     The id is that of the TrainJob: pods that linger of a deleted one of the same name are turned away. It may stay when
     JobSet starts everything again, since the store that knows it goes with the first node.

@@ -1,4 +1,4 @@
-"""Which containers learn what torchrun is told: the one that trains, and others that the runtime names.
+"""The containers that get torchrun's variables: the training container, and others that the runtime names.
 
 `envInjection` is for init containers that check the network, or for evaluators beside the nodes.
 """
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _ADVICE = frozenset({"PET_RDZV_CONF", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"})
-"""Variables that a container keeps if it has them."""
+"""Variables whose value in a container is kept."""
 
 
 def tell(container: Container, variables: Sequence[Object]) -> None:
-    """Set the variables of a container, except for advice that it has already from elsewhere."""
+    """Set the variables of a container; recommended ones only where it has no value."""
     known = _ADVICE & {variable["name"] for variable in container.env}
     container.set_env(variable for variable in variables if variable["name"] not in known)
 
 
 def targets(info: RuntimeInfo) -> Iterator[Container]:
-    """The containers that the runtime names; there are none of a name that `validate` refuses."""
+    """The containers that the runtime names; names that `validate` refuses are skipped."""
     for _, job_name, container_name in _named(info):
         if found := _find(info, job_name, container_name):
             yield found
 
 
 def validate(info: RuntimeInfo) -> Iterator[FieldError]:
-    """Refuse names of Jobs and containers that the runtime does not have, and of that which trains."""
+    """Refuse names of missing Jobs and containers, and of the training container."""
     jobs = {pod_set.name: pod_set for pod_set in info.pod_sets}
     for field, job_name, container_name in _named(info):
         job = jobs.get(job_name)
@@ -51,7 +51,7 @@ def validate(info: RuntimeInfo) -> Iterator[FieldError]:
 
 
 def _named(info: RuntimeInfo) -> Iterator[tuple[str, str, str]]:
-    """Path of the target, replicated Job and container of everything that the runtime names."""
+    """Path of the target, replicated Job and container of each name in the runtime."""
     injection = info.ml_policy.torch and info.ml_policy.torch.env_injection
     for index, target in enumerate(injection.targets if injection else ()):
         field = f"{info.runtime} spec.mlPolicy.torch.envInjection.targets[{index}]"

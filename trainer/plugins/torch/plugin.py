@@ -32,7 +32,7 @@ RESERVED = frozenset(
 
 
 class Torch:
-    """Tells `torchrun` how many nodes and processes there are, which node this is, and where they meet."""
+    """Sets torchrun's number of nodes and processes, the node rank and the rendezvous endpoint."""
 
     name = "torch"
     ml_policy_sources = frozenset({"torch"})
@@ -47,7 +47,7 @@ class Torch:
         old: TrainJob | None,  # noqa: ARG002
         new: TrainJob,
     ) -> Iterator[FieldError | AdmissionWarning]:
-        """Refuse reserved variables, sizes that are out of bounds and unknown containers; warn of what would idle."""
+        """Refuse reserved variables, sizes out of bounds and unknown containers; warn of GPUs that would idle."""
         policy = info.ml_policy.torch
         if policy is None:
             return

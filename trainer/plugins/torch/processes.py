@@ -1,4 +1,4 @@
-"""How many processes torchrun starts on every node."""
+"""The number of processes that torchrun starts on each node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
-    """What to tell `torchrun` about processes: the TrainJob's wish, else the runtime's, else `auto`.
+    """The value of `nproc_per_node`: the TrainJob's, else the runtime's, else `auto`.
 
     `torchrun` counts the CPUs of the whole machine, so `auto` without GPUs and `cpu` become the CPUs that the
     container has; `auto` becomes 1 when that is not known. GPUs it counts right, for a container sees its own alone. It
@@ -37,7 +37,7 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
 
 
 def idle_gpus(info: RuntimeInfo, train_job: TrainJob) -> Iterator[AdmissionWarning]:
-    """Warn when GPUs are asked for, and not as many processes."""
+    """Warn when the number of processes differs from the number of GPUs."""
     gpus, processes = devices_of(info.main_container).count, processes_per_node(info, train_job)
     if not gpus or processes in {"auto", "gpu", str(gpus)}:
         return

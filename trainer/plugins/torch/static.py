@@ -1,4 +1,4 @@
-"""A fixed number of PyTorch nodes, which meet at the first one, each under the rank that is its index.
+"""A fixed number of PyTorch nodes, with rendezvous at the first one and the completion index as rank.
 
 **One node** needs no meeting point: `PET_STANDALONE=1` lets it meet itself on a free port of its own, so it waits for
 no DNS record, and pods in the network of their host do not collide. The KEP writes "when `numProcPerNode > 0` and
@@ -28,7 +28,7 @@ _MEETING_POINT_OPTION = re.compile(r"--(rdzv|master)[-_]")
 
 
 def rendezvous(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
-    """The variables that let the nodes meet.
+    """The variables of the rendezvous.
 
     Args:
         info: how many nodes there are, and what they run.

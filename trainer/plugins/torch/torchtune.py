@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from trainer.framework import RuntimeInfo
 
 IMMUTABLE = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir", "tokenizer.merges_file")
-"""Overrides that belong to the runtime: they say where its volumes are mounted."""
+"""Overrides of the runtime: paths where its volumes are mounted."""
 
 MANAGED = frozenset({"checkpointer", "dataset", "tokenizer"})
-"""Components whose parameters go with what the initializers of the runtime fetch."""
+"""Components whose parameters depend on the files that the runtime's initializers fetch."""
 
 OWN_OPTIONS = frozenset(
     {
@@ -51,7 +51,7 @@ OWN_OPTIONS = frozenset(
         "--standalone",
     }
 )
-"""Options of torchrun that the variables `PET_*` stand for; those of a runtime give way."""
+"""Options of torchrun with a `PET_*` variable, which replaces the option of a runtime."""
 
 _OVERRIDE_RULE = (
     "must be key=value, or ~key, for the configuration of the recipe; to choose a recipe, "
@@ -60,7 +60,7 @@ _OVERRIDE_RULE = (
 
 
 def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
-    """Refuse what torchtune would fail with: a choice that it does not have, and words that it does not understand.
+    """Refuse a choice that torchtune lacks, and words that it does not understand.
 
     Args:
         info: the runtime with the settings of the TrainJob; nothing happens unless its command is `tune run`.
@@ -83,7 +83,7 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
 
 
 def complete(info: RuntimeInfo, train_job: TrainJob) -> None:
-    """Complete the command of the training container; once or several times gives the same.
+    """Complete the command of the training container; idempotent.
 
     Args:
         info: the runtime with the settings of the TrainJob; nothing happens unless its command is `tune run`.
@@ -112,7 +112,7 @@ def complete(info: RuntimeInfo, train_job: TrainJob) -> None:
 
 
 def _stays(key: str, present: set[str]) -> bool:
-    """Whether an override of the runtime is added to those of a command that the TrainJob brings.
+    """Whether an override of the runtime is added to the TrainJob's own command.
 
     The parameters of a component that the TrainJob exchanges are none of the new one.
     """
@@ -130,7 +130,7 @@ def _options(info: RuntimeInfo, given: TuneRun, choice: Choice) -> Iterator[str]
 
 
 def _blueprint(info: RuntimeInfo) -> TuneRun:
-    """What the runtime itself runs, whatever the TrainJob has put in its place; empty if that is not torchtune."""
+    """The runtime's own `tune run` command, which the TrainJob may have replaced; empty if it runs something else."""
     containers = pod_spec_of(info.job_of(info.trainer))["containers"]
     main = next(container for container in containers if container["name"] == info.main_container.name)
     command, args = main.get("command") or [], main.get("args") or []
@@ -138,7 +138,7 @@ def _blueprint(info: RuntimeInfo) -> TuneRun:
 
 
 def _check_words(info: RuntimeInfo, train_job: TrainJob, given: TuneRun) -> Iterator[FieldError]:
-    """Words of a TrainJob that are not its own to say, and words that torchtune does not understand."""
+    """Errors of words that a TrainJob must not set, and of words that torchtune does not understand."""
     rest = Counter(given.rest)
     for path, words in _own_words(info, train_job):
         for index, word in enumerate(words):
@@ -157,7 +157,7 @@ def _check_words(info: RuntimeInfo, train_job: TrainJob, given: TuneRun) -> Iter
 
 
 def _check_options(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, choice: Choice) -> Iterator[FieldError]:
-    """Options of a TrainJob for torchrun, which a recipe for one device does without; a runtime is for any number."""
+    """Errors of torchrun's options in a TrainJob with a single-device recipe; a runtime may have them."""
     if choice.recipe not in SINGLE_DEVICE_RECIPES:
         return
     options = {option_of(option[0]) for option in given.options} - OWN_OPTIONS
@@ -168,7 +168,7 @@ def _check_options(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, choic
 
 
 def _own_words(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, list[str]]]:
-    """Where a TrainJob sets words of the training container, from strong to weak, and which."""
+    """The fields in which a TrainJob sets words of the training container, strongest first, with the words."""
     trainer = train_job.spec.trainer
     if trainer is not None:
         yield "spec.trainer.command", split_command(trainer.command or [], "spec.trainer.command")
@@ -179,7 +179,7 @@ def _own_words(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, li
 
 
 def _command_path(info: RuntimeInfo, train_job: TrainJob) -> str:
-    """Where the words after `tune run` come from."""
+    """The field that the words after `tune run` come from."""
     own = next((path for path, words in _own_words(info, train_job) if words), None)
     pod = f"{info.runtime} spec.template.spec.replicatedJobs[{info.trainer.name}].template.spec.template.spec"
     return own or f"{pod}.containers[{info.main_container.name}].command"

@@ -1,4 +1,4 @@
-"""Which recipe and configuration `tune run` gets: those that somebody names, else what fits model and devices."""
+"""The recipe and configuration of `tune run`: the named ones, else those for model and devices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """What `tune run` is told to do."""
+    """Recipe, configuration and options of `tune run`."""
 
     recipe: str
     config: str
@@ -59,7 +59,7 @@ def choose(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, blueprint: Tu
 
 
 def _stated(info: RuntimeInfo, train_job: TrainJob, given: TuneRun, path: str) -> Choice:
-    """A recipe and a configuration that are not for us to choose; they have to be there, and to fit the devices."""
+    """The recipe and configuration that runtime or TrainJob name; both must exist and fit the devices."""
     if given.recipe is None:
         rule = f"names --config {given.config} and no recipe: write tune run <recipe> --config {given.config}"
         raise BuildError(required(path, rule))
@@ -114,7 +114,7 @@ def _devices(info: RuntimeInfo, train_job: TrainJob) -> Devices:
 
 
 def _refusals(info: RuntimeInfo, train_job: TrainJob, model: str, method: Method) -> Iterator[FieldError]:
-    """Why there is no variant, where it can be changed."""
+    """The error for a missing variant, at the field that can change it."""
     devices, variants = _devices(info, train_job), variants_of(model)
     if devices is Devices.NODES:
         yield invalid(nodes_field(info, train_job), info.trainer.count, _nodes_rule(model, method))
@@ -142,7 +142,7 @@ def _nodes_rule(model: str, method: Method) -> str:
 
 
 def _misfit(info: RuntimeInfo, train_job: TrainJob, of_processes: str, of_gpus: str) -> FieldError:
-    """The wrong number of devices, where it comes from: a number of processes that somebody asks for, or the GPUs."""
+    """The error for a wrong number of devices, at the field of the processes or the GPUs."""
     own, policy = stated_processes(train_job), info.ml_policy.torch
     wish = own if own is not None else policy and policy.num_proc_per_node
     if wish not in {None, "auto", "gpu"}:

@@ -1,4 +1,4 @@
-"""The command line of `tune run`: torchrun's options, a recipe, its configuration, and what is changed in that.
+"""The command line of `tune run`: torchrun's options, a recipe, its configuration, and overrides of that.
 
 tune run [--option ...] <recipe> --config <configuration> [key=value | ~key ...]
 """
@@ -19,7 +19,7 @@ _FLAGS = frozenset({"--standalone", "-m", "--module", "--no-python", "--run-path
 
 @dataclass(frozen=True, slots=True)
 class TuneRun:
-    """What comes after `tune run`."""
+    """The words after `tune run`."""
 
     options: tuple[tuple[str, ...], ...] = ()
     """Options of torchrun, each one word or a word and its value."""
@@ -28,7 +28,7 @@ class TuneRun:
     overrides: tuple[str, ...] = ()
     """Changes of the configuration: `key=value`, or `~key` to remove one."""
     rest: tuple[str, ...] = ()
-    """What is none of this, which torchtune refuses."""
+    """All other words, which torchtune refuses."""
 
     @property
     def settings(self) -> dict[str, str]:
@@ -76,7 +76,7 @@ def is_override(word: str) -> bool:
 
 
 def key_of(word: str) -> str:
-    """What an override changes: `output_dir` for `output_dir=/tmp` and for `~output_dir`."""
+    """The key of an override: `output_dir` for `output_dir=/tmp` and for `~output_dir`."""
     return word.removeprefix("~").partition("=")[0].strip()
 
 

@@ -1,4 +1,4 @@
-"""Which recipe and configuration of torchtune trains a model, by method and devices.
+"""The recipes and configurations of torchtune, by model, method and devices.
 
 The facts are those of `_recipe_registry.py` of torchtune 0.6.1, the last release; `tune ls` prints them. Recipes that
 do something else than to fine-tune on instructions, such as DPO or distillation, are for the user to choose.
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Method(StrEnum):
-    """How much of a model learns."""
+    """The part of a model that is trained."""
 
     FULL = "full fine-tuning"
     LORA = "LoRA"
@@ -19,7 +19,7 @@ class Method(StrEnum):
 
 
 class Devices(StrEnum):
-    """Where a recipe runs."""
+    """The devices that a recipe runs on."""
 
     ONE = "one device"
     SEVERAL = "several devices"
@@ -28,13 +28,13 @@ class Devices(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What trains a list of models in one way."""
+    """A recipe with its configurations for a list of models."""
 
     method: Method
     devices: Devices
     recipe: str
     suffix: str
-    """What comes after the model in the names of the configurations."""
+    """The end of the configurations' names, after the model."""
     models: tuple[str, ...]
     """Models that have such a configuration."""
 
@@ -135,21 +135,21 @@ SINGLE_DEVICE_RECIPES = frozenset(
         "quantize",
     }
 )
-"""Recipes that refuse torchrun's options; all others of torchtune refuse to run without torchrun."""
+"""Recipes that refuse torchrun's options; all other recipes require torchrun."""
 
 
 def find_variant(model: str, method: Method, devices: Devices) -> Variant | None:
-    """The variant that trains a model like this, if torchtune has one."""
+    """The variant for model, method and devices; None if torchtune has none."""
     return next((found for found in variants_of(model) if (found.method, found.devices) == (method, devices)), None)
 
 
 def variants_of(model: str) -> list[Variant]:
-    """Everything that torchtune can do with a model."""
+    """All variants for a model."""
     return [variant for variant in VARIANTS if model in variant.models]
 
 
 def variant_of(recipe: str | None, config: str | None) -> Variant | None:
-    """The variant that a recipe and a configuration are; None for all that is not in the table."""
+    """The variant of a recipe and a configuration; None if the table lacks it."""
     for variant in VARIANTS:
         if variant.recipe == recipe and config in {variant.config_of(model) for model in variant.models}:
             return variant
@@ -162,7 +162,7 @@ def model_of(config: str) -> str | None:
 
 
 def model_named(name: str) -> str | None:
-    """The model that the end of a runtime's name means: `llama3_2/1B` for `torchtune-llama3.2-1b`."""
+    """The model at the end of a runtime's name: `llama3_2/1B` for `torchtune-llama3.2-1b`."""
     parts = name.replace(".", "_").casefold().split("-")
     wanted = "/".join(parts[-2:]) if len(parts) > 2 else None
     # Names have no dot in the family of a model, and one in its size: qwen2/0.5B.
