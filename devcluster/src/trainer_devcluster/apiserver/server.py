@@ -119,7 +119,7 @@ async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -
     )
     async with webhook_client(storage, clock) as client:
         authorizer = RbacAuthorizer(storage)
-        admission = Admission(storage, backend.registry, Caller(client), authorizer)
+        admission = Admission(storage, backend.registry, Caller(client))
         writer, deleter = ObjectWriter(backend, admission), Deleter(backend)
         for namespace in SYSTEM_NAMESPACES:
             await writer.create_internal(NAMESPACES, {"metadata": {"name": namespace}})

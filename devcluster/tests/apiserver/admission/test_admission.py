@@ -375,7 +375,8 @@ async def test_match_conditions(api: Api, tmp_path: Path, policy: str, expressio
         assert (answer.code, len(server.requests)) == (code, calls)
     if code == 403:
         assert answer.body["message"] == (
-            "configmaps \"m\" is forbidden: expression 'object.missing.x == 1' resulted in error: no such key: missing"
+            "configmaps \"m\" is forbidden: expression 'object.missing.x == 1' resulted in error: "
+            'Key not found in map : "missing"'
         )
 
 

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.kube.resource import CONFIG_MAPS
-from trainer_devcluster.apiserver.admission.access_checks import Requester
-from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer_devcluster.apiserver.admission.conditions import Condition, ConditionError, all_hold
-from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
-from trainer_devcluster.apiserver.storage.storage import Storage
 
-REQUESTER = Requester.of(
-    RbacAuthorizer(Storage()),
-    Attributes(Endpoint(Operation.UPDATE, CONFIG_MAPS), "n", "a", None, None, User("jane"), {}),
-)
 REQUEST = {
     "operation": "UPDATE",
     "name": "a",
@@ -44,7 +34,7 @@ def conditions(*expressions: str) -> tuple[Condition, ...]:
 )
 def test_conditions(expressions: list[str], expected: bool) -> None:
     """All of them have to be true."""
-    assert all_hold(conditions(*expressions), REQUEST, REQUESTER) is expected
+    assert all_hold(conditions(*expressions), REQUEST) is expected
 
 
 @pytest.mark.parametrize(
@@ -52,13 +42,13 @@ def test_conditions(expressions: list[str], expected: bool) -> None:
     [
         pytest.param(
             ["object.spec.missing == 1"],
-            "expression 'object.spec.missing == 1' resulted in error: no such key: missing",
+            "expression 'object.spec.missing == 1' resulted in error: Key not found in map : \"missing\"",
             id="missing",
         ),
         pytest.param(
             ["object.spec.a == 1", "object.spec.b == 1"],
-            "[expression 'object.spec.a == 1' resulted in error: no such key: a, "
-            "expression 'object.spec.b == 1' resulted in error: no such key: b]",
+            "[expression 'object.spec.a == 1' resulted in error: Key not found in map : \"a\", "
+            "expression 'object.spec.b == 1' resulted in error: Key not found in map : \"b\"]",
             id="several",
         ),
     ],
@@ -66,7 +56,7 @@ def test_conditions(expressions: list[str], expected: bool) -> None:
 def test_conditions_that_cannot_be_evaluated(expressions: list[str], message: str) -> None:
     """The error names every expression that failed."""
     with pytest.raises(ConditionError) as caught:
-        all_hold(conditions(*expressions), REQUEST, REQUESTER)
+        all_hold(conditions(*expressions), REQUEST)
     assert str(caught.value) == message
 
 
@@ -74,14 +64,10 @@ def test_conditions_that_cannot_be_evaluated(expressions: list[str], message: st
     ("expression", "problem"),
     [
         pytest.param("1 +", "compilation failed: ERROR: <input>:1:4: Syntax error", id="syntax"),
-        pytest.param("self.x == 1", "undeclared reference to 'self'", id="variable"),
+        pytest.param("self.x == 1", "undeclared reference to 'self.x'", id="variable"),
         pytest.param("f(1)", "undeclared reference to 'f'", id="function"),
-        pytest.param("authorizer.check('get').allowed()", "found no matching overload for 'check'", id="overload"),
-        pytest.param("authorizer.nothing", "undefined field 'nothing'", id="field"),
         pytest.param(
-            "authorizer.serviceAccount('n', 'a').requestResource.check('get').allowed()",
-            "does not support field selection",
-            id="the request of somebody else",
+            "authorizer.path('/x').check('get').allowed()", "undeclared reference to 'authorizer'", id="rights"
         ),
         pytest.param("object.spec.replicas", "must evaluate to bool", id="perhaps no bool"),
         pytest.param("'a'", "must evaluate to bool", id="no bool"),

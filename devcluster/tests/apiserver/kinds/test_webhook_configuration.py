@@ -203,7 +203,7 @@ FORM = "; desired format: https://host[/path]"
         pytest.param(
             {"matchConditions": [{"name": "a", "expression": "objct.x"}]},
             'webhooks[0].matchConditions[0].expression: Invalid value: "objct.x": compilation failed: ERROR: '
-            "<input>:1:1: undeclared reference to 'objct' (in container '')\n | objct.x\n | ^",
+            "<input>:1:6: undeclared reference to 'objct.x' (in container '')\n | objct.x\n | .....^",
             id="expression",
         ),
         pytest.param(

@@ -11,7 +11,6 @@ import msgspec
 import structlog
 
 from trainer_devcluster.apiserver.admission import review
-from trainer_devcluster.apiserver.admission.access_checks import Requester
 from trainer_devcluster.apiserver.admission.caller import CallError
 from trainer_devcluster.apiserver.admission.conditions import ConditionError, all_hold
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.admission.caller import Caller
     from trainer_devcluster.apiserver.admission.review import Verdict
     from trainer_devcluster.apiserver.admission.webhook import Webhook
-    from trainer_devcluster.apiserver.authorization.authorizer import Authorizer
     from trainer_devcluster.apiserver.definitions.registry import Registry
     from trainer_devcluster.apiserver.storage.storage import Storage
     from trainer_devcluster.apiserver.wire.warning import Warnings
@@ -41,11 +39,10 @@ log = structlog.get_logger(__name__)
 class Admission:
     """Asks the webhooks of the cluster about requests. No lock is held meanwhile: what was read may change."""
 
-    def __init__(self, storage: Storage, registry: Registry, caller: Caller, authorizer: Authorizer) -> None:
+    def __init__(self, storage: Storage, registry: Registry, caller: Caller) -> None:
         self._storage = storage
         self._registry = registry
         self._caller = caller
-        self._authorizer = authorizer
         self._mutating = Configurations(storage, registry, MUTATING)
         self._validating = Configurations(storage, registry, VALIDATING)
 
@@ -172,9 +169,8 @@ class Admission:
         if not selects(webhook, attributes, self._storage):
             return None
         request = review.request_of(await self._as_wanted(attributes, endpoint), endpoint, str(uuid.uuid4()))
-        requester = Requester.of(self._authorizer, attributes)
         try:
-            if webhook.conditions and not all_hold(webhook.conditions, request, requester):
+            if webhook.conditions and not all_hold(webhook.conditions, request):
                 return None
         except ConditionError as error:
             if webhook.fails_open:

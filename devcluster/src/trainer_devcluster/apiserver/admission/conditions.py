@@ -5,27 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer_devcluster.apiserver.admission import access_checks
-from trainer_devcluster.apiserver.cel import types
-from trainer_devcluster.apiserver.cel.errors import CompileError, EvaluationError
-from trainer_devcluster.apiserver.cel.library import FUNCTIONS
-from trainer_devcluster.apiserver.cel.program import compile_expression
-from trainer_devcluster.apiserver.cel.signatures import merged
+from trainer_devcluster.apiserver.schema.expressions import CompileError, EvaluationError, compile_expression
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.cel.program import Program
+    from trainer_devcluster.apiserver.schema.expressions import Expression
 
-VARIABLES: Final = {
-    "object": types.DYN,
-    "oldObject": types.DYN,
-    "request": types.DYN,
-    "authorizer": access_checks.AUTHORIZER,
-}
-"""What expressions may refer to."""
-_FUNCTIONS: Final = merged(FUNCTIONS, access_checks.FUNCTIONS)
+_VARIABLES: Final = ("object", "oldObject", "request")
 
 
 class ConditionError(Exception):
@@ -37,7 +25,7 @@ class Condition:
     """One entry of `matchConditions`."""
 
     name: str
-    program: Program
+    expression: Expression
 
     @classmethod
     def compile(cls, name: str, expression: str) -> Condition:
@@ -47,12 +35,12 @@ class Condition:
             ValueError: it is no CEL, refers to what is not there, or is not always a bool.
         """
         try:
-            program = compile_expression(expression, VARIABLES, _FUNCTIONS)
+            compiled = compile_expression(expression, _VARIABLES)
         except CompileError as error:
             raise ValueError(f"compilation failed: {error}") from error
-        if program.result != types.BOOL:
+        if compiled.result != "BOOL":
             raise ValueError("must evaluate to bool")
-        return cls(name, program)
+        return cls(name, compiled)
 
     def holds(self, variables: Mapping[str, Any]) -> bool:
         """Whether it is true of a request.
@@ -60,9 +48,9 @@ class Condition:
         Raises:
             ConditionError: it cannot be evaluated.
         """
-        source = self.program.source
+        source = self.expression.source
         try:
-            result = self.program.evaluate(variables)
+            result = self.expression.evaluate(variables)
         except EvaluationError as error:
             raise ConditionError(f"expression '{source}' resulted in error: {error}") from error
         if not isinstance(result, bool):
@@ -70,23 +58,17 @@ class Condition:
         return result
 
 
-def all_hold(conditions: tuple[Condition, ...], request: Object, requester: access_checks.Requester) -> bool:
+def all_hold(conditions: tuple[Condition, ...], request: Object) -> bool:
     """Whether every condition is true of a request; one that is false decides, whatever else fails.
 
     Args:
         conditions: those of a webhook.
         request: the `request` of an AdmissionReview.
-        requester: who sends it.
 
     Raises:
         ConditionError: none is false, and some cannot be evaluated.
     """
-    variables = {
-        "object": request.get("object"),
-        "oldObject": request.get("oldObject"),
-        "request": request,
-        "authorizer": requester,
-    }
+    variables = {"object": request.get("object"), "oldObject": request.get("oldObject"), "request": request}
     problems: list[str] = []
     for condition in conditions:
         try:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported, required, too_many
 from trainer.kube.objects import annotations_of, name_of
-from trainer_devcluster.apiserver.celbudget import Budget
-from trainer_devcluster.apiserver.celentries import schema_at
 from trainer_devcluster.apiserver.conversion.review import REVIEW_VERSIONS
 from trainer_devcluster.apiserver.custom_resources.conditions import APPROVAL_ANNOTATION, approval_of, is_protected
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.kinds.webhook_validation import validate_client
 from trainer_devcluster.apiserver.objects.names import service_label_problems, subdomain_problems
+from trainer_devcluster.apiserver.schema.rule_entries import schema_at
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
 
 if TYPE_CHECKING:
@@ -33,13 +32,8 @@ _MAX_SELECTABLE: Final = 8
 _MAX_WARNING: Final = 256
 
 
-def validate_definition(crd: Object, old: Object | None = None) -> Iterator[FieldError]:
-    """What is wrong with a definition, defaults filled in.
-
-    Args:
-        crd: the definition.
-        old: what it replaces; a schema that stays may have rules that are more expensive than new ones can be.
-    """
+def validate_definition(crd: Object) -> Iterator[FieldError]:
+    """What is wrong with a definition, defaults filled in."""
     spec = crd["spec"]
     if name_of(crd) != f"{spec['names'].get('plural') or ''}.{spec.get('group') or ''}":
         yield invalid("metadata.name", name_of(crd), 'must be spec.names.plural+"."+spec.group')
@@ -49,7 +43,7 @@ def validate_definition(crd: Object, old: Object | None = None) -> Iterator[Fiel
         yield required("spec.scope")
     elif scope not in _SCOPES:
         yield not_supported("spec.scope", scope, _SCOPES)
-    yield from _versions(spec, _schemas({} if old is None else old["spec"]))
+    yield from _versions(spec)
     yield from _names(spec["names"])
     yield from _conversion(spec.get("conversion") or {})
     if spec.get("preserveUnknownFields"):
@@ -103,18 +97,7 @@ def _group(group: str) -> Iterator[FieldError]:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
 
-def _schemas(spec: Object) -> dict[str, object]:
-    """The schemas of versions, by name."""
-    return {version.get("name") or "": version.get("schema") for version in dicts(spec.get("versions"))}
-
-
-def _versions(spec: Object, old_schemas: dict[str, object]) -> Iterator[FieldError]:
-    def schema(version: Object, path: str) -> list[FieldError]:
-        name = version.get("name") or ""
-        return _schema(
-            version, path, Budget(forgiving=name in old_schemas and old_schemas[name] == version.get("schema"))
-        )
-
+def _versions(spec: Object) -> Iterator[FieldError]:
     versions = dicts(spec.get("versions"))
     shared = {field: _is_shared(versions, field) for field in ("schema", "subresources", "additionalPrinterColumns")}
     for index, version in enumerate(versions):
@@ -126,7 +109,7 @@ def _versions(spec: Object, old_schemas: dict[str, object]) -> Iterator[FieldErr
             yield invalid(f"{path}.name", name, ",".join(problems))
         yield from _deprecation(version, path)
         for field, check in (
-            ("schema", schema),
+            ("schema", _schema),
             ("subresources", _subresources),
             ("additionalPrinterColumns", _columns),
         ):
@@ -134,7 +117,7 @@ def _versions(spec: Object, old_schemas: dict[str, object]) -> Iterator[FieldErr
                 yield from check(version, f"{path}.{field}")
         yield from _selectable_fields(version, path)
     if versions and shared["schema"]:
-        yield from schema(versions[0], "spec.validation")
+        yield from _schema(versions[0], "spec.validation")
     if versions and shared["subresources"]:
         yield from _subresources(versions[0], "spec.subresources")
     if versions and shared["additionalPrinterColumns"]:
@@ -168,13 +151,13 @@ def _deprecation(version: Object, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.deprecationWarning", warning, problem)
 
 
-def _schema(version: Object, path: str, budget: Budget) -> list[FieldError]:
+def _schema(version: Object, path: str) -> list[FieldError]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     if not isinstance(schema, dict):
         return []
     has_status = (version.get("subresources") or {}).get("status") is not None
     try:
-        StructuralSchema.from_crd(schema, f"{path}.openAPIV3Schema", status_subresource=has_status, budget=budget)
+        StructuralSchema.from_crd(schema, f"{path}.openAPIV3Schema", status_subresource=has_status)
     except SchemaError as error:
         return error.causes
     return []

@@ -60,7 +60,7 @@ class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
             return list(validate_stored_versions(obj))
         causes: list[FieldError] = []
         if obj["spec"] != old["spec"]:
-            causes += validate_definition(obj, old)
+            causes += validate_definition(obj)
         new_spec, old_spec = obj["spec"], old["spec"]
         if is_established(old):
             causes += unchanged("spec.scope", new_spec.get("scope"), old_spec.get("scope"))

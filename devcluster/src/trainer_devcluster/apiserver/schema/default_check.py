@@ -6,11 +6,11 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from trainer.kube.field_errors import invalid
-from trainer_devcluster.apiserver.celrules import compile_rules
 from trainer_devcluster.apiserver.objects.list_types import Typing
 from trainer_devcluster.apiserver.schema.duplicates import duplicates
 from trainer_devcluster.apiserver.schema.embedded import check_embedded
 from trainer_devcluster.apiserver.schema.validation import validate_value
+from trainer_devcluster.apiserver.schema.validation_rules import compile_rules
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError

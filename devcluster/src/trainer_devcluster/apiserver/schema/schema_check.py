@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.field_errors import forbidden, invalid, not_supported, required
-from trainer_devcluster.apiserver.celentries import check_entry
+from trainer_devcluster.apiserver.schema.rule_entries import check_entry
 from trainer_devcluster.apiserver.schema.structural_check import children, combinations
 
 if TYPE_CHECKING:

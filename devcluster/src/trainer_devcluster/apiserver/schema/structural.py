@@ -9,7 +9,6 @@ import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube import field_errors
-from trainer_devcluster.apiserver.celrules import compile_rules
 from trainer_devcluster.apiserver.objects.correlation import ABSENT
 from trainer_devcluster.apiserver.objects.list_types import Typing
 from trainer_devcluster.apiserver.schema.default_check import check_defaults
@@ -18,14 +17,14 @@ from trainer_devcluster.apiserver.schema.embedded import check_embedded, has_emb
 from trainer_devcluster.apiserver.schema.schema_check import check_keywords, check_root, check_shape
 from trainer_devcluster.apiserver.schema.structural_check import check_structure
 from trainer_devcluster.apiserver.schema.validation import validate_value
+from trainer_devcluster.apiserver.schema.validation_rules import compile_rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.celbudget import Budget
-    from trainer_devcluster.apiserver.celrules import Rules
+    from trainer_devcluster.apiserver.schema.validation_rules import Rules
 
 _BLOCKING: Final = frozenset(
     {
@@ -66,7 +65,6 @@ class StructuralSchema:
         path: str = "spec.validation.openAPIV3Schema",
         *,
         status_subresource: bool = False,
-        budget: Budget | None = None,
     ) -> StructuralSchema:
         """Check a schema and compile its rules.
 
@@ -74,11 +72,9 @@ class StructuralSchema:
             schema: the `openAPIV3Schema` of a version; copied.
             path: where it is in the definition, for the fields of the causes.
             status_subresource: whether the status has an endpoint of its own, which limits what may be at the root.
-            budget: what its rules may cost; the default is anything, for schemas that have been accepted.
 
         Raises:
-            SchemaError: it is not structural, a pattern or CEL expression in it cannot be compiled, or its rules are
-                too expensive.
+            SchemaError: it is not structural, or a pattern or CEL expression in it cannot be compiled.
         """
         document = copy.deepcopy(schema)
         causes = check_shape(document, path)
@@ -90,7 +86,7 @@ class StructuralSchema:
         wrong_keywords = check_keywords(document, path)
         causes += not_structural + wrong_defaults + wrong_keywords
         if not (not_structural or wrong_defaults or wrong_keywords):
-            rules, problems = compile_rules(document, path, is_resource=True, budget=budget)
+            rules, problems = compile_rules(document, path, is_resource=True)
             causes += problems
         if causes:
             raise SchemaError(causes)

@@ -1,0 +1,259 @@
+"""CEL rules in schemas (`x-kubernetes-validations`).
+
+Source: Kubernetes documentation, "Validation rules". A rule that goes against its schema, such as one about a field
+that the schema does not have, is reported when it is first evaluated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from trainer.kube import field_errors
+from trainer_devcluster.apiserver.objects.correlation import ABSENT, old_items, same
+from trainer_devcluster.apiserver.schema.expressions import CompileError, EvaluationError, compile_expression
+from trainer_devcluster.apiserver.schema.rule_entries import field_names
+from trainer_devcluster.apiserver.schema.rule_values import value_of, with_root_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trainer.kube.field_errors import FieldError
+    from trainer_devcluster.apiserver.schema.expressions import Expression
+
+    Schema = Mapping[str, Any]
+
+_RULES: Final = "x-kubernetes-validations"
+_MAX_MESSAGE_BYTES: Final = 5120
+_PAST: Final = "past"
+"""A list of the old value, if there is one: the library has no optional values outside of expressions."""
+
+
+class _Program(NamedTuple):
+    """A compiled expression of an entry."""
+
+    source: str
+    expression: Expression
+    uses_old_self: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    program: _Program
+    message: str
+    message_program: _Program | None
+    reason: str
+    field_path: str
+    optional_old_self: bool
+
+    @property
+    def described(self) -> str:
+        return self.message or self.program.source
+
+
+@dataclass(slots=True)
+class Rules:
+    """The rules of a schema node and of everything below it."""
+
+    schema: Schema
+    is_resource: bool
+    own: list[_Rule] = field(default_factory=list)
+    properties: dict[str, Rules] = field(default_factory=dict)
+    values: Rules | None = None
+    """Rules of map values (`additionalProperties`)."""
+    items: Rules | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to check."""
+        return not (self.own or self.properties or self.values or self.items)
+
+    def validate(self, value: object, old: object = ABSENT, path: str = "") -> list[FieldError]:
+        """What the rules say against a value.
+
+        Args:
+            value: any JSON value that the schema's keywords accept.
+            old: the value before the update; transition rules run only where there is one.
+            path: path of the value in its object.
+        """
+        if value is None:
+            return []
+        unchanged = old is not ABSENT and same(value, old)
+        causes = self._check(value, old, path, unchanged=unchanged)
+        for rules, child, old_child, child_path in self._children(value, old, path):
+            causes += rules.validate(child, old_child, child_path)
+        return causes
+
+    def _children(self, value: object, old: object, path: str) -> Iterator[tuple[Rules, object, object, str]]:
+        if isinstance(value, list):
+            if self.items is not None:
+                for index, (item, old_item) in enumerate(zip(value, old_items(value, old, self.schema), strict=True)):
+                    yield self.items, item, old_item, f"{path}[{index}]"
+            return
+        if not isinstance(value, dict):
+            return
+        correlated = isinstance(old, dict) and self.schema.get("x-kubernetes-map-type") != "atomic"
+        old_fields: Mapping[str, Any] = old if correlated and isinstance(old, dict) else {}
+        for name, child in value.items():
+            if name in self.properties:
+                yield self.properties[name], child, old_fields.get(name, ABSENT), f"{path}.{name}" if path else name
+            elif self.values is not None:
+                yield self.values, child, old_fields.get(name, ABSENT), f"{path}[{name}]"
+
+    def _check(self, value: object, old: object, path: str, *, unchanged: bool) -> list[FieldError]:
+        applicable = [
+            rule
+            for rule in self.own
+            if (rule.optional_old_self or old is not ABSENT or not rule.program.uses_old_self)
+            and (rule.program.uses_old_self or not unchanged)
+        ]
+        if not applicable:
+            return []
+        schema = with_root_properties(self.schema) if self.is_resource else self.schema
+        variables = {"self": value_of(value, schema), _PAST: []}
+        if old is not ABSENT:
+            variables["oldSelf"] = value_of(old, schema, order_like=value)
+            variables[_PAST] = [variables["oldSelf"]]
+        shown = field_errors.OMITTED if isinstance(value, dict | list) else value
+        outcomes = (_evaluate(rule, variables, shown, path) for rule in applicable)
+        return [cause for cause in outcomes if cause is not None]
+
+
+def compile_rules(schema: Schema, path: str = "", *, is_resource: bool = False) -> tuple[Rules, list[FieldError]]:
+    """Compile the rules of a structural schema whose entries have been checked.
+
+    Args:
+        schema: the structural schema.
+        path: where the schema is in its definition, for the fields of the causes.
+        is_resource: whether `self` is a whole object, with apiVersion, kind and the names in metadata.
+
+    Returns:
+        The rules, and a cause for every expression that cannot be compiled.
+    """
+    causes: list[FieldError] = []
+    return _compile(schema, path, "", causes, is_resource=is_resource), causes
+
+
+def _compile(
+    schema: Schema, path: str, uncorrelated: str, causes: list[FieldError], *, is_resource: bool = False
+) -> Rules:
+    """The rules of a node and of everything below it.
+
+    Args:
+        schema: the node.
+        path: where it is in the definition.
+        uncorrelated: path of the list or map because of which nothing here has an old value; empty when there is none.
+        causes: what is wrong is added here.
+        is_resource: whether the node is a whole object.
+    """
+    rules = Rules(schema, is_resource or bool(schema.get("x-kubernetes-embedded-resource")))
+    for index, entry in enumerate(schema.get(_RULES) or ()):
+        rule_path = f"{path}.{_RULES}[{index}]"
+        rule = _rule(entry, rule_path, causes)
+        if rule is not None:
+            rules.own.append(rule)
+            causes += _check_transition(rule, rule_path, uncorrelated)
+    forgets_items = "" if schema.get("x-kubernetes-list-type") == "map" else path
+    forgets_fields = path if schema.get("x-kubernetes-map-type") == "atomic" else ""
+    rules.items = _below(schema.get("items"), f"{path}.items", uncorrelated or forgets_items, causes)
+    values = schema.get("additionalProperties")
+    rules.values = _below(values, f"{path}.additionalProperties", uncorrelated, causes)
+    for name, child in (schema.get("properties") or {}).items():
+        compiled = _below(child, f"{path}.properties[{name}]", uncorrelated or forgets_fields, causes)
+        if compiled is not None:
+            rules.properties[name] = compiled
+    return rules
+
+
+def _below(schema: object, path: str, uncorrelated: str, causes: list[FieldError]) -> Rules | None:
+    if not isinstance(schema, dict):
+        return None
+    compiled = _compile(schema, path, uncorrelated, causes)
+    return None if compiled.is_empty else compiled
+
+
+def _rule(entry: Mapping[str, Any], path: str, causes: list[FieldError]) -> _Rule | None:
+    program = _program(entry, "rule", ("BOOL", "cel expression must evaluate to a bool"), path, causes)
+    wanted = ("STRING", "messageExpression must evaluate to a string")
+    message = _program(entry, "messageExpression", wanted, path, causes)
+    if program is None:
+        return None
+    return _Rule(
+        program=program,
+        message=str(entry.get("message") or "").strip(),
+        message_program=message,
+        reason=str(entry.get("reason") or "FieldValueInvalid"),
+        field_path="".join(f".{name}" for name in field_names(str(entry.get("fieldPath") or ""))),
+        optional_old_self=bool(entry.get("optionalOldSelf")),
+    )
+
+
+def _program(
+    entry: Mapping[str, Any], keyword: str, wanted: tuple[str, str], path: str, causes: list[FieldError]
+) -> _Program | None:
+    source = str(entry.get(keyword) or "").strip()
+    if not source:
+        return None
+    try:
+        program = _compiled(source, optional_old_self=bool(entry.get("optionalOldSelf")))
+    except CompileError as error:
+        causes.append(field_errors.invalid(f"{path}.{keyword}", source, f"compilation failed: {error}"))
+        return None
+    result, otherwise = wanted
+    if program.expression.result not in (result, "DYN"):
+        causes.append(field_errors.invalid(f"{path}.{keyword}", source, otherwise))
+        return None
+    return program
+
+
+def _compiled(source: str, *, optional_old_self: bool) -> _Program:
+    try:
+        return _Program(source, compile_expression(source, ("self",)), uses_old_self=False)
+    except CompileError:
+        expression = compile_expression(source, ("self", "oldSelf"))
+    if optional_old_self:
+        expression = compile_expression(f"cel.bind(oldSelf, {_PAST}[?0], {source}\n)", ("self", _PAST))
+    return _Program(source, expression, uses_old_self=True)
+
+
+def _check_transition(rule: _Rule, path: str, uncorrelated: str) -> list[FieldError]:
+    if rule.program.uses_old_self and uncorrelated:
+        detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelated}"
+        return [field_errors.invalid(f"{path}.rule", rule.program.source, detail)]
+    if rule.optional_old_self and not rule.program.uses_old_self:
+        detail = "may not be set if oldSelf is not used in rule"
+        return [field_errors.invalid(f"{path}.optionalOldSelf", True, detail)]
+    return []
+
+
+def _evaluate(rule: _Rule, variables: dict[str, Any], shown: object, path: str) -> FieldError | None:
+    try:
+        if rule.program.expression.evaluate(variables) is True:
+            return None
+    except EvaluationError as error:
+        return field_errors.invalid(path, shown, f"{error} evaluating rule: {rule.described}")
+    detail = _evaluated_message(rule, variables) or rule.message or f"failed rule: {rule.program.source}"
+    return _cause(rule.reason, f"{path}{rule.field_path}".removeprefix("."), shown, detail)
+
+
+def _evaluated_message(rule: _Rule, variables: dict[str, Any]) -> str:
+    if rule.message_program is None:
+        return ""
+    try:
+        text = rule.message_program.expression.evaluate(variables)
+    except EvaluationError:
+        # As documented: a message that cannot be made falls back to the fixed one.
+        return ""
+    if not isinstance(text, str) or "\n" in text or len(text.encode()) > _MAX_MESSAGE_BYTES:
+        return ""
+    return text.strip()
+
+
+def _cause(reason: str, path: str, value: object, detail: str) -> FieldError:
+    if reason == "FieldValueForbidden":
+        return field_errors.forbidden(path, detail)
+    if reason == "FieldValueRequired":
+        return field_errors.required(path, detail)
+    if reason == "FieldValueDuplicate":
+        return field_errors.duplicate(path, value)
+    return field_errors.invalid(path, value, detail)
