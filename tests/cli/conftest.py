@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RecordingDisplay:
-    """Keeps what it is told to show."""
+    """Records what it has to show."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -93,7 +93,7 @@ def test_bad_input(home: Path, arguments: str, complaint: str) -> None:
 
 @pytest.mark.parametrize("options", ["--no-follow", "--timeout 5"])
 def test_unreachable_cluster(home: Path, options: str) -> None:
-    """A cluster that does not answer is told in one line, with exit code 1."""
+    """A cluster that does not answer is reported in one line, with exit code 1."""
     result = CliRunner().invoke(app, f"run -f job.yaml --kubeconfig unreachable {options}")
 
     assert result.exit_code == 1
@@ -170,7 +170,7 @@ def test_down_twice(home: Path) -> None:
 
 
 def test_crash_is_told(home: Path) -> None:
-    """A half that has ended by itself is told with the way it ended and its log; `down` forgets it."""
+    """A half that has ended by itself is reported with the way it ended and its log; `down` forgets it."""
     state = StateDirectory(home / "state" / "trainer")
     state.create()
     this = ProcessIdentity.of(os.getpid())

@@ -19,7 +19,7 @@ from trainer.cli.console import complain, duration, escaped, note, printable, sa
     ],
 )
 def test_duration(seconds: float, text: str) -> None:
-    """A length of time is told in its two largest units."""
+    """A length of time is reported in its two largest units."""
     assert duration(seconds) == text
 
 

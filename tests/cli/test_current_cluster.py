@@ -69,6 +69,6 @@ def test_pod(up: StateDirectory) -> None:
 
 
 def test_missing_kubeconfig(tmp_path: Path) -> None:
-    """A kubeconfig that does not exist is told by the name of the option."""
+    """A kubeconfig that does not exist is reported by the name of the option."""
     with pytest.raises(BadInputError, match="--kubeconfig: there is no file"):
         current_cluster(tmp_path / "missing", None, {})

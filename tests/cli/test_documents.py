@@ -114,7 +114,7 @@ data:
     ],
 )
 def test_bad_input_names_what_is_wrong(tmp_path: Path, text: str, complaint: str) -> None:
-    """Whatever is wrong with a file is told with the place and the remedy, before anything is sent."""
+    """Whatever is wrong with a file is reported with the place and the remedy, before anything is sent."""
     file = tmp_path / "job.yaml"
     file.write_text(text)
 
@@ -127,7 +127,7 @@ def test_bad_input_names_what_is_wrong(tmp_path: Path, text: str, complaint: str
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    """A missing file, a directory and binary data are told as such."""
+    """A missing file, a directory and binary data are reported as such."""
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
 
     with pytest.raises(BadInputError, match=r"cannot read .*missing: No such file"):

@@ -62,7 +62,7 @@ async def test_install(client: FakeClient, clock: ManualClock) -> None:
 
 
 async def test_server_that_never_serves(client: FakeClient, clock: ManualClock) -> None:
-    """Definitions that are never established are told, not waited for without end."""
+    """Definitions that are never established are reported, not awaited forever."""
 
     async def pass_time() -> None:
         await clock.wait_for_sleepers()

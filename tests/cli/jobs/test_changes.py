@@ -19,7 +19,7 @@ NAMED = "trainjob.trainer.kubeflow.org/"
 
 
 def jobs(served: FakeClient) -> dict[str, bool]:
-    """The TrainJobs that there are, and whether they are suspended."""
+    """The TrainJobs, and whether they are suspended."""
     return {name_of(job): bool(job["spec"].get("suspend")) for job in served.objects(TRAIN_JOBS)}
 
 

@@ -121,7 +121,7 @@ async def test_table(
     terminal: bool,
     beginning: str,
 ) -> None:
-    """The table has a line for each job by name, with the most telling metrics that there is room for."""
+    """The table has a line for each job by name, with as many of the most interesting metrics as fit."""
     console = screen(terminal=terminal, width=width)
 
     assert await Report(form, console, clock, namespace=namespace).show(client) == 0
@@ -244,7 +244,7 @@ async def test_conditions(
     ],
 )
 async def test_staleness(client: FakeClient, clock: ManualClock, state: str, seconds: int, line: str) -> None:
-    """Progress that is long ago is told as stale while the training goes on."""
+    """Old progress of a running training is reported as stale."""
     client.add(train_job("demo", state=state, trainerStatus=reported(clock, seconds, progressPercentage=1)))
     console = screen()
 
@@ -402,7 +402,7 @@ async def test_watched_lines_are_aligned(client: FakeClient, clock: ManualClock)
 
 
 async def test_who_may_not_list(client: FakeClient, clock: ManualClock) -> None:
-    """That a job does not exist is told also to who may not know the others."""
+    """A missing job is reported even to users who may not list the others."""
     client.faults.fail(ForbiddenError(403, "trainjobs is forbidden"), verb="list")
 
     with pytest.raises(CommandError) as caught:
@@ -532,7 +532,7 @@ def test_watch_of_an_ended_job(served: FakeClient, cluster: FakeServer, state: s
 
 
 def test_cluster_without_trainjobs(served: FakeClient, cluster: FakeServer) -> None:
-    """A cluster that does not know TrainJobs is told with the remedy."""
+    """A cluster that has no TrainJobs is reported with the remedy."""
     served.withdraw(TRAIN_JOBS)
     for arguments in ("get", "get a", "logs a", "metrics a"):
         result = CliRunner().invoke(app, arguments)

@@ -59,7 +59,7 @@ def test_reading() -> None:
     ],
 )
 def test_short_remaining(seconds: int | None, summary: str | None, text: str) -> None:
-    """The remaining time fits into a column, and an estimate can be told."""
+    """The remaining time fits into a column, and an estimate can be recognised."""
     status: dict[str, Any] = {"estimatedRemainingSeconds": seconds, "estimatedRemainingTimeSummary": summary}
 
     assert TrainingProgress.of(status).short_remaining == text
@@ -87,7 +87,7 @@ def test_time_that_is_none() -> None:
     ],
 )
 def test_written_by_somebody_else(status: Any, expected: TrainingProgress) -> None:
-    """What another manager has written is shown as far as it makes sense."""
+    """What another manager has written is shown where it makes sense."""
     assert TrainingProgress.of(status) == expected
 
 
@@ -125,7 +125,7 @@ def test_order(train: list[str], evaluation: list[str], names: list[str]) -> Non
     ],
 )
 def test_label(metric: Metric, text: str) -> None:
-    """Metrics of the evaluation can be told from those of the training."""
+    """Metrics of the evaluation can be told apart from those of the training."""
     assert label(metric) == text
 
 

@@ -58,7 +58,7 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", ["Elastic=true", "ElasticJobSet", "ElasticJobSet=1", "ElasticJobSet=true,"])
 def test_feature_gates_that_do_not_exist(text: str) -> None:
-    """They are refused before anything starts, with those that there are."""
+    """They are refused before anything starts, with the valid ones."""
     with pytest.raises(BadInputError, match=r"--feature-gates: .* is not NAME=true or NAME=false .*: ElasticJobSet"):
         cluster_command(feature_gates=text)
 

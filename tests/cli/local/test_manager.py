@@ -75,7 +75,7 @@ def test_metrics(tmp_path: Path) -> None:
 
 
 async def test_switched_on(client: FakeClient) -> None:
-    """The API server is told the webhooks of config/webhook by URL, on the port of the latest manager."""
+    """The API server gets the webhooks of config/webhook by URL, on the port of the latest manager."""
     await register_webhooks(client, 4711)
     await register_webhooks(client, 4712)
 
@@ -104,7 +104,7 @@ async def test_waits_for_trust(client: FakeClient, clock: ManualClock) -> None:
 
 
 async def test_trust_that_never_comes(client: FakeClient, clock: ManualClock) -> None:
-    """A manager that does not write its CA bundle is told, not waited for without end."""
+    """A manager that does not write its CA bundle is reported, not awaited forever."""
     await register_webhooks(client, 4711)
 
     async def pass_time() -> None:

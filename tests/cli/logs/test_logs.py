@@ -480,7 +480,7 @@ async def test_follow_a_deleted_job(client: FakeClient, clock: ManualClock, caps
 async def test_follow_tells_what_keeps_it(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """That pods cannot be watched for some time is told once, and tried again."""
+    """That pods cannot be watched for some time is reported once, and tried again."""
     client.faults.fail(ForbiddenError(403, "pods is forbidden: cannot watch"), verb="watch", resource=PODS, times=100)
     async with following(client, clock, screen()):
         for _ in range(60):
@@ -505,7 +505,7 @@ async def test_follow_a_job_that_was_just_deleted(
 async def test_follow_what_is_forbidden(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A log that may not be read is told, once."""
+    """A log that may not be read is reported, once."""
     client.fail_next(ForbiddenError(403, "pods/log is forbidden"), verb="log")
     write(client, role_pod("node", phase="Succeeded"), "one")
     async with following(client, clock, screen()):

@@ -63,7 +63,7 @@ def test_nothing_to_say() -> None:
 
 
 def test_findings() -> None:
-    """Everything that is wrong is told in the order of files and documents, whatever kind of mistake it is."""
+    """Everything that is wrong is reported in the order of files and documents, whatever kind of mistake it is."""
     wrong = JOB.replace("torch-distributed}", "torch-distributed}\n  trainer: {numNodes: -1, numNode: 2}")
     missing = JOB.replace("torch-distributed", "nope").replace("demo", "waiting")
     unfit = JOB.replace("demo", "unfit").replace(
@@ -107,7 +107,7 @@ def test_runtimes_come_from_any_file() -> None:
 
 
 def test_warnings_alone() -> None:
-    """Warnings are told, but they are no failure."""
+    """Warnings are reported, but they are no failure."""
     result = lint(job=JOB.replace("torch-distributed", "nope"))
 
     assert result.exit_code == 0

@@ -71,7 +71,7 @@ def test_shipped_runtime(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [pytest.param("", id="plain"), pytest.param("--explain", id="explain")])
 def test_what_is_generated_is_not_printed(tmp_path: Path, options: str) -> None:
-    """A Secret is told of, and shown without what it is for."""
+    """A Secret is reported, and shown without what it is for."""
     result = render(tmp_path, JOB.replace("torch-distributed", "mpi-openmpi"), options=options)
 
     name = "demo-mpi-ssh-auth-0000000000"
@@ -145,7 +145,7 @@ def test_third_party_plugins_take_part(tmp_path: Path) -> None:
 
 
 def test_warnings(tmp_path: Path) -> None:
-    """What admission warns of goes to standard error; what does not take part is told as well."""
+    """What admission warns of goes to standard error; what does not take part is reported as well."""
     job = JOB.replace("[torchrun, train.py]", '["torchrun a.py | tee log"]')
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: x}\n"
     result = render(tmp_path, f"{service}---\n{job}")

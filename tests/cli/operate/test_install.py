@@ -1,4 +1,4 @@
-"""`trainer install-runtimes`: what a new cluster answers until it is ready is waited out, anything else is told."""
+"""`trainer install-runtimes` waits for a new cluster, and reports every other error."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_all_are_applied(client: FakeClient, clock: ManualClock) -> None:
 async def test_a_cluster_that_is_not_ready(
     client: FakeClient, clock: ManualClock, errors: list[Exception], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is asked again until it takes them; each reason to wait is told once."""
+    """The request is repeated until it succeeds; each reason to wait is reported once."""
     for error in errors:
         client.faults.fail(error, verb="apply")
     async with anyio.create_task_group() as tasks:
@@ -103,7 +103,7 @@ async def test_what_does_not_pass(client: FakeClient, clock: ManualClock, error:
 async def test_a_runtime_that_is_refused(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One whose spec would change is told of with what to do, and the others are applied."""
+    """One whose spec would change is reported with what to do, and the others are applied."""
     shipped = runtimes()
     client.faults.fail(InvalidError(422, "spec: Invalid value: the spec of a runtime is immutable"), verb="apply")
 

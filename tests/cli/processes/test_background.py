@@ -116,7 +116,7 @@ async def test_crash_is_known(server: BackgroundProcess) -> None:
 
 
 async def test_failure_to_start(server: BackgroundProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    """A process that ends before it is ready is told with the end of its log."""
+    """A process that ends before it is ready is reported with the end of its log."""
     with pytest.raises(CommandError, match="the server exited with code 7"):
         await server.start([sys.executable, "-c", "print('no port'); raise SystemExit(7)"], ready="it is ready")
 
@@ -142,7 +142,7 @@ async def test_last_log_is_kept(server: BackgroundProcess) -> None:
     ],
 )
 def test_end_that_nobody_saw(tmp_path: Path, boot_id: str | None, crash: str) -> None:
-    """A process that vanished is a crash even when nobody was there to see how."""
+    """A process that vanished is a crash even without a record of how it ended."""
     state = StateDirectory(tmp_path)
     this = ProcessIdentity.of(os.getpid())
     assert this is not None

@@ -55,7 +55,7 @@ async def test_cancelled_body(tmp_path: Path) -> None:
 
 
 async def test_process_that_does_not_get_ready(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A process that ends at once is told with its exit code and the end of its log; the body never runs."""
+    """A process that ends at once is reported with its exit code and the end of its log; the body never runs."""
     program = "print('bad luck'); raise SystemExit(3)"
 
     with pytest.raises(CommandError, match="the server exited with code 3"):
@@ -66,7 +66,7 @@ async def test_process_that_does_not_get_ready(tmp_path: Path, capsys: pytest.Ca
 
 
 async def test_process_that_ends_too_early(tmp_path: Path) -> None:
-    """When the process ends in the middle, the body is cancelled and the end is told."""
+    """When the process ends in the middle, the body is cancelled and the end is reported."""
     log = tmp_path / "log"
 
     async def body() -> None:

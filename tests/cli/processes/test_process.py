@@ -114,5 +114,5 @@ async def test_stop_never_hits_a_recycled_pid(start: StartProgram) -> None:
     ],
 )
 def test_describe_exit(status: int, words: str) -> None:
-    """An exit status is told in words."""
+    """An exit status is reported in words."""
     assert describe_exit(status) == words

@@ -88,7 +88,7 @@ async def test_record_of_a_running_command(tmp_path: Path) -> None:
 
 
 async def test_command_that_cannot_start(tmp_path: Path) -> None:
-    """A command that does not exist is told at once, and an older record does not hide it."""
+    """A command that does not exist is reported at once, and an older record does not hide it."""
     (tmp_path / "run.json").write_text("{}")
 
     with pytest.raises(CommandError, match="No such file"):

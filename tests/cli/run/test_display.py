@@ -139,7 +139,7 @@ def running(percentage: int | None, **progress: Any) -> JobState:
 
 
 def test_files_get_a_line_every_ten_percent(clock: ManualClock) -> None:
-    """Without a terminal, progress is told in steps of ten per cent, and when it falls back."""
+    """Without a terminal, progress is reported in steps of ten per cent, and when it falls back."""
     console = screen()
     with JobDisplay(console, [A], clock) as display:
         display.state(A, running(None))

@@ -172,7 +172,7 @@ async def test_long_logs_are_read_to_their_end(
     container: str,
     warnings: list[str],
 ) -> None:
-    """After the end of a job its logs are read as long as there are new lines; a missing end is told."""
+    """After the end of a job its logs are read as long as there are new lines; a missing end is reported."""
     monkeypatch.setattr("trainer.cli.logs.follower.ContainerLog", SlowLog)
     pod = node_pod("demo", 0, phase="Succeeded")
     pod["spec"]["containers"][0]["name"] = pod["status"]["containerStatuses"][0]["name"] = container
@@ -208,7 +208,7 @@ async def test_messages_move_the_bar(client: FakeClient, display: RecordingDispl
 
 
 async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
-    """A log that may not be read is told once, and the job is followed on."""
+    """A log that may not be read is reported once, and the job is followed on."""
     client.fail_next(ForbiddenError(403, "pods/log is forbidden"), verb="log", resource=PODS)
     client.add(node_pod("demo", 0))
 
@@ -223,7 +223,7 @@ async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clo
 async def test_display_that_cannot_show(
     client: FakeClient, display: RecordingDisplay, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When nobody reads the display any more, the following ends with that error."""
+    """When the reader of the display has ended, the following ends with that error."""
 
     def fail(*_: object) -> None:
         raise BrokenPipeError

@@ -32,7 +32,7 @@ async def send(client: FakeClient, *documents: Document) -> list[Object]:
 
 
 async def test_needs_come_first(client: FakeClient, capsys: pytest.CaptureFixture[str]) -> None:
-    """A ConfigMap that stands after the TrainJob is there before it; each object is told."""
+    """A ConfigMap that stands after the TrainJob is there before it; each object is reported."""
     (created,) = await send(client, job(), SCRIPT)
 
     assert [request.resource for request in client.requests_of("apply", "create")] == [CONFIG_MAPS, TRAIN_JOBS]
@@ -95,7 +95,7 @@ async def test_existing_job_changes_nothing(client: FakeClient) -> None:
     ],
 )
 async def test_refusals(client: FakeClient, verb: str, error: Exception, exit_code: ExitCode, message: str) -> None:
-    """What the server refuses is told with the object; wrong input has an exit code of its own."""
+    """What the server refuses is reported with the object; wrong input has an exit code of its own."""
     client.fail_next(error, verb=verb)
 
     with pytest.raises(CommandError) as caught:
