@@ -61,6 +61,13 @@ class LogConsumer:
         note(text, kind="warning")
 
 
+def log_of(
+    container: StartedContainer, client: Client, clock: Clock, options: ContainerLogOptions = FOLLOWED
+) -> ContainerLog:
+    """The log of a container."""
+    return ContainerLog(client, container.namespace, container.pod, container.container, clock=clock, options=options)
+
+
 async def all_containers(pods: Sequence[Object]) -> Iterable[StartedContainer]:
     """All containers of all pods that have started, init containers included."""
     return [container for pod in pods for container in started_containers(pod)]
@@ -175,8 +182,7 @@ class JobLogs:
             pod = self._pods.get(container.pod_uid)
             return pod is None or has_ended(pod, container.container)
 
-        place = container.namespace, container.pod, container.container
-        container_log = ContainerLog(self._client, *place, clock=self._clock, options=self._options(container))
+        container_log = log_of(container, self._client, self._clock, self._options(container))
         try:
             await container_log.follow(receive, is_finished=is_finished)
         except ApiError as error:

@@ -17,7 +17,7 @@ from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.choice import LogChoice, newest_runs
 from trainer.cli.logs.containers import PrimaryContainer, restarts_of
-from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, pods_of
+from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.logs.lines import LogPrinter, log_lines
 from trainer.cli.logs.tail import LogTail, before_last
 from trainer.framework.plugin_api.failure import named_in
@@ -26,7 +26,6 @@ from trainer.kube.client import LogOptions
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import find_condition, name_of, uid_of
-from trainer.kube.podlogs.container_log import ContainerLog
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 
@@ -198,11 +197,9 @@ class LogReader(LogConsumer):
         pod = next(pod for pod in pods if uid_of(pod) == container.pod_uid)
         previous = self._request.previous and restarts_of(pod, container.container) > 0
         options = replace(self._options(container), previous=previous)
-        place = container.namespace, container.pod, container.container
         try:
-            await ContainerLog(self._client, *place, clock=self._clock, options=options).read(
-                lambda block: self.take(container, block)
-            )
+            container_log = log_of(container, self._client, self._clock, options)
+            await container_log.read(lambda block: self.take(container, block))
         except NotFoundError:
             raise CommandError(f"pod {container.pod} is gone, and its log with it") from None
 

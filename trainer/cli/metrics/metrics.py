@@ -19,13 +19,12 @@ from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
 from trainer.cli.logs.containers import PrimaryContainer, StartedContainer, started_containers
-from trainer.cli.logs.follower import FOLLOWED, JobLogs, LogConsumer, pods_of
+from trainer.cli.logs.follower import JobLogs, LogConsumer, log_of, pods_of
 from trainer.cli.metrics.charts import charts
 from trainer.cli.metrics.samples import MetricSamples
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import name_of, namespace_of
-from trainer.kube.podlogs.container_log import ContainerLog
 from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
@@ -138,9 +137,8 @@ class MetricReader(LogConsumer):
 
     async def _read(self, receive: Callable[[bytes], None]) -> None:
         self._source = container = await self._container()
-        place = container.namespace, container.pod, container.container
         try:
-            await ContainerLog(self._client, *place, clock=self._clock, options=FOLLOWED).read(receive)
+            await log_of(container, self._client, self._clock).read(receive)
         except NotFoundError:
             raise self._gone() from None
 
