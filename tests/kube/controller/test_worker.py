@@ -117,6 +117,8 @@ def bench(clock: ManualClock, background: Background) -> Bench:
         pytest.param(ExceptionGroup("", [TerminalError("x")]), "error", [], id="terminal-error-of-a-task-group"),
         pytest.param(ExceptionGroup("", [TerminalError("x"), ValueError()]), "error", [0.005], id="not-only-terminal"),
         pytest.param("nonsense", "error", [0.005], id="no-result"),
+        pytest.param(Result(error=ValueError("x")), "error", [0.005], id="error"),
+        pytest.param(Result(error=TerminalError("x"), requeue_after=60), "error", [60], id="error-with-longest-pause"),
     ],
 )
 async def test_outcome(bench: Bench, outcome: object, result: str, pauses: list[float]) -> None:
@@ -126,6 +128,16 @@ async def test_outcome(bench: Bench, outcome: object, result: str, pauses: list[
     assert bench.clock.sleeping == pytest.approx(pauses)
     await bench.clock.advance(61)
     assert len(reconciler.keys) == 1 + len(pauses)
+
+
+async def test_an_error_is_retried_after_the_given_time_at_the_latest(bench: Bench) -> None:
+    """The backoff would grow beyond it."""
+    reconciler = await bench.start(*(Result(error=ValueError("x"), requeue_after=0.015) for _ in range(4)))
+    for pause in (0.005, 0.01, 0.015, 0.015):
+        assert bench.clock.sleeping == pytest.approx([pause])
+        await bench.clock.advance(pause)
+    assert len(reconciler.keys) == 5
+    assert bench.results() == {"error": 4, "success": 1}
 
 
 async def test_requeue_after_zero_repeats_at_once(bench: Bench) -> None:

@@ -25,6 +25,9 @@ class Result:
     """Look again with the backoff of a failure, for a reconcile that waits for something whose time is not known.
 
     Unlike an exception it is neither logged nor counted as an error. `requeue_after` wins. Default: False."""
+    error: Exception | None = None
+    """A failure after which the reconcile went on. It is logged, counted and retried like a raised one, after
+    `requeue_after` at the latest. Default: None."""
     priority: int | None = None
     """Priority of that look among the keys that wait. Default: None, that of the present round, as after a failure."""
 

@@ -7,6 +7,7 @@
 | `LeadershipLostError` | nothing: the process ends | not counted |
 | cancelled because everything stops | nothing | not counted |
 | cancelled by itself or by what it awaited | as any other exception | error |
+| `Result(error=...)` | as if raised; with `requeue_after` at the latest after this time | error |
 | `Result(requeue_after=...)` | again after this time; failures are forgotten | requeue_after |
 | `Result(requeue=True)` | again, with the backoff of the key | requeue |
 | None, `Result()` | failures are forgotten | success |
@@ -117,7 +118,7 @@ class Worker:
         except Exception as error:
             self._fail(key, error)
         else:
-            self._succeed(key, result)
+            self._finish(key, result)
         finally:
             self._active -= 1
             self._metrics.seconds.observe(self._clock.monotonic() - started)
@@ -152,8 +153,12 @@ class Worker:
             raise _DeadlineError(f"the reconcile took longer than {timeout:g} s")
         return answer
 
-    def _succeed(self, key: ObjectKey, result: Result) -> None:
-        if result.requeue_after is not None:
+    def _finish(self, key: ObjectKey, result: Result) -> None:
+        if result.error is not None:
+            self._fail(key, result.error)
+            if result.requeue_after is not None:
+                self._queue.add_after(key, result.requeue_after, result.priority)
+        elif result.requeue_after is not None:
             self._queue.forget(key)
             self._queue.add_after(key, result.requeue_after, result.priority)
             self._metrics.requeues_after.inc()
