@@ -1,15 +1,19 @@
-"""Holding back bad news for a moment."""
+"""What is reported a little later."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.framework.samples import train_job
 from tests.framework.status.test_status import condition, pending, restarting
-from trainer.controllers.debounce import SECONDS, Debounce
+from trainer.controllers.debounce import SECONDS, Debounce, FirstStatusDebounce
 from trainer.kube.testing import ManualClock
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
 
 
 @pytest.fixture
@@ -70,3 +74,16 @@ async def test_what_may_take_its_time(clock: ManualClock) -> None:
     assert seconds == 30 - SECONDS
     await clock.advance(30 - SECONDS)
     assert len(debounce.filter(job, [pending(), slow])[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_busy", "postpones"),
+    [
+        pytest.param({}, True, True, id="burst"),
+        pytest.param({}, False, False, id="quiet"),
+        pytest.param({"activeDeadlineSeconds": 60}, True, False, id="deadline"),
+    ],
+)
+def test_first_statuses_in_a_burst(spec: Object, *, is_busy: bool, postpones: bool) -> None:
+    """They are written later, except of a TrainJob that has to be requeued at its deadline."""
+    assert FirstStatusDebounce(lambda: is_busy).postpones(train_job(**spec)) is postpones

@@ -119,6 +119,18 @@ async def test_a_deadline_passes(cluster: Cluster) -> None:
         assert cluster.jobsets == []
 
 
+async def test_an_end_before_the_deadline(cluster: Cluster) -> None:
+    """A training that ended while no manager ran is complete, though its deadline has passed since."""
+    async with cluster.managed():
+        await cluster.put(limited(cluster, activeDeadlineSeconds=60))
+    done = {"type": "Completed", "status": "True", "reason": "AllJobsCompleted", "message": "done"}
+    await cluster.run_jobset("Completed", done, succeeded=1)
+    await cluster.clock.advance(61)
+    async with cluster.managed():
+        assert cluster.train_job["status"]["state"] == "Complete"
+        assert cluster.condition("Failed") is None
+
+
 async def test_a_manager_that_comes_too_late(cluster: Cluster) -> None:
     """What has missed its deadline already is not started any more."""
     cluster.client.add(limited(cluster, activeDeadlineSeconds=60))

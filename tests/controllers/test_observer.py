@@ -1,4 +1,4 @@
-"""What a reconcile learns from plugins and from the cluster."""
+"""What a reconcile observes of plugins and of the cluster."""
 
 from __future__ import annotations
 
@@ -22,22 +22,14 @@ if TYPE_CHECKING:
     from trainer.framework.status.status import Observation
 
 FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", CULPRIT)
-DEADLINE = Outcome(ConditionType.FAILED, "DeadlineExceeded", "too late")
 VERIFIED = StatusCondition("acme.com/Verified", True, "Fine")
 
 
 class Everything:
-    """Sees all there is to see."""
+    """Reports all that can be reported."""
 
     name = "everything"
     condition_types = frozenset({VERIFIED.type})
-
-    def __init__(self, outcome: Outcome | None = None) -> None:
-        self._outcome = outcome
-
-    def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
-        """See `TerminalCondition`."""
-        return self._outcome
 
     def train_job_status(self, train_job: TrainJob) -> StatusReport:
         """See `TrainJobStatus`."""
@@ -45,14 +37,10 @@ class Everything:
 
 
 class Broken:
-    """Raises wherever it is asked."""
+    """Raises when it is called."""
 
     name = "broken"
     condition_types = frozenset({"acme.com/Broken"})
-
-    def terminal_condition(self, train_job: TrainJob) -> Outcome | None:
-        """See `TerminalCondition`."""
-        raise LookupError("end")
 
     def train_job_status(self, train_job: TrainJob) -> StatusReport:
         """See `TrainJobStatus`."""
@@ -60,14 +48,14 @@ class Broken:
 
 
 async def observe(
-    job: TrainJob, *plugins: Plugin, decided: Outcome | None = None, client: FakeClient | None = None
+    job: TrainJob, *plugins: Plugin, outcome: Outcome | None = None, client: FakeClient | None = None
 ) -> Observation:
-    """What is seen of a TrainJob."""
+    """The observation of a TrainJob."""
     observer = Observer(Pipeline(Registry(plugins)), client or FakeClient(), ManualClock())
-    return await observer.observe(job, train_job_object(), CREATED, decided=decided)
+    return await observer.observe(job, train_job_object(), CREATED, outcome)
 
 
-async def test_everything_is_asked() -> None:
+async def test_reports_are_observed() -> None:
     """What plugins report is observed; a new reason has to last first."""
     seen = await observe(train_job(), Everything())
     assert (seen.creation, seen.outcome, seen.jobs) == (CREATED, None, jobs(active=1))
@@ -82,21 +70,21 @@ async def test_a_suspended_job_has_no_pod_problems() -> None:
     assert (await observe(train_job(suspend=True), Everything())).pod_problems == ()
 
 
-async def test_a_failure_is_looked_into() -> None:
+async def test_the_log_of_a_failure() -> None:
     """The log of the culprit is read."""
     client = FakeClient()
     client.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}})
     client.set_log("a", "default", b"last words\n")
-    seen = await observe(train_job(), Everything(FAILED), client=client)
+    seen = await observe(train_job(), Everything(), outcome=FAILED, client=client)
     assert (seen.outcome, seen.log, seen.pod_problems) == (FAILED, ("last words",), ())
 
 
 async def test_a_failure_without_pods_remembers_the_last_restart() -> None:
-    """The condition Restarting keeps what has been told about it."""
+    """The condition Restarting keeps its message."""
     told = "RestartingJobSet: restart 1: pod a: container trainer exited with code 3"
     job = train_job(status={"conditions": [condition("Restarting", "False", "RestartEnded", told)]})
     outcome = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", jobs=Selection("default"))
-    seen = await observe(job, Everything(outcome))
+    seen = await observe(job, Everything(), outcome=outcome)
     assert seen.outcome is not None
     assert seen.outcome.message == (
         "a job failed; no failed pod is left that would say more; "
@@ -104,26 +92,19 @@ async def test_a_failure_without_pods_remembers_the_last_restart() -> None:
     )
 
 
-async def test_the_jobs_end_outweighs_what_was_decided() -> None:
-    """A training that has ended by itself has not missed its deadline."""
-    assert (await observe(train_job(), Everything(COMPLETE), decided=DEADLINE)).outcome == COMPLETE
-    assert (await observe(train_job(), Everything(), decided=DEADLINE)).outcome == DEADLINE
-
-
 async def test_a_finished_job_is_only_counted() -> None:
-    """How it ended is final, so nobody is asked about it."""
+    """How it ended is final, so its log is not read again."""
     job = train_job(status={"conditions": [condition("Complete", "True", "Done")]})
     client = FakeClient()
-    seen = await observe(job, Everything(FAILED), client=client)
+    seen = await observe(job, Everything(), outcome=FAILED, client=client)
     assert (seen.outcome, seen.jobs, seen.conditions) == (None, jobs(active=1), ())
     assert client.requests == []
 
 
-async def test_a_plugin_that_raises_is_in_nobodys_way() -> None:
-    """Each of its hooks is named, and the others are heard."""
-    seen = await observe(train_job(), Broken(), Everything(COMPLETE))
+async def test_a_plugin_that_raises_hides_no_other_report() -> None:
+    """Its error is observed, and the reports of the others are too."""
+    seen = await observe(train_job(), Broken(), Everything(), outcome=COMPLETE)
     assert (seen.outcome, seen.jobs, seen.conditions) == (COMPLETE, jobs(active=1), (VERIFIED,))
     assert [str(problem) for problem in seen.errors] == [
-        "Internal error: plugin broken failed in terminal_condition: LookupError: end",
-        "Internal error: plugin broken failed in train_job_status: LookupError: status",
+        "Internal error: plugin broken failed in train_job_status: LookupError: status"
     ]

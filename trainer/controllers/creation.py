@@ -1,10 +1,10 @@
-"""Builds the objects of a TrainJob and brings them to the cluster (KEP-2170, "Build Phase")."""
+"""Builds the objects of a TrainJob and applies them (KEP-2170, "Build Phase")."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 
@@ -30,6 +30,7 @@ from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, na
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
+    from trainer.controllers.debounce import FirstStatusDebounce
     from trainer.framework.deploying.deployer import Deployer, Shortfall
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.component import Component
@@ -38,69 +39,103 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _TRANSIENT = (ConflictError, ServerTimeoutError, ServiceUnavailableError, TooManyRequestsError)
-"""Answers that say nothing about the object: retried without telling the user."""
+"""Errors that say nothing about the object: retried without being reported in the status."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What came of building and deploying."""
+class Stale:
+    """The cache is outdated: the TrainJob has finished or was deleted, and nothing was created again."""
 
-    creation: Creation | None = None
-    """None when nothing was tried."""
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """All objects were created just now; the status is written after the objects of other TrainJobs are created."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The objects exist."""
+
+    creation: Creation
     error: Exception | None = None
-    """A failure that a retry may mend."""
-    look_again_after: float | None = None
-    """Seconds until the cluster may accept what it has declined. Defaults to waiting for a change."""
-    is_new: bool = False
-    """Whether everything has come about just now. Defaults to no."""
+    """Why changes since the last build could not be applied. Defaults to None: they were."""
+    retry_after: float | None = None
+    """Seconds until a change that the cluster has rejected is tried again. Defaults to never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The objects do not exist."""
+
+    creation: Creation
+    error: Exception | None = None
+    """The failure, if a retry may help. Defaults to None: only a change of the TrainJob or its runtime helps."""
+
+
+Created: TypeAlias = Stale | Deferred | Built | Failed
+"""The outcomes of `Creator.create`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to bring to the cluster."""
+    """What to apply."""
 
     components: list[Component]
     runtime: FoundRuntime | None = None
-    """To be kept as a snapshot; None when there is one already, or nothing to keep."""
+    """To be kept as a snapshot; None if there is one already."""
     runtime_digest: str = ""
     """Of the runtime that they were built on. Defaults to an unknown one."""
     is_whole: bool = True
     """Whether these are all objects of the TrainJob, so that others are left over from an earlier build."""
     is_missing: bool = False
-    """Whether one of them does not exist, as far as the cache shows."""
+    """Whether the cache lacks one of them."""
     has_workload: bool = True
-    """Whether those that run pods exist: whatever becomes of the rest, the training goes on."""
+    """Whether those that run pods exist, so that the training goes on even if the others cannot be applied."""
     note: str = ""
     """For the message of the condition Created."""
 
 
 class Creator:
-    """Brings what a TrainJob asks for to the cluster, and says how that went."""
+    """Creates the objects of TrainJobs, and applies changes to them."""
 
-    def __init__(self, client: Client, pipeline: Pipeline, runtimes: Runtimes, deployer: Deployer) -> None:
+    def __init__(
+        self,
+        client: Client,
+        pipeline: Pipeline,
+        runtimes: Runtimes,
+        deployer: Deployer,
+        debounce: FirstStatusDebounce,
+    ) -> None:
         self._client = client
         self._pipeline = pipeline
         self._runtimes = runtimes
         self._deployer = deployer
+        self._debounce = debounce
 
-    async def create(self, train_job: TrainJob, obj: Object) -> Attempt | None:
-        """Build and deploy; None when the TrainJob has ended without the cache knowing yet.
+    async def create(self, train_job: TrainJob, obj: Object) -> Created:
+        """Build and deploy a TrainJob that has not finished.
+
+        Args:
+            train_job: the TrainJob.
+            obj: the same as JSON.
 
         Raises:
-            ApiError: the API server has no time for us; the work queue retries.
+            ApiError: a transient error of the API server; the work queue retries.
         """
         was_created = is_condition_true(obj, ConditionType.CREATED)
         try:
             plan = await self._plan(train_job, obj, was_created=was_created)
         except BuildError as error:
             if was_created and await self._is_outdated(obj):
-                return None
-            return Attempt(_failed(error), error if isinstance(error, PluginError | UnexpectedError) else None)
+                return Stale()
+            return _failed(error, is_retried=isinstance(error, PluginError | UnexpectedError))
         if was_created and plan.is_missing and await self._is_outdated(obj):
-            return None
-        return await self._deploy(obj, plan, exists=was_created and plan.has_workload)
+            return Stale()
+        created = await self._deploy(obj, plan, exists=was_created and plan.has_workload)
+        is_new = plan.is_missing and created.creation.succeeded and created.creation.is_whole
+        return Deferred() if is_new and self._debounce.postpones(train_job) else created
 
     async def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
         try:
@@ -124,21 +159,21 @@ class Creator:
             existing = self._pipeline.suspension(train_job) if was_created else []
             if not existing:
                 raise
-            # What exists goes on, whatever is wrong by now.
+            # The training goes on: only suspend is applied to its objects.
             note = f"; later changes, except of suspend, are not applied: {error}"
             return _Plan(existing, is_whole=False, note=note)
 
     async def _find_runtime(self, train_job: TrainJob, obj: Object) -> FoundRuntime:
-        """The status says what the TrainJob was built on; before it is written, what runs its pods does."""
+        """The runtime that the TrainJob was built on, by its status or by the objects that run pods."""
         recorded = train_job.status and train_job.status.runtime_digest
         if recorded:
             return await self._runtimes.find(train_job, built_on=recorded)
         digest = self._deployer.built_on(obj, self._pipeline.suspension(train_job))
         return await self._runtimes.find(train_job, built_on=digest or "", is_built=digest is not None)
 
-    async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Attempt:
+    async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Built | Failed:
         failure: Exception | None = None
-        look_again: float | None = None
+        retry_after: float | None = None
         is_resumed = False
         note = plan.note
         try:
@@ -151,12 +186,12 @@ class Creator:
             raise
         except (ApiError, ForeignObjectError, PluginError) as error:
             if not exists or isinstance(error, ForeignObjectError):
-                return Attempt(_failed(error), error)
+                return _failed(error, is_retried=True)
             failure, note = error, f"; later changes are not applied: {error}"
         else:
             note += _note(shortfall)
             is_resumed = shortfall.is_resumed
-            look_again = RETRY_AFTER if shortfall.rejected else None
+            retry_after = RETRY_AFTER if shortfall.rejected else None
         message = f"{JOBS_CREATED}{note}"
         creation = Creation(
             True,
@@ -166,14 +201,14 @@ class Creator:
             runtime_digest=plan.runtime_digest,
             is_resumed=is_resumed,
         )
-        return Attempt(creation, failure, look_again, is_new=plan.is_missing and creation.is_whole)
+        return Built(creation, failure, retry_after)
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
-        """Store what the TrainJob is built on, before anything else exists of it.
+        """Store the runtime that the TrainJob is built on, before any other object is created.
 
         Raises:
-            ConflictError: a snapshot exists that the cache does not show yet.
-            ForeignObjectError: a ConfigMap of that name belongs to somebody else.
+            ConflictError: a snapshot exists that the cache does not have yet.
+            ForeignObjectError: a ConfigMap of that name has another owner.
         """
         snapshot = make_snapshot(owner, found.resource, found.object)
         if found.outdated_snapshot is not None:
@@ -190,7 +225,7 @@ class Creator:
         log.debug("took runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
 
     async def _is_outdated(self, obj: Object) -> bool:
-        """Whether a TrainJob whose objects are gone has ended or gone as well, unknown to the cache.
+        """Whether the TrainJob has finished or was deleted, which the cache does not show yet.
 
         Objects of a finished TrainJob may be deleted at any time and must not be created again.
         """
@@ -207,7 +242,7 @@ def _former(found: FoundRuntime) -> str:
 
 
 def _check_bounds(obj: Object) -> None:
-    """Build nothing of a TrainJob that was stored before the CRD had bounds, if it exceeds them.
+    """Refuse a TrainJob that exceeds the bounds of the CRD because it was stored under an older one.
 
     Raises:
         BuildError: names the fields that are too large.
@@ -219,12 +254,14 @@ def _check_bounds(obj: Object) -> None:
 
 
 def _note(shortfall: Shortfall) -> str:
-    too_late, declined = ", ".join(shortfall.too_late), "; ".join(shortfall.rejected)
+    too_late, rejected = ", ".join(shortfall.too_late), "; ".join(shortfall.rejected)
     notes = [f"; changed too late, delete the TrainJob and submit it again: {too_late}"] if too_late else []
-    return "".join([*notes, f"; the cluster has rejected a change: {declined}" if declined else ""])
+    return "".join([*notes, f"; the cluster has rejected a change: {rejected}" if rejected else ""])
 
 
-def _failed(error: Exception) -> Creation:
+def _failed(error: Exception, *, is_retried: bool) -> Failed:
     if isinstance(error, BuildError):
-        return Creation(False, ConditionReason.JOBS_BUILD_FAILED, f"Failed to build Jobs: {error}")
-    return Creation(False, ConditionReason.JOBS_CREATION_FAILED, f"Failed to create Jobs: {error}")
+        creation = Creation(False, ConditionReason.JOBS_BUILD_FAILED, f"Failed to build Jobs: {error}")
+    else:
+        creation = Creation(False, ConditionReason.JOBS_CREATION_FAILED, f"Failed to create Jobs: {error}")
+    return Failed(creation, error if is_retried else None)

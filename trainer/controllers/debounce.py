@@ -1,4 +1,4 @@
-"""Debounces pod problems, so that pods that get into the same trouble one after another are reported together."""
+"""What is reported a little later: pod problems that may be over soon, and first statuses in a burst of TrainJobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainer.framework.status.pod_problems import reported_lines
 from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.plugin_api.extension_points import PodProblem
@@ -49,6 +49,21 @@ class Debounce:
             self._since.put(uid, since)
         passed = tuple(each for each in present if each.type is not ConditionType.PENDING or each.reason not in held)
         return passed, min(held.values(), default=None)
+
+
+class FirstStatusDebounce:
+    """Writes first statuses in a burst after the objects of all TrainJobs are created, so that pods start earlier.
+
+    Args:
+        is_busy: whether other keys wait, see `Controller.is_busy`.
+    """
+
+    def __init__(self, is_busy: Callable[[], bool]) -> None:
+        self._is_busy = is_busy
+
+    def postpones(self, train_job: TrainJob) -> bool:
+        """Whether to write the first status of a TrainJob later; one with a deadline is requeued in time instead."""
+        return train_job.spec.active_deadline_seconds is None and self._is_busy()
 
 
 def _reported(train_job: TrainJob) -> frozenset[str]:

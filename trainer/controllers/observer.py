@@ -13,6 +13,8 @@ from trainer.framework.status.status import Observation, is_finished
 from trainer.kube.objects import namespace_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trainer.api.trainjob import TrainJob
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.errors import BuildError
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 class Observer:
     """Calls the plugins of the phase PostExecution, and asks the cluster about what has failed.
 
-    A plugin that raises hides nothing that the others report; the caller raises `errors` afterwards, for the work queue
-    to retry.
+    A plugin that raises hides nothing that the others report; the caller has the work queue retry for the sake of the
+    errors in the observation.
     """
 
     def __init__(self, pipeline: Pipeline, client: Client, clock: Clock) -> None:
@@ -39,26 +41,24 @@ class Observer:
         self,
         train_job: TrainJob,
         obj: Object,
-        creation: Creation | None,
-        *,
-        ended: tuple[Outcome | None, list[BuildError]] | None = None,
-        decided: Outcome | None = None,
+        creation: Creation | None = None,
+        outcome: Outcome | None = None,
+        errors: Sequence[BuildError] = (),
     ) -> Observation:
         """What the status is derived from.
 
         Args:
             train_job: the TrainJob.
             obj: the same as JSON.
-            creation: the result of building and deploying; None when nothing was built.
-            ended: what `Pipeline.outcome` has returned in this reconcile. Defaults to calling it.
-            decided: how it ends if the child Jobs have not ended by themselves, such as at its deadline.
+            creation: the result of building and deploying. Defaults to None: nothing was built.
+            outcome: how it ended. Defaults to None: it goes on, or has finished before.
+            errors: of plugins that were asked for the outcome. Defaults to none.
         """
-        pipeline, types = self._pipeline, self._pipeline.condition_types
-        report, errors = pipeline.status(train_job)
+        types = self._pipeline.condition_types
+        report, report_errors = self._pipeline.status(train_job)
+        errors = (*errors, *report_errors)
         if is_finished(train_job):
-            return Observation(creation, jobs=report.jobs, scale=report.scale, plugin_types=types, errors=tuple(errors))
-        outcome, ended_errors = ended or pipeline.outcome(train_job)
-        outcome = outcome or decided
+            return Observation(creation, jobs=report.jobs, scale=report.scale, plugin_types=types, errors=errors)
         log: tuple[str, ...] = ()
         if outcome is not None and outcome.type is ConditionType.FAILED:
             since = train_job.metadata.creation_timestamp or ""
@@ -75,7 +75,7 @@ class Observer:
             conditions=report.conditions,
             plugin_types=types,
             log=log,
-            errors=(*ended_errors, *errors),
+            errors=errors,
             requeue_after=requeue_after,
         )
 

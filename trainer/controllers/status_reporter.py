@@ -1,4 +1,4 @@
-"""Writes the status of TrainJobs, one request for each change, and tells users about it."""
+"""Reports on TrainJobs: applies each change of a status, then counts it and records events."""
 
 from __future__ import annotations
 
@@ -30,48 +30,48 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-_REMEMBERED = 1024
-"""Writes that have failed and may have been carried out; the oldest goes first, and then it is not told of."""
+_MOST_UNCONFIRMED = 1024
+"""Failed writes that may have been carried out; the oldest is dropped first, without events."""
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
-    """What is to be told once a status is known to be stored."""
+class _Change:
+    """A change of a status, to be counted and recorded once it is stored."""
 
     fields: Object
     """The status as it was sent."""
     state: str | None
     changed: tuple[str, ...]
     steps: Sequence[Step]
-    status_events: Sequence[StatusEvent]
+    events: Sequence[StatusEvent]
 
 
-class StatusWriter:
-    """Applies the part of the status that is ours.
+class StatusReporter:
+    """Applies the fields of the status that this controller owns.
 
-    A write whose answer is lost may have been carried out: it is counted and announced when the cache shows it.
+    A write whose response is lost may have been carried out: it is counted and recorded when the cache shows it.
     """
 
     def __init__(self, client: Client, recorder: EventRecorder, metrics: TrainJobMetrics) -> None:
         self._client = client
         self._recorder = recorder
         self._metrics = metrics
-        self._unanswered: Recent[str, _News] = Recent(_REMEMBERED)
+        self._unconfirmed: Recent[str, _Change] = Recent(_MOST_UNCONFIRMED)
 
-    async def write(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
-        """Apply the status if it differs from that of the TrainJob, and record what that is worth telling.
+    async def report(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
+        """Apply the status if it differs from that of the TrainJob, and record the events of the change.
 
         Args:
-            train_job: the TrainJob as it was.
+            train_job: the TrainJob before.
             obj: the same as JSON.
-            status: as it is to be.
+            status: the new status.
             seen: what the status was derived from.
         """
         before, fields = train_job.status, owned_fields(status, seen.plugin_types)
         present = None if before is None else owned_fields(before, seen.plugin_types)
-        unanswered = self._unanswered.pop(uid_of(obj))
-        if unanswered is not None and unanswered.fields == present:
-            self._tell(obj, unanswered)
+        unconfirmed = self._unconfirmed.pop(uid_of(obj))
+        if unconfirmed is not None and unconfirmed.fields == present:
+            self._record(obj, unconfirmed)
         if present == fields:
             return
         applied = {
@@ -81,7 +81,7 @@ class StatusWriter:
             "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)},
             "status": fields,
         }
-        news = _News(
+        change = _Change(
             fields,
             status.state,
             tuple(condition.type for condition in changed_conditions(before, status)),
@@ -94,13 +94,13 @@ class StatusWriter:
             log.info("dropped status, the TrainJob is gone")
             return
         except KubeError:
-            self._unanswered.put(uid_of(obj), news)
+            self._unconfirmed.put(uid_of(obj), change)
             raise
-        self._tell(obj, news)
+        self._record(obj, change)
 
-    def _tell(self, obj: Object, news: _News) -> None:
-        for count, number in news.steps:
+    def _record(self, obj: Object, change: _Change) -> None:
+        for count, number in change.steps:
             count(number)
-        log.info("wrote status", state=news.state, changed=news.changed)
-        for kind, reason, message in news.status_events:
+        log.info("wrote status", state=change.state, changed=change.changed)
+        for kind, reason, message in change.events:
             self._recorder.record(obj, type=kind, reason=reason, message=message)
