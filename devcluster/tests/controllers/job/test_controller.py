@@ -13,7 +13,7 @@ from trainer.kube.errors import ForbiddenError, KubeError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, is_condition_true, name_of
 from trainer.kube.resource import JOBS, PODS
-from trainer.kube.testing import WRITES
+from trainer.kube.testing import WRITES, settle
 from trainer.kube.testing.events import RecordedEvents
 from trainer_devcluster.controllers.job import controller
 from trainer_devcluster.controllers.job.controller import JobReconciler
@@ -184,6 +184,19 @@ async def test_large_pods_do_not_stop_the_loop(monkeypatch: pytest.MonkeyPatch) 
         for _ in range(5):
             await reconciler.reconcile(KEY)
         assert len(read) == 20
+
+
+async def test_job_that_is_deleted_while_it_makes_pods() -> None:
+    """Of a thousand pods most are never made, which the garbage collector would have to delete."""
+    async with one_job(make_job(parallelism=1000, completions=1000)) as world, anyio.create_task_group() as tasks:
+        creation = world.server.faults.hold(verb="create", resource=PODS)
+        tasks.start_soon(world.reconcile)
+        await settle()
+        world.server.remove(JOBS, "j", "n")
+        await world.cluster.deliver()
+        creation.release()
+        await settle()
+        assert 0 < len(world.pods) < 100
 
 
 async def test_pod_refused_by_a_terminating_namespace_is_no_failure() -> None:

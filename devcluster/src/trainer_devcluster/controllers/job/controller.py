@@ -37,6 +37,9 @@ log = structlog.get_logger(__name__)
 _MAX_ROUNDS = 20
 """Steps of one reconcile; a Job needs about six, from its last pod's end to Complete."""
 
+_PODS_PER_STEP = 32
+"""Pods made before the Job is read again: it may have been deleted, suspended or scaled down meanwhile."""
+
 
 class JobReconciler:
     """Makes the pods of Jobs and counts how they end."""
@@ -105,7 +108,7 @@ class JobReconciler:
         return tuple(read for _, read in found.values())
 
     async def _change_pods(self, job: Object, plan: JobPlan) -> None:
-        for new in plan.create:
+        for new in plan.create[:_PODS_PER_STEP]:
             await self._create(job, build_pod(job, new))
         await self._release(plan.withdraw)
         for pod in (*plan.delete, *plan.withdraw):
