@@ -26,6 +26,18 @@ _TEXTS = {
     patterns.CONTAINER_RESOURCE: "limits.cpu",
 }
 
+_ITEMS: dict[str, Object] = {
+    "containers": {"image": "i"},
+    "initContainers": {"name": "i{}", "image": "i"},
+    "envFrom": {"configMapRef": {"name": "a"}},
+    "tolerations": {"key": "a{}"},
+    "imagePullSecrets": {"name": "a{}"},
+    "matchExpressions": {"values": ["a"]},
+    "matchFields": {"values": ["a"]},
+    "rules": {"onPodConditions": [{"type": "a", "status": "True"}], "succeededCount": 1},
+}
+"""What items of these lists need besides what their schema requires."""
+
 
 @dataclass(frozen=True, slots=True)
 class Growth:
@@ -39,7 +51,27 @@ class Growth:
 
     def of(self, size: int) -> Any:
         """The smallest object with this place, which has a size."""
-        return _placed(self.root, self.path, _grown(self.schema, size))
+        grown = _grown(self.schema, size)
+        if isinstance(grown, list) and self.path[-1] in _ITEMS:
+            known = self.schema["items"].get("properties") or {}
+            needed = {name: value for name, value in _ITEMS[self.path[-1]].items() if name in known}
+            grown = [item | _numbered(needed, index) for index, item in enumerate(grown)] if needed else grown
+        return _placed(self.root, self.path, grown)
+
+    def with_unknown(self, fields: dict[str, int]) -> Any:
+        """The smallest object with this place, an object that has fields besides which its schema does not know."""
+        return _placed(self.root, self.path, _smallest(self.schema, 0) | fields)
+
+    @property
+    def holds_many(self) -> bool:
+        """Whether it is a list or a map."""
+        return self.schema.get("type") == "array" or isinstance(self.schema.get("additionalProperties"), dict)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the schema knows, if it is an object that has no other fields."""
+        is_open = self.schema.get("x-kubernetes-preserve-unknown-fields")
+        return () if is_open else tuple(self.schema.get("properties") or ())
 
     def __str__(self) -> str:
         return ".".join(self.path)
@@ -92,6 +124,14 @@ def work(function: Callable[[], object]) -> int:
     return count
 
 
+def _numbered(fields: Object, index: int) -> Object:
+    return {name: value.format(index) if isinstance(value, str) else value for name, value in fields.items()}
+
+
+def _word(path: list[str]) -> str:
+    return "v" + "".join(character for character in "".join(path).lower() if character.isalnum())[-60:]
+
+
 def _values(value: Any) -> int:
     if isinstance(value, dict | list):
         return 1 + sum(map(_values, value.values() if isinstance(value, dict) else value))
@@ -116,6 +156,11 @@ def _placed(schema: Object, path: tuple[str, ...], value: Any) -> Any:
     step, *rest = path
     if step == "[]":
         return [_placed(schema["items"], tuple(rest), value)]
+    if (step, *rest[:1]) == ("volumes", "[]"):
+        # A volume of its own: no volume may have two sources.
+        return {
+            "volumes": [_placed(schema["properties"][step]["items"], tuple(rest[1:]), value) | {"name": _word(rest)}]
+        }
     if step == "{}":
         return {"a": _placed(schema["additionalProperties"], tuple(rest), value)}
     return _smallest(schema, 0) | {step: _placed(schema["properties"][step], tuple(rest), value)}

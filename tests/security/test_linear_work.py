@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from trainer.api.trainjob import TrainJob
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.testing import StaticReader
+from trainer.framework.runtimes.alternatives import alternatives
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
 from trainer.kube.events.correlator import cut_message
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
 SMALL, MIDDLE, LARGE = 10, 50, 100
 SLACK = 600
 """Lines that may come on top, such as the first error message of a kind."""
+
+TOGETHER = (6, 12, 18)
+BEND = 50
+"""Lines by which work may bend beside what each object bends alone; one line for each pair of items bends it by 72."""
 
 POD: Object = {"containers": [{"name": "node", "image": "i"}]}
 
@@ -186,6 +192,123 @@ def test_runtimes(part: tuple[str, ...], pipeline: Pipeline) -> None:
         admitted_and_built(train_job({}), blueprint, pipeline)
 
     assert excessive([place for place in RUNTIME_GROWTHS if place.path[:3] == part], used) == []
+
+
+def combined(one: Any, other: Any) -> Any:
+    """What either has."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one | {name: combined(one[name], value) if name in one else value for name, value in other.items()}
+    if isinstance(one, list) and isinstance(other, list):
+        items = {_name_in(item, index): item for index, item in enumerate(one)}
+        for index, item in enumerate(other):
+            name = _name_in(item, index)
+            items[name] = combined(items[name], item) if name in items else item
+        return list(items.values())
+    return one
+
+
+def _name_in(item: Any, index: int) -> str:
+    return str(item.get("name", index) if isinstance(item, dict) else index)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The lists and maps of one of the two objects, of which all that fit together grow at the same time."""
+
+    places: tuple[Growth, ...]
+
+    def of(self, size: int) -> Object:
+        """The spec with all of them."""
+        spec: Object = {}
+        for place in self.places:
+            spec = combined(spec, place.of(size))
+        return spec
+
+    @classmethod
+    def fitting(cls, places: list[Growth], is_fine: Callable[[Object], bool]) -> Side:
+        """As many of these places as an object may have at the same time."""
+        side = cls(())
+        for place in (*places, *places):  # some need others, which come later
+            more = cls((*side.places, place))
+            if place not in side.places and is_fine(more.of(3)):
+                side = more
+        return side
+
+
+def bend(call: Callable[[int], object]) -> int:
+    """How much more the next items cost than the first ones; work that is counted, and linear, has next to none."""
+    first, second, third = (work(lambda size=size: call(size)) for size in TOGETHER)  # type: ignore[misc]
+    return max(third - 2 * second + first, 0)
+
+
+def test_lists_of_train_job_and_runtime_that_grow_together(pipeline: Pipeline) -> None:
+    """Each list and map of a TrainJob with each of its runtime costs the sum of both, and not the product.
+
+    What fits together grows together, since one product among many sums shows just as well; what does not, grows with
+    all that the other object has.
+    """
+
+    def used(spec: Object, blueprint: Object) -> None:
+        admitted_and_built(train_job(spec), runtime(blueprint), pipeline)
+
+    def is_built(spec: Object, blueprint: Object) -> bool:
+        admitted = asyncio.run(
+            review_train_job(default_train_job(train_job(spec)), None, pipeline, Files(runtime(blueprint)))
+        )
+        return not admitted.errors
+
+    own = [place for place in TRAIN_JOB_GROWTHS if place.holds_many]
+    others = [place for place in RUNTIME_GROWTHS if place.holds_many]
+    blueprints = Side.fitting(others, lambda blueprint: is_built({}, blueprint))
+    specs = Side.fitting(own, lambda spec: is_built(spec, blueprints.of(3)))
+    alone = bend(lambda size: used(specs.of(size), {})), bend(lambda size: used({}, blueprints.of(size)))
+    assert len(specs.places) > len(own) * 0.8
+    assert len(blueprints.places) > len(others) * 0.7
+    together = bend(lambda size: used(specs.of(size), blueprints.of(size)))
+    products = ["what fits"] if together - sum(alone) > BEND else []
+    for place in (each for each in own if each not in specs.places):
+        grown = bend(lambda size, place=place: used(place.of(size), blueprints.of(size)))  # type: ignore[misc]
+        if grown - alone[1] > BEND + bend(lambda size, place=place: used(place.of(size), {})):  # type: ignore[misc]
+            products.append(str(place))
+    for place in (each for each in others if each not in blueprints.places):
+        grown = bend(lambda size, place=place: used(specs.of(size), place.of(size)))  # type: ignore[misc]
+        if grown - alone[0] > BEND + bend(lambda size, place=place: used({}, place.of(size))):  # type: ignore[misc]
+            products.append(str(place))
+    assert products == []
+
+
+UNKNOWN: dict[str, Callable[[str, int], dict[str, int]]] = {
+    "many": lambda known, size: {f"{known}{index}": 1 for index in range(size)},
+    "long": lambda known, size: {known + "x" * size: 1},
+}
+
+
+@pytest.mark.parametrize("make", UNKNOWN.values(), ids=UNKNOWN.keys())
+@pytest.mark.parametrize("places", [TRAIN_JOB_GROWTHS, RUNTIME_GROWTHS], ids=["TrainJob", "runtime"])
+def test_suggestions(places: list[Growth], make: Callable[[str, int], dict[str, int]], pipeline: Pipeline) -> None:
+    """At each place, unknown fields that look like one that exists cost linear work."""
+
+    def reviewed(spec: Object) -> None:
+        if places is TRAIN_JOB_GROWTHS:
+            admitted_and_built(train_job(spec), runtime({}), pipeline)
+        else:
+            review_runtime(default_runtime(runtime(spec)), None, pipeline)
+
+    known = [place for place in places if place.fields]
+    assert len(known) > 30
+    costly = [
+        str(place)
+        for place in known
+        if not is_linear(lambda size, place=place: reviewed(place.with_unknown(make(max(place.fields, key=len), size))))  # type: ignore[misc]
+    ]
+    assert costly == []
+
+
+def test_suggested_runtimes() -> None:
+    """Names of runtimes that are like a missing one cost linear work: many of them, or long ones."""
+    assert is_linear(lambda size: alternatives("runtime-x", [f"runtime-{index}" for index in range(size)]))
+    longest = work(lambda: alternatives("ab" * LARGE, ["ba" * LARGE] * SMALL))
+    assert longest <= work(lambda: alternatives("ab" * SMALL, ["ba" * SMALL] * SMALL)) + SLACK
 
 
 def containers(size: int, **fields: Any) -> list[Object]:
