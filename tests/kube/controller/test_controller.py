@@ -17,7 +17,6 @@ from trainer.kube.cache.informer import RESYNC
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.controller.reconcile import Result
-from trainer.kube.controller.sources import Channel, Func
 from trainer.kube.errors import CacheSyncError, NotFoundError
 from trainer.kube.manager.manager import Manager, ManagerOptions
 from trainer.kube.objects import ObjectKey, controller_reference
@@ -319,13 +318,29 @@ async def test_controller_starts_without_an_optional_kind(clock: ManualClock, ba
     assert manager.cache.problem is None
 
 
+class Feed:
+    """A source that calls a function."""
+
+    problem = ""
+
+    def __init__(self, function: Callable[[Enqueue], Awaitable[None]]) -> None:
+        self._function = function
+
+    async def run(self, enqueue: Enqueue) -> None:
+        """Call the function."""
+        await self._function(enqueue)
+
+    async def wait_for_sync(self) -> None:
+        """Return at once."""
+
+
 async def test_failure_of_a_source_is_raised_as_itself(manager: Manager) -> None:
     """The caller sees what went wrong, not the task group that it came through."""
 
     async def fail(_: Enqueue) -> None:
         raise OSError("stream broken")
 
-    controller = Controller("test", manager, Reconciler()).watches_source(Func(fail))
+    controller = Controller("test", manager, Reconciler()).watches_source(Feed(fail))
     with pytest.raises(OSError, match="stream broken"):
         await controller.run()
 
@@ -404,14 +419,14 @@ async def test_log_events_say_what_is_reconciled(manager: Manager, background: B
 
 
 async def test_keys_come_from_other_sources_too(manager: Manager, background: Background) -> None:
-    """Such as a stream that somebody feeds."""
+    """Whatever has the methods of a source."""
+
+    async def feed(enqueue: Enqueue) -> None:
+        enqueue(A)
+
     reconciler = Reconciler()
-    send, receive = anyio.create_memory_object_stream[ObjectKey](1024)
-    with send, receive:
-        Controller("test", manager, reconciler).watches_source(Channel(receive))
-        await start(manager, background)
-        send.send_nowait(A)
-        await settle()
+    Controller("test", manager, reconciler).watches_source(Feed(feed))
+    await start(manager, background)
     assert reconciler.keys == [A]
 
 
@@ -423,7 +438,7 @@ async def test_keys_of_another_type_are_refused(manager: Manager, background: Ba
         for key in keys:
             enqueue(key)
 
-    controller = Controller("test", manager, Reconciler()).watches_source(Func(feed))
+    controller = Controller("test", manager, Reconciler()).watches_source(Feed(feed))
     with pytest.raises(TypeError, match="'test' takes keys of type ObjectKey, not 'ns/a'"):
         controller.enqueue(keys[0])
     with pytest.raises(TypeError, match="takes keys of type ObjectKey"):
@@ -439,17 +454,6 @@ async def test_metadata_is_enough_for_a_watch(manager: Manager, client: FakeClie
     await client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "ns"}, "data": {"a": "b"}})
     await settle()
     assert reconciler.keys == [ObjectKey("ns", "c")]
-
-
-async def test_other_owners_count_on_request(manager: Manager, client: FakeClient, background: Background) -> None:
-    """`any_owner` reconciles owners that are not the controller."""
-    reconciler = Reconciler()
-    Controller("test", manager, reconciler).reconciles(JOBS).owns(PODS, any_owner=True)
-    await start(manager, background)
-    reconciler.keys.clear()
-    await client.create(PODS, pod("p", ownerReferences=[owned_by("Job", "x", controller=False)]))
-    await settle()
-    assert reconciler.keys == [ObjectKey("ns", "x")]
 
 
 async def test_failing_map_function_is_contained(manager: Manager, client: FakeClient, background: Background) -> None:

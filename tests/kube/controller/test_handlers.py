@@ -9,7 +9,7 @@ import pytest
 from tests.kube.objects import owned_by, pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.handlers import EnqueueMapped, own_key, owner_key
-from trainer.kube.controller.predicates import label_changed
+from trainer.kube.controller.predicates import annotation_changed
 from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import JOBS, NODES, Resource
@@ -39,13 +39,6 @@ def cached(name: str, **metadata: Any) -> CachedObject:
 def test_owner_maps_to_its_key(owner: Resource, references: list[Object], expected: list[ObjectKey]) -> None:
     """Only a controller owner of the group and kind counts; it lives in the namespace of its dependent."""
     assert list(owner_key(owner)(cached("p", ownerReferences=references))) == expected
-
-
-def test_any_owner_counts_on_request() -> None:
-    """Every reference to the kind, that of the controller included."""
-    references = [owned_by("Job", "a", controller=False), owned_by("Job", "b"), owned_by("Node", "n", "v1")]
-    keys = owner_key(JOBS, any_owner=True)(cached("p", ownerReferences=references))
-    assert list(keys) == [ObjectKey("ns", "a"), ObjectKey("ns", "b")]
 
 
 class Keys:
@@ -101,7 +94,7 @@ def test_key_that_both_states_map_to_is_enqueued_once() -> None:
 
 @pytest.mark.parametrize(
     ("predicate", "expected"),
-    [pytest.param(None, 1, id="none"), pytest.param(label_changed, 0, id="false")],
+    [pytest.param(None, 1, id="none"), pytest.param(annotation_changed, 0, id="false")],
 )
 def test_predicate_drops_changes(predicate: Predicate | None, expected: int) -> None:
     """A change for which the predicate is false enqueues nothing."""

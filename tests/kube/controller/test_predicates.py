@@ -9,17 +9,12 @@ import pytest
 from tests.kube.objects import pod
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.controller.predicates import (
-    all_of,
     annotation_changed,
     any_of,
     generation_changed,
-    has_labels,
-    label_changed,
-    negate,
     on,
     resource_version_changed,
 )
-from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,22 +44,11 @@ PLAIN = cached()
         ),
         pytest.param(generation_changed, PLAIN, cached(resourceVersion="2"), True, id="kind-without-generations"),
         pytest.param(generation_changed, PLAIN, PLAIN, False, id="kind-without-generations-unchanged"),
-        pytest.param(label_changed, PLAIN, cached(labels={"a": "1"}), True, id="label-added"),
-        pytest.param(label_changed, cached(labels={"a": "1"}), cached(labels={"a": "2"}), True, id="label-changed"),
-        pytest.param(label_changed, cached(labels={"a": "1"}), PLAIN, True, id="label-removed"),
-        pytest.param(label_changed, PLAIN, cached(labels={}), False, id="no-labels-and-empty-labels"),
-        pytest.param(label_changed, PLAIN, cached(annotations={"a": "1"}), False, id="annotation-is-no-label"),
         pytest.param(annotation_changed, PLAIN, cached(annotations={"a": "1"}), True, id="annotation-added"),
         pytest.param(annotation_changed, cached(annotations={"a": "1"}), PLAIN, True, id="annotation-removed"),
         pytest.param(
             annotation_changed, cached(annotations={"a": "1"}), cached(annotations={"a": "1"}), False, id="same"
         ),
-        pytest.param(has_labels("app=x"), PLAIN, cached(labels={"app": "x"}), True, id="begins-to-match"),
-        pytest.param(has_labels("app=x"), cached(labels={"app": "x"}), PLAIN, True, id="ceases-to-match"),
-        pytest.param(has_labels("app=x"), PLAIN, cached(labels={"app": "y"}), False, id="never-matches"),
-        pytest.param(has_labels("app=x"), None, PLAIN, False, id="new-one-does-not-match"),
-        pytest.param(has_labels("app=x"), cached(labels={"app": "x"}), None, True, id="gone-one-matched"),
-        pytest.param(has_labels(LabelSelector.parse("app")), None, cached(labels={"app": "x"}), True, id="parsed"),
     ],
 )
 def test_predicate(predicate: Predicate, old: CachedObject | None, new: CachedObject | None, expected: bool) -> None:
@@ -76,7 +60,7 @@ def test_predicate(predicate: Predicate, old: CachedObject | None, new: CachedOb
     "predicate",
     [
         pytest.param(predicate, id=predicate.__name__)
-        for predicate in (resource_version_changed, generation_changed, label_changed, annotation_changed)
+        for predicate in (resource_version_changed, generation_changed, annotation_changed)
     ],
 )
 def test_new_and_gone_objects_pass_comparisons(predicate: Predicate) -> None:
@@ -96,14 +80,9 @@ def never(*_: object) -> bool:
 @pytest.mark.parametrize(
     ("predicate", "expected"),
     [
-        pytest.param(all_of(always, always), True, id="all"),
-        pytest.param(all_of(always, never), False, id="not-all"),
-        pytest.param(all_of(), True, id="all-of-none"),
         pytest.param(any_of(never, always), True, id="one"),
         pytest.param(any_of(never, never), False, id="none"),
         pytest.param(any_of(), False, id="any-of-none"),
-        pytest.param(negate(never), True, id="negated"),
-        pytest.param(negate(any_of(never, all_of(always, always))), False, id="nested"),
     ],
 )
 def test_combination(predicate: Predicate, expected: bool) -> None:
@@ -125,9 +104,3 @@ def test_one_function_for_each_sort_of_change(functions: dict[str, Callable[...,
     """A sort of change that has no function passes."""
     predicate = on(**functions)
     assert [predicate(None, PLAIN), predicate(PLAIN, PLAIN), predicate(PLAIN, None)] == expected
-
-
-def test_malformed_selector_is_refused_when_it_is_declared() -> None:
-    """Not at the first change."""
-    with pytest.raises(ValueError, match="app in"):
-        has_labels("app in (")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import anyio
 import pytest
 
 from tests.kube.objects import job
 from trainer.kube.cache.informer import Informer
-from trainer.kube.controller.handlers import Enqueue, own_key
-from trainer.kube.controller.sources import Availability, Channel, Func, Kind
+from trainer.kube.controller.handlers import own_key
+from trainer.kube.controller.sources import Availability, Kind
 from trainer.kube.errors import NotFoundError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.queue.workqueue import LOW_PRIORITY
@@ -19,11 +18,8 @@ from trainer.kube.resource import JOBS
 from trainer.kube.testing import FakeClient, ManualClock, settle, statuses
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from tests.kube.conftest import Background
     from trainer.kube.cache.cached_object import CachedObject
-    from trainer.kube.controller.sources import Source
 
 
 class Keys:
@@ -155,59 +151,4 @@ async def test_availability_waits_for_a_clear_answer(
     assert source.problem.startswith("jobs.batch could not be listed or watched: the server is currently unable")
     await clock.advance(2)
     assert waiting.done()
-    assert source.problem == ""
-
-
-async def test_channel_enqueues_a_stream_until_it_ends() -> None:
-    """Any async iterable of keys will do; what came before the start is not lost."""
-    send, receive = anyio.create_memory_object_stream[ObjectKey](1024)
-    keys = Keys()
-    with receive:
-        with send:
-            for name in "abc":
-                send.send_nowait(ObjectKey("ns", name))
-        await Channel(receive).run(keys)
-    assert keys.calls == [("a", 0), ("b", 0), ("c", 0)]
-
-
-async def test_channel_takes_generators() -> None:
-    """Which make keys of whatever a stream has."""
-
-    async def lines() -> AsyncIterator[str]:
-        for line in ("x", "y"):
-            yield line
-
-    keys = Keys()
-    await Channel(ObjectKey("ns", line) async for line in lines()).run(keys)
-    assert keys.calls == [("x", 0), ("y", 0)]
-
-
-async def test_func_enqueues_what_it_likes() -> None:
-    """With priorities of its choice."""
-
-    async def function(enqueue: Enqueue) -> None:
-        enqueue(ObjectKey("ns", "a"))
-        enqueue(ObjectKey("ns", "b"), priority=5)
-
-    keys = Keys()
-    await Func(function).run(keys)
-    assert keys.calls == [("a", 0), ("b", 5)]
-
-
-async def nothing(_: Enqueue) -> None:
-    """Function of a source without keys."""
-
-
-async def no_keys() -> AsyncIterator[ObjectKey]:
-    keys: tuple[ObjectKey, ...] = ()
-    for key in keys:
-        yield key
-
-
-@pytest.mark.parametrize(
-    "source", [pytest.param(Channel(no_keys()), id="channel"), pytest.param(Func(nothing), id="func")]
-)
-async def test_sources_without_initial_state_are_synced_at_once(source: Source) -> None:
-    """Workers need not wait for them."""
-    await source.wait_for_sync()
     assert source.problem == ""

@@ -114,21 +114,18 @@ class Controller:
         *,
         selection: Selection = EVERYTHING,
         predicate: Predicate | None = None,
-        any_owner: bool = False,
         optional: bool = False,
     ) -> Self:
         """Reconcile the controller owner of each changed object, if it is of the resource given to `reconciles`.
 
-        Before and after the change, so that an owner also learns that it has lost an object. With `any_owner` the
-        owners that are not its controller as well.
+        Before and after the change, so that an owner also learns that it has lost an object.
 
         Raises:
             ValueError: `reconciles` has not been called.
         """
         if self._for is None:
             raise ValueError(f"controller {self.name!r}: call reconciles() before owns()")
-        map_function = owner_key(self._for, any_owner=any_owner)
-        return self.watches(resource, map_function, selection=selection, predicate=predicate, optional=optional)
+        return self.watches(resource, owner_key(self._for), selection=selection, predicate=predicate, optional=optional)
 
     def watches(
         self,
@@ -149,7 +146,7 @@ class Controller:
         return self.watches_source(Kind(informer, map_function, predicate))
 
     def watches_source(self, source: Source) -> Self:
-        """Reconcile the keys of a source that is no Kubernetes resource, such as a `Channel`.
+        """Reconcile the keys of a source of any kind, such as `Availability`.
 
         Raises:
             RuntimeError: the controller runs already.

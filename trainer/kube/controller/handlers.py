@@ -34,20 +34,15 @@ def own_key(obj: CachedObject) -> list[ObjectKey]:
     return [obj.key]
 
 
-def owner_key(owner: Resource, *, any_owner: bool = False) -> MapFunction:
-    """Map function from an object to its owners of one resource, in any version of its group.
-
-    Args:
-        owner: resource of the owners.
-        any_owner: take every owner reference; default: only that of the controller.
-    """
+def owner_key(owner: Resource) -> MapFunction:
+    """Map function from an object to its controller owner of one resource, in any version of its group."""
 
     def owners(obj: CachedObject) -> list[ObjectKey]:
         namespace = obj.key.namespace if owner.namespaced else ""
         return [
             ObjectKey(namespace, reference.name)
             for reference in obj.owner_references
-            if (any_owner or reference.controller) and _refers_to(reference, owner)
+            if reference.controller and _refers_to(reference, owner)
         ]
 
     return owners

@@ -4,7 +4,7 @@ A predicate gets the object before (None: it is new) and after the change (None:
 compare the two let new and gone objects pass. A predicate spares reconciles, not memory: what is not to be cached at
 all is left out with a `Selection`.
 
-Predicates are combined with `all_of`, `any_of` and `negate`. There is no filter for all watches of a controller at
+Predicates are functions, combined by functions such as `any_of`. There is no filter for all watches of a controller at
 once, as controller-runtime's WithEventFilter: which watch it is good for shows where the watch is declared.
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from trainer.kube.objects import annotations_of
-from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,32 +43,6 @@ def annotation_changed(old: CachedObject | None, new: CachedObject | None) -> bo
     return old is None or new is None or (old is not new and annotations_of(old) != annotations_of(new))
 
 
-def label_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
-    """A label was added, changed or removed."""
-    return old is None or new is None or old.labels != new.labels
-
-
-def has_labels(selector: LabelSelector | str) -> Predicate:
-    """The labels match before or after the change, so that objects which cease to match pass once more.
-
-    Raises:
-        ValueError: the selector is malformed.
-    """
-    parsed = _parsed(selector) if isinstance(selector, str) else selector
-
-    def matches(old: CachedObject | None, new: CachedObject | None) -> bool:
-        return any(obj is not None and parsed.matches(obj.labels) for obj in (new, old))
-
-    return matches
-
-
-def _parsed(selector: str) -> LabelSelector:
-    try:
-        return LabelSelector.parse(selector)
-    except ValueError as error:
-        raise ValueError(f"label selector {selector!r}: {error}") from error
-
-
 def on(
     *,
     added: Callable[[CachedObject], bool] | None = None,
@@ -88,16 +61,6 @@ def on(
     return asks
 
 
-def all_of(*predicates: Predicate) -> Predicate:
-    """Each of these; asked in order, up to the first that says no."""
-    return lambda old, new: all(predicate(old, new) for predicate in predicates)
-
-
 def any_of(*predicates: Predicate) -> Predicate:
     """At least one of these; asked in order, up to the first that says yes."""
     return lambda old, new: any(predicate(old, new) for predicate in predicates)
-
-
-def negate(predicate: Predicate) -> Predicate:
-    """Not this one; note that what compares then drops new and gone objects."""
-    return lambda old, new: not predicate(old, new)

@@ -15,7 +15,7 @@ from trainer.kube.pager import in_slices
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+    from collections.abc import Callable, Iterable
 
     from trainer.kube.cache.informer import Informer
     from trainer.kube.cache.registration import Registration
@@ -112,47 +112,3 @@ class Availability:
 
     def _tell(self) -> None:
         self._changed.set()
-
-
-class Channel:
-    """The keys of a stream that others feed: the receiving end of an anyio memory object stream, or any async iterable.
-
-    A generator expression makes keys of anything else: `Channel(ObjectKey("ns", line) async for line in lines)`. There
-    is no buffer between the stream and the queue, which takes keys without waiting and holds each once; what must be
-    kept until the controller starts, the stream buffers (`anyio.create_memory_object_stream(1024)`).
-    """
-
-    def __init__(self, keys: AsyncIterable[ObjectKey]) -> None:
-        self._keys = keys
-
-    async def run(self, enqueue: Enqueue) -> None:
-        """Enqueue every key of the stream until it ends."""
-        async for key in self._keys:
-            enqueue(key)
-
-    async def wait_for_sync(self) -> None:
-        """Return at once: a stream has no initial state."""
-
-    @property
-    def problem(self) -> str:
-        """None that could keep it from syncing."""
-        return ""
-
-
-class Func:
-    """An async function that enqueues what it likes until it is cancelled or returns."""
-
-    def __init__(self, function: Callable[[Enqueue], Awaitable[None]]) -> None:
-        self._function = function
-
-    async def run(self, enqueue: Enqueue) -> None:
-        """Call the function."""
-        await self._function(enqueue)
-
-    async def wait_for_sync(self) -> None:
-        """Return at once: what the function does has no known end."""
-
-    @property
-    def problem(self) -> str:
-        """None that could keep it from syncing."""
-        return ""
