@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from tests.controllers.conftest import RESOURCES, Cluster
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.kube.client import Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.testing import FakeClient, settle
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
+    from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 METRICS = [
     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
@@ -28,20 +29,13 @@ class GatedClient(FakeClient):
 
     is_elastic = True
 
-    async def apply(
-        self,
-        resource: Resource,
-        obj: Object,
-        *,
-        field_manager: str,
-        force: bool = False,
-        subresource: str | None = None,
-    ) -> Object:
-        """See `Client.apply`."""
-        resized = resource == JOBSETS and any(sizes(existing) != sizes(obj) for existing in self.objects(JOBSETS))
-        if resized and not self.is_elastic:
-            raise DENIED
-        return await super().apply(resource, obj, field_manager=field_manager, force=force, subresource=subresource)
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """See `Client.send`."""
+        if request.verb is Verb.APPLY and request.resource == JOBSETS and not self.is_elastic:
+            applied = cast("Object", request.body)
+            if any(sizes(existing) != sizes(applied) for existing in self.objects(JOBSETS)):
+                raise DENIED
+        return await super().send(request)
 
 
 def gate(cluster: Cluster, *, is_on: bool) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
+from trainer.kube.objects import ObjectKey, name_of, namespace_of
 from trainer.kube.selection import EVERYTHING
 
 if TYPE_CHECKING:
@@ -172,16 +173,51 @@ DEFAULT_LIST = ListOptions()
 DEFAULT_WATCH = WatchOptions()
 
 
-class Client(Protocol):
-    """Requests to one API server; every method raises `trainer.kube.errors` and may be called concurrently."""
+class Verb(StrEnum):
+    """What an `ObjectRequest` asks for."""
 
-    async def get(
-        self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
-    ) -> Object:
-        """Read one object, or a subresource of it such as `scale`."""
+    GET = "get"
+    CREATE = "create"
+    UPDATE = "update"
+    PATCH = "patch"
+    APPLY = "apply"
+    DELETE = "delete"
+    DELETE_COLLECTION = "deletecollection"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRequest:
+    """A request about one object, or the deletion of a collection; the methods of `Client` say what the fields mean."""
+
+    verb: Verb
+    resource: Resource
+    name: str = ""
+    namespace: str = ""
+    body: Object | Sequence[Object] | None = None
+    subresource: str | None = None
+    field_manager: str | None = None
+    force: bool = False
+    patch_type: PatchType = PatchType.MERGE
+    selection: Selection = EVERYTHING
+    options: DeleteOptions = DEFAULT_DELETE
+
+    @property
+    def key(self) -> ObjectKey:
+        """Key of the object."""
+        return ObjectKey(self.namespace, self.name)
+
+
+class Client(Protocol):
+    """Requests to one API server; every method raises `trainer.kube.errors` and may be called concurrently.
+
+    Implementations derive from it and have `send`, `list_page`, `list`, `watch` and `logs`; the other methods send.
+    """
+
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """Send a request and return the object that the server answers; only a deletion may have none."""
 
     async def list_page(
-        self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = ListOptions()
+        self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
     ) -> ObjectList:
         """Read one page of objects."""
 
@@ -189,13 +225,26 @@ class Client(Protocol):
         """Read all objects, in pages of 500, as one consistent list."""
 
     def watch(
-        self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = WatchOptions()
+        self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Stream changes, bookmarks included, until the server ends the watch.
 
         Entering the context sends the request. A broken connection raises `TransportError` from the iterator, an ERROR
         event its typed error (`GoneError` when the resource version is too old).
         """
+
+    def logs(
+        self, pod: str, namespace: str, options: LogOptions = DEFAULT_LOG
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Stream a container's log in chunks as they arrive; chunks do not respect line ends."""
+
+    async def get(
+        self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
+    ) -> Object:
+        """Read one object, or a subresource of it such as `scale`."""
+        return _answered(
+            await self.send(ObjectRequest(Verb.GET, resource, name, namespace or "", subresource=subresource))
+        )
 
     async def create(
         self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
@@ -204,9 +253,12 @@ class Client(Protocol):
 
         With a subresource, post `obj` to that of the object with its name, such as a Binding to `binding` of a pod.
         """
+        request = _about(Verb.CREATE, resource, obj, subresource, field_manager)
+        return _answered(await self.send(request))
 
     async def update(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
         """Replace an object; `ConflictError` when its resourceVersion is stale."""
+        return _answered(await self.send(_about(Verb.UPDATE, resource, obj, subresource)))
 
     async def patch(
         self,
@@ -220,6 +272,17 @@ class Client(Protocol):
         field_manager: str | None = None,
     ) -> Object:
         """Change parts of an object."""
+        request = ObjectRequest(
+            Verb.PATCH,
+            resource,
+            name,
+            namespace or "",
+            body,
+            subresource,
+            field_manager,
+            patch_type=patch_type,
+        )
+        return _answered(await self.send(request))
 
     async def apply(
         self,
@@ -231,6 +294,7 @@ class Client(Protocol):
         subresource: str | None = None,
     ) -> Object:
         """Server-side apply: create the object or make the fields in `obj` ours; `ConflictError` without `force`."""
+        return _answered(await self.send(_about(Verb.APPLY, resource, obj, subresource, field_manager, force=force)))
 
     async def delete(
         self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
@@ -241,13 +305,30 @@ class Client(Protocol):
             The object as the server answered it, with a deletionTimestamp if it still exists; None where the server
             answered with a Status, as it does for most objects that are gone at once.
         """
+        return await self.send(ObjectRequest(Verb.DELETE, resource, name, namespace or "", options=options))
 
     async def delete_collection(
         self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE
     ) -> None:
         """Delete all selected objects of one namespace (or of a cluster-scoped resource)."""
+        namespace = selection.namespace or ""
+        await self.send(
+            ObjectRequest(Verb.DELETE_COLLECTION, resource, namespace=namespace, selection=selection, options=options)
+        )
 
-    def logs(
-        self, pod: str, namespace: str, options: LogOptions = DEFAULT_LOG
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Stream a container's log in chunks as they arrive; chunks do not respect line ends."""
+
+def _about(
+    verb: Verb,
+    resource: Resource,
+    obj: Object,
+    subresource: str | None = None,
+    field_manager: str | None = None,
+    *,
+    force: bool = False,
+) -> ObjectRequest:
+    return ObjectRequest(verb, resource, name_of(obj), namespace_of(obj), obj, subresource, field_manager, force)
+
+
+def _answered(answer: Object | None) -> Object:
+    assert answer is not None
+    return answer

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from trainer.kube.testing import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from trainer.kube.client import ObjectRequest
     from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
 
 PROMETHEUS = {
     "username": "system:serviceaccount:monitoring:prometheus",
@@ -42,13 +42,15 @@ class Reviewer(FakeClient):
         """What was asked."""
         return [review["spec"] for review in self.reviews if review["kind"] == kind]
 
-    async def create(self, resource: Resource, obj: Object, **options: Any) -> Object:
-        if resource.kind not in {"TokenReview", "SubjectAccessReview"}:
-            return await super().create(resource, obj, **options)
+    async def send(self, request: ObjectRequest) -> Object | None:
+        kind = request.resource.kind
+        if kind not in {"TokenReview", "SubjectAccessReview"}:
+            return await super().send(request)
+        obj = cast("Object", request.body)
         self.reviews.append(obj)
         if self.failure is not None:
             raise self.failure
-        answer = self._token(obj["spec"]) if resource.kind == "TokenReview" else self._access(obj["spec"])
+        answer = self._token(obj["spec"]) if kind == "TokenReview" else self._access(obj["spec"])
         return obj | {"status": answer}
 
     def _token(self, spec: Object) -> Object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -14,8 +14,8 @@ from trainer.kube.errors import ApiError, ForbiddenError, KubeError, TransportEr
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
+    from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
-    from trainer.kube.resource import Resource
     from trainer.kube.testing import ManualClock
 
 USER = User(
@@ -105,13 +105,13 @@ class Hanging(Reviewer):
         self.go_on = anyio.Event()
         self.asking = 0
 
-    async def create(self, resource: Resource, obj: Object, **options: Any) -> Object:
+    async def send(self, request: ObjectRequest) -> Object | None:
         self.asking += 1
         try:
             await self.go_on.wait()
         finally:
             self.asking -= 1
-        return await super().create(resource, obj, **options)
+        return await super().send(request)
 
 
 async def test_number_of_questions_is_bounded(clock: ManualClock, background: Background) -> None:

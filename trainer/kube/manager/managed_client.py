@@ -10,27 +10,26 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from trainer.kube.client import (
-    DEFAULT_DELETE,
     DEFAULT_LIST,
     DEFAULT_LOG,
     DEFAULT_WATCH,
-    DeleteOptions,
+    Client,
     ListOptions,
     LogOptions,
     ObjectList,
-    PatchType,
+    ObjectRequest,
+    Verb,
     WatchEvent,
     WatchOptions,
 )
 from trainer.kube.errors import NotFoundError
-from trainer.kube.objects import Object, ObjectKey, key_of
 from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
 
-    from trainer.kube.client import Client
+    from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
 
 
@@ -66,7 +65,7 @@ class WriteObserver(Protocol):
         """
 
 
-class ManagedClient:
+class ManagedClient(Client):
     """A `Client` whose writes pass a fence and are told to an observer; reads go straight to the server.
 
     Deletions of collections pass the fence and are not told, since the server does not say what they delete.
@@ -77,11 +76,22 @@ class ManagedClient:
         self._fence = fence
         self._writes = writes
 
-    async def get(
-        self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
-    ) -> Object:
-        """See `Client.get`."""
-        return await self._client.get(resource, name, namespace, subresource=subresource)
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """See `Client.send`."""
+        if request.verb is Verb.GET:
+            return await self._client.send(request)
+        if request.verb is Verb.DELETE_COLLECTION:
+            async with self._fenced():
+                return await self._client.send(request)
+        resource, key = request.resource, request.key
+        async with self._writing(resource, key) as known_uid:
+            answer = await self._client.send(request)
+        if self._writes is not None:
+            if request.verb is Verb.DELETE:
+                self._writes.deleted(resource, key, request.options.uid or known_uid, answer)
+            elif answer is not None:
+                self._writes.wrote(resource, answer)
+        return answer
 
     async def list_page(
         self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
@@ -98,78 +108,6 @@ class ManagedClient:
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """See `Client.watch`."""
         return self._client.watch(resource, selection, options)
-
-    async def create(
-        self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
-    ) -> Object:
-        """See `Client.create`."""
-        async with self._writing(resource, key_of(obj)):
-            answer = await self._client.create(resource, obj, subresource=subresource, field_manager=field_manager)
-        return self._told(resource, answer)
-
-    async def update(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
-        """See `Client.update`."""
-        async with self._writing(resource, key_of(obj)):
-            answer = await self._client.update(resource, obj, subresource=subresource)
-        return self._told(resource, answer)
-
-    async def patch(
-        self,
-        resource: Resource,
-        name: str,
-        body: Object | Sequence[Object],
-        namespace: str | None = None,
-        *,
-        patch_type: PatchType = PatchType.MERGE,
-        subresource: str | None = None,
-        field_manager: str | None = None,
-    ) -> Object:
-        """See `Client.patch`."""
-        async with self._writing(resource, ObjectKey(namespace or "", name)):
-            answer = await self._client.patch(
-                resource,
-                name,
-                body,
-                namespace,
-                patch_type=patch_type,
-                subresource=subresource,
-                field_manager=field_manager,
-            )
-        return self._told(resource, answer)
-
-    async def apply(
-        self,
-        resource: Resource,
-        obj: Object,
-        *,
-        field_manager: str,
-        force: bool = False,
-        subresource: str | None = None,
-    ) -> Object:
-        """See `Client.apply`."""
-        async with self._writing(resource, key_of(obj)):
-            answer = await self._client.apply(
-                resource, obj, field_manager=field_manager, force=force, subresource=subresource
-            )
-        return self._told(resource, answer)
-
-    async def delete(
-        self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
-    ) -> Object | None:
-        """See `Client.delete`."""
-        key = ObjectKey(namespace or "", name)
-        async with self._writing(resource, key) as known_uid:
-            answer = await self._client.delete(resource, name, namespace, options)
-        if self._writes is not None:
-            self._writes.deleted(resource, key, options.uid or known_uid, answer)
-        return answer
-
-    async def delete_collection(
-        self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE
-    ) -> None:
-        """See `Client.delete_collection`."""
-        async with self._fenced():
-            await self._client.delete_collection(resource, selection, options)
 
     def logs(
         self, pod: str, namespace: str, options: LogOptions = DEFAULT_LOG
@@ -192,8 +130,3 @@ class ManagedClient:
 
     def _fenced(self) -> AbstractAsyncContextManager[None]:
         return nullcontext() if self._fence is None else self._fence.writing()
-
-    def _told(self, resource: Resource, answer: Object) -> Object:
-        if self._writes is not None:
-            self._writes.wrote(resource, answer)
-        return answer

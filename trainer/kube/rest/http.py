@@ -9,20 +9,20 @@ import msgspec
 import structlog
 
 from trainer.kube.client import (
-    DEFAULT_DELETE,
     DEFAULT_LIST,
     DEFAULT_LOG,
     DEFAULT_WATCH,
+    Client,
     DeleteOptions,
     ListOptions,
     LogOptions,
     ObjectList,
-    PatchType,
+    ObjectRequest,
+    Verb,
     WatchEvent,
     WatchOptions,
 )
 from trainer.kube.errors import TransportError
-from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.pager import list_all
 from trainer.kube.resource import PODS
 from trainer.kube.rest.page_decoder import decode_page
@@ -53,13 +53,23 @@ WATCH_IDLE_SLACK = 15.0
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
+_METHODS = {
+    Verb.GET: "GET",
+    Verb.CREATE: "POST",
+    Verb.UPDATE: "PUT",
+    Verb.PATCH: "PATCH",
+    Verb.APPLY: "PATCH",
+    Verb.DELETE: "DELETE",
+    Verb.DELETE_COLLECTION: "DELETE",
+}
+
 _T = TypeVar("_T")
 
 
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
-class HttpClient:
+class HttpClient(Client):
     """Requests to an API server; use it as an async context manager, or get one from `connection.connect`."""
 
     def __init__(
@@ -124,11 +134,29 @@ class HttpClient:
             return {}
         return _decode(_object_decoder, answer, path)
 
-    async def get(
-        self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
-    ) -> Object:
-        """See `Client.get`."""
-        return await self.request("GET", _object_path(resource, name, namespace, subresource))
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """See `Client.send`."""
+        verb, resource = request.verb, request.resource
+        params: dict[str, str | int | bool | None] = {
+            "fieldManager": request.field_manager,
+            "force": request.force or None,
+        }
+        body, content_type = request.body, None
+        match verb:
+            case Verb.PATCH:
+                content_type = request.patch_type.value
+            case Verb.APPLY:
+                content_type = APPLY_CONTENT_TYPE
+            case Verb.DELETE | Verb.DELETE_COLLECTION:
+                params, body = _selectors(request.selection), _delete_options(request.options)
+        if verb is Verb.DELETE_COLLECTION or (verb is Verb.CREATE and not request.subresource):
+            path = _collection_path(resource, request.namespace)
+        else:
+            path = _object_path(resource, request.name, request.namespace, request.subresource)
+        headers = {} if content_type is None else {"Content-Type": content_type}
+        answer = await self.request(_METHODS[verb], path, params=params, body=body, headers=headers)
+        is_deletion = verb in {Verb.DELETE, Verb.DELETE_COLLECTION}
+        return None if is_deletion and answer.get("kind") != resource.kind else answer
 
     async def list_page(
         self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
@@ -171,74 +199,6 @@ class HttpClient:
             aclosing(read_events(chunks, request.path)) as events,
         ):
             yield events
-
-    async def create(
-        self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
-    ) -> Object:
-        """See `Client.create`."""
-        if subresource:
-            path = _object_path(resource, name_of(obj), namespace_of(obj), subresource)
-        else:
-            path = _collection_path(resource, namespace_of(obj))
-        return await self.request("POST", path, params={"fieldManager": field_manager}, body=obj)
-
-    async def update(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
-        """See `Client.update`."""
-        path = _object_path(resource, name_of(obj), namespace_of(obj), subresource)
-        return await self.request("PUT", path, body=obj)
-
-    async def patch(
-        self,
-        resource: Resource,
-        name: str,
-        body: Object | Sequence[Object],
-        namespace: str | None = None,
-        *,
-        patch_type: PatchType = PatchType.MERGE,
-        subresource: str | None = None,
-        field_manager: str | None = None,
-    ) -> Object:
-        """See `Client.patch`."""
-        return await self.request(
-            "PATCH",
-            _object_path(resource, name, namespace, subresource),
-            params={"fieldManager": field_manager},
-            body=body,
-            headers={"Content-Type": patch_type.value},
-        )
-
-    async def apply(
-        self,
-        resource: Resource,
-        obj: Object,
-        *,
-        field_manager: str,
-        force: bool = False,
-        subresource: str | None = None,
-    ) -> Object:
-        """See `Client.apply`."""
-        return await self.request(
-            "PATCH",
-            _object_path(resource, name_of(obj), namespace_of(obj), subresource),
-            params={"fieldManager": field_manager, "force": force or None},
-            body=obj,
-            headers={"Content-Type": APPLY_CONTENT_TYPE},
-        )
-
-    async def delete(
-        self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
-    ) -> Object | None:
-        """See `Client.delete`."""
-        path = _object_path(resource, name, namespace)
-        answer = await self.request("DELETE", path, body=_delete_options(options))
-        return answer if answer.get("kind") == resource.kind else None
-
-    async def delete_collection(
-        self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE
-    ) -> None:
-        """See `Client.delete_collection`."""
-        path = _collection_path(resource, selection.namespace)
-        await self.request("DELETE", path, params=_selectors(selection), body=_delete_options(options))
 
     @asynccontextmanager
     async def logs(

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.lowlevel
 
 from trainer.kube import resource as builtin
 from trainer.kube.client import (
-    DEFAULT_DELETE,
     DEFAULT_LIST,
     DEFAULT_LOG,
     DEFAULT_WATCH,
-    DeleteOptions,
+    Client,
     ListOptions,
     LogOptions,
     ObjectList,
-    PatchType,
+    ObjectRequest,
+    Verb,
     WatchEvent,
     WatchOptions,
 )
 from trainer.kube.clock import Clock, SystemClock
-from trainer.kube.objects import Object, ObjectKey, name_of, namespace_of
+from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.pager import list_all
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
@@ -35,7 +35,7 @@ from trainer.kube.testing.storage import json_copy
 from trainer.kube.testing.watches import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable
 
     from trainer.kube.errors import KubeError
     from trainer.kube.testing.fault import Match
@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 _BUILT_IN = tuple(value for value in vars(builtin).values() if isinstance(value, Resource))
 
 
-class FakeClient:
+class FakeClient(Client):
     """Implements `Client` on objects in memory and records every request.
 
     `trainer.kube.testing.endpoints` says what it does as a real server does, and what not; `faults` makes it misbehave.
@@ -156,13 +156,47 @@ class FakeClient:
         """End all open watches, cleanly or with an error; `faults.drop_watches` can do more."""
         self.faults.drop_watches(error)
 
-    async def get(
-        self, resource: Resource, name: str, namespace: str | None = None, *, subresource: str | None = None
-    ) -> Object:
-        """See `Client.get`."""
-        key = _key(resource, namespace, name)
-        request = self._request("get", resource, key, subresource)
-        return await self._answer(request, lambda: self.endpoints.get(resource, key, subresource))
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """See `Client.send`.
+
+        As for most kinds, a status in a created object is dropped; its only subresource is `binding`.
+        `trainer.kube.testing.apply` says how lists merge. Nothing is garbage-collected, so an object waits forever for
+        dependents to go.
+        """
+        verb = request.verb
+        sent = json_copy(request.body)
+        key = _key(request.resource, request.namespace, request.name)
+        is_deletion = verb in {Verb.DELETE, Verb.DELETE_COLLECTION}
+        recorded = self._request(
+            verb.value,
+            request.resource,
+            key,
+            request.subresource,
+            request.options if is_deletion else sent,
+            field_manager=request.field_manager,
+            selection=request.selection if verb is Verb.DELETE_COLLECTION else None,
+        )
+        return await self._answer(recorded, lambda: self._act(request, key, sent))
+
+    def _act(self, request: ObjectRequest, key: ObjectKey, sent: Any) -> Object | None:
+        endpoints, resource, subresource = self.endpoints, request.resource, request.subresource
+        match request.verb:
+            case Verb.GET:
+                return endpoints.get(resource, key, subresource)
+            case Verb.CREATE:
+                return endpoints.create(resource, key, sent, subresource)
+            case Verb.UPDATE:
+                return endpoints.update(resource, key, sent, subresource)
+            case Verb.PATCH:
+                return endpoints.patch(resource, key, sent, request.patch_type, subresource)
+            case Verb.APPLY:
+                manager = request.field_manager or ""
+                return endpoints.apply(resource, key, sent, manager, subresource, force=request.force)
+            case Verb.DELETE:
+                return endpoints.delete(resource, key, request.options)
+            case Verb.DELETE_COLLECTION:
+                endpoints.delete_collection(resource, request.selection, request.options)
+                return None
 
     async def list_page(
         self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
@@ -185,72 +219,6 @@ class FakeClient:
         with self.faults.watching(watch):
             async with aclosing(watch.events()) as events:
                 yield events
-
-    async def create(
-        self, resource: Resource, obj: Object, *, subresource: str | None = None, field_manager: str | None = None
-    ) -> Object:
-        """See `Client.create`; as for most kinds, a status in `obj` is dropped. The only subresource is `binding`."""
-        sent = json_copy(obj)
-        key = _key(resource, namespace_of(obj), name_of(obj))
-        request = self._request("create", resource, key, subresource, sent, field_manager=field_manager)
-        return await self._answer(request, lambda: self.endpoints.create(resource, key, sent, subresource))
-
-    async def update(self, resource: Resource, obj: Object, *, subresource: str | None = None) -> Object:
-        """See `Client.update`."""
-        sent = json_copy(obj)
-        key = _key(resource, namespace_of(obj), name_of(obj))
-        request = self._request("update", resource, key, subresource, sent)
-        return await self._answer(request, lambda: self.endpoints.update(resource, key, sent, subresource))
-
-    async def patch(
-        self,
-        resource: Resource,
-        name: str,
-        body: Object | Sequence[Object],
-        namespace: str | None = None,
-        *,
-        patch_type: PatchType = PatchType.MERGE,
-        subresource: str | None = None,
-        field_manager: str | None = None,
-    ) -> Object:
-        """See `Client.patch`."""
-        key = _key(resource, namespace, name)
-        sent = json_copy(body)
-        request = self._request("patch", resource, key, subresource, sent, field_manager=field_manager)
-        return await self._answer(request, lambda: self.endpoints.patch(resource, key, sent, patch_type, subresource))
-
-    async def apply(
-        self,
-        resource: Resource,
-        obj: Object,
-        *,
-        field_manager: str,
-        force: bool = False,
-        subresource: str | None = None,
-    ) -> Object:
-        """See `Client.apply`; `trainer.kube.testing.apply` says how lists merge."""
-        sent = json_copy(obj)
-        key = _key(resource, namespace_of(obj), name_of(obj))
-        request = self._request("apply", resource, key, subresource, sent, field_manager=field_manager)
-        return await self._answer(
-            request, lambda: self.endpoints.apply(resource, key, sent, field_manager, subresource, force=force)
-        )
-
-    async def delete(
-        self, resource: Resource, name: str, namespace: str | None = None, options: DeleteOptions = DEFAULT_DELETE
-    ) -> Object | None:
-        """See `Client.delete`; nothing is garbage-collected, so an object waits for ever for dependents to go."""
-        key = _key(resource, namespace, name)
-        request = self._request("delete", resource, key, body=options)
-        return await self._answer(request, lambda: self.endpoints.delete(resource, key, options))
-
-    async def delete_collection(
-        self, resource: Resource, selection: Selection = EVERYTHING, options: DeleteOptions = DEFAULT_DELETE
-    ) -> None:
-        """See `Client.delete_collection`."""
-        key = _key(resource, selection.namespace, "")
-        request = self._request("deletecollection", resource, key, body=options, selection=selection)
-        await self._answer(request, lambda: self.endpoints.delete_collection(resource, selection, options))
 
     @asynccontextmanager
     async def logs(
