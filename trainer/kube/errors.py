@@ -11,7 +11,7 @@
 | `ConflictError` | written from a stale copy (409) | the caller, after the cache has caught up |
 | `GoneError` | resource version or continue token too old (410) | the reflector lists again |
 | all other `ApiError` | the request itself, or what it is about | the caller decides |
-| `TerminalError` | a reconcile found what no repetition can mend | nobody, until the object changes |
+| `TerminalError` | a reconcile found what no retry can fix | nobody, until the object changes |
 | `LeadershipLostError` | this process no longer holds the lease | nobody: the process ends |
 | `ShutdownError` | something did not end within the grace period of the manager | nobody: the process ends |
 | `CacheSyncError` | an informer did not get its first list in time | nobody: the manager stops |
@@ -49,7 +49,7 @@ class ConfigurationError(KubeError):
 
 
 class TerminalError(KubeError):
-    """Raised by a reconcile whose failure repetition cannot mend; only a change leads to the next attempt."""
+    """Raised by a reconcile whose failure a retry cannot fix; only a change leads to the next attempt."""
 
 
 class CacheSyncError(KubeError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 MOST_ERRORS: Final = 50
-"""Errors of one object that are told; nobody reads more, and whoever writes an object decides how many there are."""
+"""Errors of one object that are reported: its author decides how many there are, and nobody reads more."""
 
 _LONGEST_VALUE: Final = 1000
 """Characters of a value that a message repeats."""

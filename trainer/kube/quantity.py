@@ -132,7 +132,7 @@ class Quantity:
     amount: Decimal = Decimal(0)
     """The exact amount. Defaults to nothing."""
     is_binary: bool = False
-    """Whether it is written in powers of 1024, as far as possible. Defaults to powers of 1000, as for CPUs."""
+    """Whether it is written in powers of 1024 where possible. Defaults to powers of 1000, as for CPUs."""
 
     @classmethod
     def parse(cls, value: Any) -> Quantity:

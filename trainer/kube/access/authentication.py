@@ -61,7 +61,7 @@ class Authenticator:
     Args:
         client: not one whose writes depend on leadership: `Manager.api_reader`.
         clock: for limits and the age of answers.
-        options: see there.
+        options: see its class.
     """
 
     def __init__(self, client: Client, *, clock: Clock, options: AuthenticatorOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Bearer tokens: which requests are let in, and what the others are told (RFC 6750)."""
+"""Bearer tokens: which requests are let in, and the answers to the others (RFC 6750)."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Cache:
     def remove(self, resource: Resource, selection: Selection = EVERYTHING) -> None:
         """Stop the informer of this selection and forget its objects; nothing happens when there is none.
 
-        Its handlers are told nothing more, not even that the objects are gone. Who asks for it again gets a new one.
+        Its handlers get nothing more, not even the deletion of the objects. Asking for it again makes a new one.
         """
         informer = self._informers.pop((resource, selection), None)
         if informer is None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 RESYNC = 10 * 3600.0
-"""Seconds, give or take a tenth, after which handlers are told of every object again; as in controller-runtime."""
+"""Seconds, give or take a tenth, after which handlers get every object again; as in controller-runtime."""
 
 SHORTEST_RESYNC = 1.0
 """Seconds; as in client-go."""
@@ -60,7 +60,7 @@ class Informer:
 
     An optional kind is one that the API server may do without, such as one whose CRD others install. While it is not
     served the copy is empty and nothing is wrong: the informer has synced, and asks for the kind each 30 s or so. When
-    it comes, handlers are told what exists as initial adds, and when it goes, that all of it is gone.
+    it comes, handlers get what exists as initial adds, and when it goes, the deletion of all of it.
 
     Handlers are called as soon as the store has a change, with no queue between, so there are no batches, and none that
     a resync would have to wait for; it reaches every handler.
@@ -129,7 +129,7 @@ class Informer:
 
     @property
     def has_synced(self) -> bool:
-        """Whether the first list is stored and the handlers that were there have been told of it.
+        """Whether the first list is stored and the handlers that were there have got it.
 
         Also once an optional kind has been found missing.
         """
@@ -179,7 +179,7 @@ class Informer:
         """Tell `handler` of changes from now on, and of the objects known by now as initial adds.
 
         Returns:
-            Tells when the handler has been told of all initial objects, and ends it with `remove_handler`.
+            Tells when the handler has got all initial objects, and ends it with `remove_handler`.
         """
         registration = Registration(handler, self.resource.qualified_name, is_late=self._is_filled)
         self._registrations.append(registration)

@@ -1,7 +1,7 @@
 """Read your own writes: what this process has written shows in its cache at once.
 
 An informer lags behind the API server. A reconcile that decides from the bare cache would create an object twice, or
-count it twice, when it looks again before its own write has come back. `OwnWrites` lays the answers of the server over
+count it twice, when it is requeued before its own write has come back. `OwnWrites` lays the answers of the server over
 the store until the watch has shown them or something newer. What is in the store itself stays what the watch says, so
 handlers see the states of the server in its order.
 

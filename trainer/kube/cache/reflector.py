@@ -17,7 +17,7 @@ A kind that the cluster may do without, whose CRD may come later or never, is op
 says that there is nothing of it, and the same request is made again at leisure. Other ways to learn of it are worse. A
 watch on CRDs needs a permission that shows all schemas of the cluster, tells of a CRD before it is served, and nothing
 of aggregated APIs. Discovery is a second request, whose answer may have changed when the first one is made, and hides a
-lack of permission until the CRD comes. The 404 can be believed: while a server does not know its CRDs it answers 503.
+lack of permission until the CRD comes. The 404 is reliable: while a server does not know its CRDs it answers 503.
 
 Other than client-go: a failure that says nothing of the version, such as 500 or 403, never leads to a list, which would
 not help; and nothing is logged each 10 s while the initial events have not ended, since readiness and the sync timeout
@@ -363,7 +363,7 @@ class Reflector:
             seconds = max(seconds, error.retry_after_seconds or 0.0)
         self._failures += 1
         self._failed_at = now + seconds
-        # What is wrong is said once, not with every attempt to find it mended.
+        # A problem is logged once, not with every attempt.
         write = self._log.debug if is_repeated else self._log.warning
         write(what, error=explain(self._resource, error), retry_in_seconds=round(seconds, 1))
         await self._clock.sleep(seconds)

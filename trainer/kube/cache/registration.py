@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class Handler(Protocol):
-    """Is told of changes, after the store has them.
+    """Is notified of changes, after the store has them.
 
     Methods run on the event loop between two watch events: they must not block, and usually add a key to a work queue.
     An exception is logged and does not keep other handlers or later changes from being delivered. States in between may
@@ -62,12 +62,12 @@ class Registration:
         self._resource = resource
         self._synced = anyio.Event()
         self._has_ended = False
-        # What happens while a late handler is told what exists waits here.
+        # Changes wait here while a late handler gets what exists.
         self._waiting: list[Notification] | None = [] if is_late else None
 
     @property
     def has_synced(self) -> bool:
-        """Whether the handler has been told of all objects that existed when it came, or when the informer started."""
+        """Whether the handler got all objects that existed when it came, or when the informer started."""
         return self._synced.is_set()
 
     @property

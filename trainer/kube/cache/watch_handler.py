@@ -1,4 +1,4 @@
-"""WatchHandler: what becomes of the events of one watch."""
+"""WatchHandler: stores the events of one watch."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class WatchHandler:
     """Hands the events of one watch to the sink and remembers how far it came.
 
     Args:
-        sink: is told of changes.
+        sink: gets the changes.
         convert: makes of JSON what the sink keeps; raises ValueError for what is no such object.
-        replaced: is told the objects of the initial events when all have come.
+        replaced: gets the objects of the initial events when all have come.
         logger: names the resource.
         metrics: counts events; default: nothing does.
         version: where the watch starts.

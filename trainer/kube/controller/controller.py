@@ -43,8 +43,8 @@ CACHE_SYNC_TIMEOUT = 120.0
 class Controller:
     """Calls `reconcile` for each key that a source yields, never twice at once for the same key.
 
-    Constructing it registers it with the manager, which runs it once all informers have synced. What becomes of the
-    outcome of a reconcile, and what its log events carry, is told in `worker`. Changes of objects pass the backlog of
+    Constructing it registers it with the manager, which runs it once all informers have synced. `worker` documents how
+    the outcome of a reconcile is handled, and what its log events carry. Changes of objects pass the backlog of
     the initial list, which comes with `workqueue.LOW_PRIORITY`.
 
     Args:
@@ -140,7 +140,7 @@ class Controller:
 
         `Selection(metadata_only=True)` saves most of the memory where nobody reads more than metadata. With `optional`
         the controller starts and works although the API server does not serve the kind (yet); `sources.Availability`
-        has things looked at again when that changes.
+        requeues keys when that changes.
         """
         informer = self._manager.informer(resource, selection, optional=optional)
         return self.watches_source(Kind(informer, map_function, predicate))

@@ -75,13 +75,13 @@ class Kind:
 
 
 class Availability:
-    """What must be looked at again when an optional kind begins to be served, or ceases to be.
+    """Requeues keys when an optional kind begins to be served, or ceases to be.
 
     Such as the objects that could not be dealt with without it. They come with `LOW_PRIORITY`.
 
     Args:
         informer: of the kind.
-        keys: what to look at; asked for at each change, and iterated with turns for other tasks in between.
+        keys: called at each change, and iterated with turns for other tasks in between.
     """
 
     def __init__(self, informer: Informer, keys: Callable[[], Iterable[ObjectKey]]) -> None:

@@ -1,4 +1,4 @@
-"""Worker: takes keys from a work queue, calls the reconcile function, and deals with the outcome.
+"""Worker: takes keys from a work queue, calls the reconcile function, and handles the outcome.
 
 | outcome | then | `controller_runtime_reconcile_total` |
 |---|---|---|
@@ -101,7 +101,7 @@ class Worker:
                 name=key.name,
                 reconcile_id=f"{random.getrandbits(128):032x}",
             )
-            # What is told when the event loop stands still: whose code blocks it, and with which object.
+            # Logged when the event loop is blocked: whose code blocks it, and with which object.
             task.set_name(f"controller {self._queue.name} reconciling {key}")
             try:
                 await self._process(key)

@@ -135,7 +135,7 @@ class LeaderElector:
 
     Args:
         client: for the lease; needs get, create and update. Not one whose writes depend on this elector.
-        options: see there.
+        options: see its class.
         clock: default: that of the machine.
         metrics: default: none that anybody sees.
         events: takes the events about the lease; default: none are recorded.

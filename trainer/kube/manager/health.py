@@ -110,7 +110,7 @@ class HealthChecks:
 
 
 def line_of(name: str, *, has_failed: bool, is_excluded: bool = False) -> str:
-    """What is told of one check."""
+    """The result of one check."""
     if is_excluded:
         return f"[+]{name} excluded: ok"
     return f"[-]{name} failed: reason withheld" if has_failed else f"[+]{name} ok"

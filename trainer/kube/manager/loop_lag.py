@@ -53,7 +53,7 @@ class LoopLagWatch:
     """Watches the event loop on which it runs.
 
     Args:
-        options: see there.
+        options: see its class.
         metrics: where the series of `LoopSeries` go; default: nowhere.
     """
 

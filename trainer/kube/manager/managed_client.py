@@ -1,7 +1,7 @@
 """The client that a manager gives to its controllers: writes only while it may, and its cache shows what it wrote.
 
-An answer tells about the object that the request met. Another may have taken its name by the time at which the answer
-is read, so that an object is gone is told of the uid that was known when the request was sent.
+An answer is about the object that the request met. Another may have taken its name by the time at which the answer is
+read, so a deletion is reported with the uid that was known when the request was sent.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Fence(Protocol):
 
 
 class WriteObserver(Protocol):
-    """Is told what this process writes."""
+    """Is notified of what this process writes."""
 
     def wrote(self, resource: Resource, obj: Object) -> None:
         """The server has answered a create, update, patch or apply with this."""
@@ -66,9 +66,9 @@ class WriteObserver(Protocol):
 
 
 class ManagedClient(Client):
-    """A `Client` whose writes pass a fence and are told to an observer; reads go straight to the server.
+    """A `Client` whose writes pass a fence and are reported to an observer; reads go straight to the server.
 
-    Deletions of collections pass the fence and are not told, since the server does not say what they delete.
+    Deletions of collections pass the fence and are not reported, since the server does not say what they delete.
     """
 
     def __init__(self, client: Client, *, fence: Fence | None = None, writes: WriteObserver | None = None) -> None:

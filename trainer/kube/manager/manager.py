@@ -51,7 +51,7 @@ class ManagerOptions:
     cache_sync_timeout: float = 120.0
     """Seconds until all informers must have their first list, else `run` raises `CacheSyncError`. Default: 120."""
     graceful_shutdown_timeout: float | None = 30.0
-    """Seconds that everything has to end when the manager stops; None or less than 0: for ever, 0: no time.
+    """Seconds that everything has to end when the manager stops; None or less than 0: forever, 0: no time.
 
     Default: 30, as in controller-runtime. The container needs a longer terminationGracePeriodSeconds: releasing the
     lease and writing the last events comes after it."""
@@ -185,7 +185,7 @@ class Manager:
         self._ready.add(name, check)
 
     def serve(self, path: str, handler: HttpHandler) -> None:
-        """Have a `MetricsServer` answer GET requests for a path; without one, nobody asks.
+        """Have a `MetricsServer` answer GET requests for a path; without one, it is not served.
 
         Whoever the API server lets get the path may ask, and every replica answers, whether it leads or not. A handler
         that raises is answered with 500 and logged, and ends nothing.

@@ -63,9 +63,9 @@ class MetricsServerOptions:
     audiences: tuple[str, ...] = ()
     """For whom tokens must be made. Default: none, those of the API server, as for the tokens that pods have."""
     tls: TlsOptions = field(default_factory=TlsOptions)
-    """What is spoken with clients. Default: see there."""
+    """What is spoken with clients. Default: those of its class."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    """What connections may cost. Default: see there."""
+    """What connections may cost. Default: those of its class."""
     max_concurrent: int = 4
     """Answers that are made at a time; others wait. Default: 4, more would not be made faster."""
     certificate_timeout: float = 120.0
@@ -93,7 +93,7 @@ class MetricsServer:
 
     Args:
         manager: runs it; its clock, metrics, routes and `api_reader` are used.
-        options: see there.
+        options: see its class.
         certificates: where the certificate comes from; may be that of a webhook server, too. Default: self-signed
             ones, made in memory.
     """

@@ -19,7 +19,7 @@ Run: TypeAlias = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runnable:
-    """Something that runs until it is told to end."""
+    """Something that runs until it is stopped."""
 
     name: str
     """For logs and errors."""
@@ -34,7 +34,7 @@ class RunnableGroup:
     """The runnables of one group, each in a task of its own.
 
     Args:
-        fail: told of a runnable that raised, or that was cancelled by others than this group, with its name.
+        fail: called for a runnable that raised, or that was cancelled by others than this group, with its name.
     """
 
     def __init__(self, fail: Callable[[str, Exception], None]) -> None:

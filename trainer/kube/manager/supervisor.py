@@ -59,7 +59,7 @@ class Supervisor:
 
     Args:
         clock: measures the grace period.
-        grace: seconds that runnables have to end; None or less than 0: for ever, 0: they are cancelled at once.
+        grace: seconds that runnables have to end; None or less than 0: forever, 0: they are cancelled at once.
     """
 
     def __init__(self, clock: Clock, grace: float | None) -> None:

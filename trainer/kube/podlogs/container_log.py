@@ -64,7 +64,7 @@ class ContainerLogOptions:
 
 
 class LogObserver(Protocol):
-    """Is told what happens to the reading of logs, such as for metrics; one may observe many logs."""
+    """Is notified of what happens to the reading of logs, such as for metrics; one may observe many logs."""
 
     def connected(self) -> None:
         """A stream was opened."""
@@ -117,7 +117,7 @@ class ContainerLog:
         container: the name of the container.
         clock: for pauses.
         options: what to read, and how.
-        observer: is told what happens.
+        observer: is notified of connections, lines and interruptions.
     """
 
     __slots__ = ("_client", "_clock", "_container", "_namespace", "_observer", "_options", "_pod", "_position")

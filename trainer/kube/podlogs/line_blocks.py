@@ -18,7 +18,7 @@ class LineBlocks:
 
     Args:
         receive: takes blocks of one or more whole lines, each with its newline.
-        skip: is told the first bytes of each line that is too long, once its length is known.
+        skip: gets the first bytes of each line that is too long, once its length is known.
         limit: bytes of a line without its newline; of longer ones nothing is kept. None: there is no limit.
     """
 

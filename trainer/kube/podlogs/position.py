@@ -180,7 +180,7 @@ def _second_before(prefix: bytes) -> bytes:
 
 
 def _later(head: bytes, other: bytes) -> bytes:
-    """The later of two lines of the same second, as far as both have timestamps."""
+    """The later of two lines of the same second, if both have timestamps."""
     if head.find(b" ") == other.find(b" "):  # so many digits, of which text and time are sorted alike
         return max(head, other)
     instant, other_instant = instant_of(head), instant_of(other)

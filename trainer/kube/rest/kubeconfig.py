@@ -268,7 +268,7 @@ def _login(
 
 
 def _information(cluster: _Stanza) -> dict[str, Any]:
-    """What a plugin that asks for it is told about the cluster (`spec.cluster` of an ExecCredential)."""
+    """The cluster as a plugin that asks for it gets it (`spec.cluster` of an ExecCredential)."""
     ca = cluster.pem("certificate-authority")
     content = ca.read_bytes() if isinstance(ca, Path) else ca
     extensions = cluster.values.get("extensions") or []

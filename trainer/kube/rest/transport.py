@@ -202,7 +202,7 @@ class Transport:
 
         Args:
             request: the request.
-            idle_timeout: seconds without a byte after which `TransportError` is raised; default None: wait for ever.
+            idle_timeout: seconds without a byte after which `TransportError` is raised; default None: wait forever.
             pace: seconds between two reads; what arrives meanwhile waits with the kernel. A paced stream also takes far
                 less memory, unless a proxy leads to the server. Default 0: read what arrives at once.
         """

@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
     Args:
         http: aiohttp's side of it.
         clock: for deadlines.
-        limits: see there.
+        limits: see its class.
         changed: called when it can be dropped for another one from now on.
     """
 

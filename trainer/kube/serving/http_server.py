@@ -43,7 +43,7 @@ Answer: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.Response]]
 _ANSWERS = 1.0
 """Seconds that written answers have to leave when the server stops."""
 _AT_ONCE = 0.01
-"""Seconds that requests have to end when the server is cancelled; aiohttp takes 0 for ever."""
+"""Seconds that requests have to end when the server is cancelled; aiohttp takes 0 for no limit."""
 _BATCH = 100
 """Connections accepted in one turn of the event loop."""
 _BREATH = 1.0
@@ -52,7 +52,7 @@ _CLOSED = -1
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _FAREWELL = 2.0
 """Seconds that a peer has to agree to the end of a TLS connection."""
-_FOR_EVER = 86_400.0
+_NO_LIMIT = 86_400.0
 """Seconds, for limits of asyncio and aiohttp that connections keep by their own clock."""
 _MAX_HEADERS = 64
 
@@ -66,7 +66,7 @@ class HttpServerOptions:
     port: int
     """0 takes a free one, see `HttpServer.address`."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    """Of time and size. Default: see there."""
+    """Of time and size. Default: those of its class."""
     tls: ssl.SSLContext | None = None
     """For HTTPS. Default: None, plain HTTP."""
 
@@ -77,7 +77,7 @@ class HttpServer:
     Args:
         name: what is served, such as `webhooks`: label `server` of the metrics, and part of messages.
         answer: see `Answer`.
-        options: see there.
+        options: see its class.
         clock: for limits of time.
         metrics: where the series of `HttpServerSeries` go.
     """
@@ -117,7 +117,7 @@ class HttpServer:
             # When the peer has gone, or was dropped, nobody waits for what a handler does.
             handler_cancellation=True,
             access_log=None,
-            keepalive_timeout=_FOR_EVER,
+            keepalive_timeout=_NO_LIMIT,
             lingering_time=LINGER,
             max_headers=_MAX_HEADERS,
             # A compressed body could grow without bounds.
@@ -224,7 +224,7 @@ class HttpServer:
         """A connection from beginning to end."""
         tls: dict[str, float] = {}
         if self._options.tls is not None:
-            tls = {"ssl_handshake_timeout": _FOR_EVER, "ssl_shutdown_timeout": _FAREWELL}
+            tls = {"ssl_handshake_timeout": _NO_LIMIT, "ssl_shutdown_timeout": _FAREWELL}
         try:
             with connection.scope:
                 loop = asyncio.get_running_loop()

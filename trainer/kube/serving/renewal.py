@@ -42,7 +42,7 @@ def renew(present: Keyring | None, names: AbstractSet[str], options: RotationOpt
     Args:
         present: None: there is none.
         names: DNS names and IP addresses that the certificate must have; a certificate that replaces one for others
-            has those as well, so that replicas of two versions do not renew it for ever.
+            has those as well, so that replicas of two versions do not renew it forever.
         options: names and lifetimes.
         now: the time.
     """

@@ -63,7 +63,7 @@ class CertificateRotator:
         dns_names: names under which clients reach the server; see `service_names`.
         ip_addresses: addresses under which they do.
         clock: default: that of the machine.
-        options: see there.
+        options: see its class.
         remedy: what people can do when the Secret may not be read or written; part of messages. Default: the rights.
 
     Raises:

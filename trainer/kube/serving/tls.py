@@ -85,7 +85,7 @@ class ServingTls:
 
     Args:
         client_ca: file with the authorities of clients, which must show a certificate then; None: they need none.
-        options: see there.
+        options: see its class.
         expires: called with the time when the certificate in use expires, in seconds since 1970. Default: nothing is.
     """
 

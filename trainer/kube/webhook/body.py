@@ -1,4 +1,4 @@
-"""Body: what a peer sends, within limits of time and size, and how it is told that it has sent something else."""
+"""Body: what a peer sends, within limits of time and size, and the refusal of anything else."""
 
 from __future__ import annotations
 

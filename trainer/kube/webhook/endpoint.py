@@ -75,7 +75,7 @@ class AdmissionEndpoint:
         name: of the webhook, for messages and the log.
         handler: see `AdmissionHandler`.
         clock: for limits and durations.
-        limits: see there.
+        limits: see its class.
         metrics: series of this webhook.
     """
 

@@ -70,7 +70,7 @@ class WebhookServerOptions:
     max_connections: int = 500
     """Open connections, see `ConnectionLimits`. Default: 500, as an API server opens one for each request under way."""
     tls: TlsOptions = field(default_factory=TlsOptions)
-    """What is spoken with clients. Default: see there."""
+    """What is spoken with clients. Default: those of its class."""
     client_ca: Path | None = None
     """File with the authorities, as PEM, one of which must have signed the client's certificate; read again when it
     changes. Default: None, anybody may ask; an API server shows a certificate only if it is configured to (Kubernetes
@@ -108,7 +108,7 @@ class WebhookServer:
     Args:
         manager: runs it; its clock and metrics are used.
         certificates: where the certificate comes from; runs as long as the server.
-        options: see there.
+        options: see its class.
     """
 
     def __init__(
