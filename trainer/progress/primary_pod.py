@@ -24,7 +24,7 @@ from trainer.kube.objects import (
     uid_of,
 )
 from trainer.kube.podlogs.instant import Instant
-from trainer.workloads.container_status import container_status, has_ended
+from trainer.workloads.containers import container_status, has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster.tests.kubelet.fakes import make_pod
-from trainer.workloads.restart_policy import RestartPolicy
+from trainer.workloads.containers import RestartPolicy
 from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, State, Terminated, Waiting
 from trainer_devcluster.kubelet.pod_status import PodRecord, StatusBuilder, quality_of_service
 

@@ -9,7 +9,7 @@ from trainer.api.jobset_pods import place_of, recency_of
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.logs.containers import node_name, started_containers
 from trainer.kube.objects import name_of, uid_of
-from trainer.workloads.container_status import containers_of
+from trainer.workloads.containers import containers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

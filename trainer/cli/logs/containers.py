@@ -13,7 +13,7 @@ from trainer.kube.errors import ForbiddenError, NotFoundError
 from trainer.kube.objects import labels_of, metadata_of, name_of, namespace_of, uid_of
 from trainer.progress.primary_pod import container_state, primary_pod, training_job
 from trainer.workloads import JOBSETS
-from trainer.workloads.container_status import container_status, container_statuses, containers_of
+from trainer.workloads.containers import container_status, container_statuses, containers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ from trainer.kube.objects import key_of, uid_of
 from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.workloads.container_status import has_ended
+from trainer.workloads.containers import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence

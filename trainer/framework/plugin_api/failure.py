@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, name_of
-from trainer.workloads.container_status import container_statuses
+from trainer.workloads.containers import container_statuses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -24,7 +24,7 @@ from trainer.kube.metrics.http_servers import HttpServerSeries
 from trainer.kube.serving.connection import LINGER, Connection, ConnectionLimits
 from trainer.kube.serving.http_protocol import HttpProtocols, name_server
 from trainer.kube.serving.listening import listen
-from trainer.kube.serving.peer_log import PeerLog
+from trainer.kube.serving.sparse_log import PeerLog
 
 if TYPE_CHECKING:
     import socket

@@ -1,13 +1,17 @@
-"""Sparse log: warnings whose number peers decide, written at most once in a while."""
+"""Sparse log: what peers do wrong, written at most once in a while, since they decide how often they do it."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer.kube.clock import Clock
+
 
 log = structlog.get_logger(__name__)
 
@@ -41,3 +45,32 @@ class SparseLog:
             cut = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in fields.items()}
             log.warning(self._event, **self._fields, **cut, times=self._untold)
             self._told, self._untold = now, 0
+
+
+class PeerLog(logging.LoggerAdapter[logging.Logger]):
+    """The logger that aiohttp is given; what it logs with an exception is what peers have sent.
+
+    Args:
+        server: name of the server, for the lines.
+        clock: for the pauses between lines.
+        malformed: called for each request that could not be read.
+    """
+
+    def __init__(self, server: str, *, clock: Clock, malformed: Callable[[], None]) -> None:
+        super().__init__(logging.getLogger(__name__), {})
+        self._malformed = malformed
+        self._complaints = SparseLog("trouble with connections", clock=clock, server=server)
+
+    def complain(self, problem: str) -> None:
+        """Tell of a problem, or count it for the next line."""
+        self._complaints.warning(problem=problem)
+
+    def exception(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:
+        """A request could not be read."""
+        self._malformed()
+        self.complain(f"{str(msg) % args}: {exc_info}")
+
+    def debug(self, msg: object, *args: object, exc_info: object = None, **_: object) -> None:
+        """The same, where aiohttp takes it for usual; it is silent about all else."""
+        if exc_info is not None:
+            self.exception(msg, *args, exc_info=exc_info)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from trainer.workloads.restart_policy import ALWAYS, RestartPolicy, is_sidecar
+from trainer.workloads.containers import ALWAYS, RestartPolicy, is_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trainer.kube.quantity import parse_quantity
-from trainer.workloads.restart_policy import RestartPolicy
+from trainer.workloads.containers import RestartPolicy
 from trainer_devcluster.kubelet.container_record import ContainerRecord, Running, Terminated
 from trainer_devcluster.kubelet.network.pod_network import HOST_IP
 from trainer_devcluster.kubelet.pod_spec import all_containers

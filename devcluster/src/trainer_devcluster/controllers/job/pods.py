@@ -9,7 +9,7 @@ import msgspec
 
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import annotations_of, find_condition, is_being_deleted, is_condition_true, metadata_of
-from trainer.workloads.container_status import container_statuses
+from trainer.workloads.containers import container_statuses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""Whether a container that has ended is started again (Kubernetes documentation, "Pod Lifecycle": restart policies)."""
+"""Containers of a pod: their statuses, and whether one that has ended is started again.
+
+Kubernetes documentation, "Pod Lifecycle" and its restart policies.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    from trainer.kube.objects import Object
 
 SIDECAR_POLICY = "Always"
 """The restart policy that makes an init container a sidecar."""
@@ -27,7 +32,7 @@ class ExitCodeRule:
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """What becomes of one container when it ends."""
+    """Whether a container is started again when it ends."""
 
     name: str
     """Never, OnFailure or Always."""
@@ -73,3 +78,44 @@ def is_sidecar(init_container: Mapping[str, Any]) -> bool:
 
 def _rule(exit_codes: Mapping[str, Any]) -> ExitCodeRule:
     return ExitCodeRule(frozenset(exit_codes.get("values") or ()), negated=exit_codes.get("operator") == "NotIn")
+
+
+def container_statuses(pod: Mapping[str, Any]) -> list[Object]:
+    """The statuses of all containers of a pod, init containers first."""
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
+def container_status(pod: Mapping[str, Any], container: str) -> Object:
+    """The status of one container, which may be an init container; empty while there is none."""
+    return next((status for status in container_statuses(pod) if status.get("name") == container), {})
+
+
+def containers_of(pod: Mapping[str, Any]) -> list[str]:
+    """Names of all containers of the pod, init containers first."""
+    return [str(container.get("name") or "") for container in _containers(pod)]
+
+
+def has_ended(pod: Mapping[str, Any], container: str) -> bool:
+    """Whether a container has ended and will not be started again."""
+    if (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}:
+        return True
+    terminated = (container_status(pod, container).get("state") or {}).get("terminated")
+    if terminated is None:
+        return False
+    return not _restart_policy(pod, container).restarts(terminated.get("exitCode") or 0)
+
+
+def _restart_policy(pod: Mapping[str, Any], container: str) -> RestartPolicy:
+    spec = pod.get("spec") or {}
+    for field in ("initContainers", "containers"):
+        for each in spec.get(field) or []:
+            if each.get("name") == container:
+                return RestartPolicy.of(pod, each, init=field == "initContainers")
+    return RestartPolicy.of(pod, {})
+
+
+def _containers(pod: Mapping[str, Any]) -> Iterator[Object]:
+    spec = pod.get("spec") or {}
+    yield from spec.get("initContainers") or []
+    yield from spec.get("containers") or []
