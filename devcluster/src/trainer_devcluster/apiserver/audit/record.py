@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
-    from trainer_devcluster.apiserver.authorization.authorizer import Attributes, Decision
+    from trainer_devcluster.apiserver.authorization.attributes import Attributes
+    from trainer_devcluster.apiserver.authorization.authorizer import Decision
     from trainer_devcluster.apiserver.wire.status import StatusError
 
 CLIENT_CLOSED_REQUEST: Final = 499

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX, service_account
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes
+from trainer_devcluster.apiserver.authorization.attributes import Attributes
 from trainer_devcluster.apiserver.authorization.refusal import forbidden
 from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.header_text import header_text

@@ -10,7 +10,7 @@ from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
-    from trainer_devcluster.apiserver.authorization.authorizer import Attributes
+    from trainer_devcluster.apiserver.authorization.attributes import Attributes
 
 
 def forbidden(attributes: Attributes, reason: str = "") -> status.StatusError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import MASTERS
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes
+from trainer_devcluster.apiserver.authorization.attributes import Attributes
 from trainer_devcluster.apiserver.authorization.coverage import compacted, describe, quoted, uncovered
 from trainer_devcluster.apiserver.authorization.grants import role_key
 from trainer_devcluster.apiserver.authorization.refusal import forbidden

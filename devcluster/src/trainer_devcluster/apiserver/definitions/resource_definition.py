@@ -9,6 +9,9 @@ from trainer_devcluster.apiserver.objects.list_types import UNTYPED, Typing
 from trainer_devcluster.apiserver.objects.names import NameRule
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.definitions.strategy import Strategy
     from trainer_devcluster.apiserver.definitions.versions import Versions
@@ -94,3 +97,37 @@ class ResourceDefinition:
     def collection_kind(self) -> str:
         """Kind of a list of its objects."""
         return self.list_kind or self.resource.list_kind
+
+
+async def as_requested(definition: ResourceDefinition, obj: Object) -> Object:
+    """A stored object in the version of a definition; shared, never change it.
+
+    Raises:
+        StatusError: 500, it cannot be converted.
+    """
+    return (await all_as_requested(definition, [obj]))[0]
+
+
+async def all_as_requested(definition: ResourceDefinition, objects: Sequence[Object]) -> list[Object]:
+    """Stored objects in the version of a definition; shared, never change them.
+
+    Raises:
+        StatusError: 500, they cannot be converted.
+    """
+    if definition.versions is None:
+        return list(objects)
+    return await definition.versions.read(objects, definition.resource.api_version)
+
+
+def selects_by_version(definition: ResourceDefinition, field_selector: str) -> bool:
+    """Whether a field selector is about fields that may be others in the stored version."""
+    return definition.versions is not None and any(path in field_selector for path in definition.selectable_fields)
+
+
+async def as_stored(definition: ResourceDefinition, obj: Object) -> Object:
+    """An object of a definition as it is stored.
+
+    Raises:
+        StatusError: 500, it cannot be converted.
+    """
+    return obj if definition.versions is None else await definition.versions.to_store(obj)

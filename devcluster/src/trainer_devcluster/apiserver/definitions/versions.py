@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.conversion.converter import Converter
-    from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
     from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 _KEPT: Final = 20_000
@@ -118,37 +117,3 @@ class Versions:
         copied: Object = writable_copy(obj)
         schema.prune(copied)
         return copied
-
-
-async def as_requested(definition: ResourceDefinition, obj: Object) -> Object:
-    """A stored object in the version of a definition; shared, never change it.
-
-    Raises:
-        StatusError: 500, it cannot be converted.
-    """
-    return (await all_as_requested(definition, [obj]))[0]
-
-
-async def all_as_requested(definition: ResourceDefinition, objects: Sequence[Object]) -> list[Object]:
-    """Stored objects in the version of a definition; shared, never change them.
-
-    Raises:
-        StatusError: 500, they cannot be converted.
-    """
-    if definition.versions is None:
-        return list(objects)
-    return await definition.versions.read(objects, definition.resource.api_version)
-
-
-def selects_by_version(definition: ResourceDefinition, field_selector: str) -> bool:
-    """Whether a field selector is about fields that may be others in the stored version."""
-    return definition.versions is not None and any(path in field_selector for path in definition.selectable_fields)
-
-
-async def as_stored(definition: ResourceDefinition, obj: Object) -> Object:
-    """An object of a definition as it is stored.
-
-    Raises:
-        StatusError: 500, it cannot be converted.
-    """
-    return obj if definition.versions is None else await definition.versions.to_store(obj)

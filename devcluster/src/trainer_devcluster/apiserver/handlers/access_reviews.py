@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.field_errors import invalid, required
 from trainer.kube.objects import metadata_of
 from trainer_devcluster.apiserver.authentication.user import User
-from trainer_devcluster.apiserver.authorization.authorizer import Attributes
+from trainer_devcluster.apiserver.authorization.attributes import Attributes
 from trainer_devcluster.apiserver.authorization.rbac import joined
 from trainer_devcluster.apiserver.handlers.review import Review
 from trainer_devcluster.apiserver.kinds.authorization import GROUP

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio.lowlevel
 
 from trainer.kube.objects import name_of
-from trainer_devcluster.apiserver.definitions.versions import as_requested
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.read import page_answer, presenter
 from trainer_devcluster.apiserver.objects.decoding import read_as

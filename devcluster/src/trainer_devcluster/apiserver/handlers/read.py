@@ -9,7 +9,7 @@ import anyio.lowlevel
 import msgspec
 from aiohttp import web
 
-from trainer_devcluster.apiserver.definitions.versions import as_requested
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer, with_warnings
 from trainer_devcluster.apiserver.handlers.watch import watch
 from trainer_devcluster.apiserver.reads import reading

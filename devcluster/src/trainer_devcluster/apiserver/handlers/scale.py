@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer_devcluster.apiserver.definitions.versions import as_requested
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.write import JSON_PATCH, MERGE_PATCH, patch_type, patching
 from trainer_devcluster.apiserver.reads import reading

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import namespace_of
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
-from trainer_devcluster.apiserver.definitions.versions import all_as_requested, selects_by_version
+from trainer_devcluster.apiserver.definitions.resource_definition import all_as_requested, selects_by_version
 from trainer_devcluster.apiserver.reads import paging
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire import status

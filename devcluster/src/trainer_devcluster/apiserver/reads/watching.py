@@ -15,7 +15,7 @@ import anyio.lowlevel
 from trainer.kube.client import EventType
 from trainer.kube.objects import resource_version_of
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
-from trainer_devcluster.apiserver.definitions.versions import all_as_requested, selects_by_version
+from trainer_devcluster.apiserver.definitions.resource_definition import all_as_requested, selects_by_version
 from trainer_devcluster.apiserver.reads.reading import reach_revision, selected_in
 from trainer_devcluster.apiserver.storage.storage import CompactedError, Partition, Subscription
 from trainer_devcluster.apiserver.wire import status

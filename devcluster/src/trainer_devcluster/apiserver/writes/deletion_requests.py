@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
-from trainer_devcluster.apiserver.definitions.versions import as_requested
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import META_GROUP
 

@@ -20,9 +20,9 @@ from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.admission.attributes import Endpoint, Operation
 from trainer_devcluster.apiserver.authentication.user import SERVER
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested, as_stored
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.definitions.storage_keys import storage_key
-from trainer_devcluster.apiserver.definitions.versions import as_requested, as_stored
 from trainer_devcluster.apiserver.objects import metadata
 from trainer_devcluster.apiserver.objects.names import generate_name
 from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, StaleWriteError, writable_copy
