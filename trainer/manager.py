@@ -1,4 +1,4 @@
-"""The composition root of the controller manager: wires everything as the configuration says, and runs it."""
+"""The composition root of the controller manager: constructs all parts by the configuration, and runs them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def built_in_plugins(reader: Reader) -> Registry:
 
 
 def enabled_plugins(configuration: PluginsConfiguration) -> list[EnabledPlugin]:
-    """The plugins of this package and of all installed ones, as far as they are enabled; it reads files.
+    """The enabled plugins of this package and of all installed ones; reads files.
 
     Raises:
         ConfigurationError: the configuration names unknown plugins, or a package cannot be imported.
@@ -70,15 +70,15 @@ def build_manager(
     """A manager with all controllers registered, ready to run.
 
     Args:
-        client: for the cluster.
-        configuration: see there.
-        plugins: see `enabled_plugins`; default: those of this package, as far as they are enabled.
-        namespace: where the manager itself lives; lease and certificates are there if the configuration names no other.
-        clock: default: that of the machine.
-        metrics: those of the client, so that one endpoint shows both; default: none but the manager's own.
+        client: of the cluster.
+        configuration: of the manager.
+        plugins: see `enabled_plugins`. Defaults to the enabled ones of this package.
+        namespace: that of the manager, for lease and certificates if the configuration names no other.
+        clock: defaults to that of the machine.
+        metrics: those of the client, so that one endpoint exposes both. Defaults to new ones.
 
     Raises:
-        ConfigurationError: a plugin cannot be made or used; names plugin and remedy.
+        ConfigurationError: a plugin cannot be constructed or used; names plugin and remedy.
     """
     manager = Manager(client, clock=clock, options=_options(configuration, namespace), metrics=metrics)
     manager.metrics.series(BuildInfoSeries)

@@ -26,25 +26,25 @@ _REMEDY = "apply config/webhook, which grants get and update on it, or set webho
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What listens."""
+    """The servers of a manager."""
 
     webhooks: WebhookServer | None
-    """None: admission is not asked."""
+    """None if webhooks are disabled."""
     metrics: MetricsServer | None
-    """None: nobody can see them."""
+    """None if metrics are not served."""
 
 
 def add_servers(manager: Manager, configuration: Configuration, admission: Admission, namespace: str) -> Servers:
-    """Have a manager serve webhooks and metrics, as far as they are switched on.
+    """Add the servers of webhooks and metrics that are enabled.
 
-    Both show the same certificate. Without webhooks nobody has to know its authority, and that of metrics is made in
-    memory, unless there are files.
+    Both use the same certificate. Without webhooks, no CA bundle is injected, and the certificate of the metrics server
+    is generated in memory unless there are files.
 
     Args:
-        manager: must not run yet; ready only while the webhooks are served.
-        configuration: where they listen, and who makes their certificates.
+        manager: must not run yet; it becomes ready when the webhooks are served.
+        configuration: addresses and certificate management.
         admission: the webhooks.
-        namespace: where the manager lives; its certificates are there if the configuration names no other.
+        namespace: that of the manager, for its certificates if the configuration names no other.
     """
     files = None if configuration.cert_management.enable else _files(manager, configuration)
     if not configuration.webhook.enabled:

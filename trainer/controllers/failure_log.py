@@ -1,7 +1,7 @@
-"""What can be found out about a failure: which container it was, and the last lines that it has written.
+"""Finds the container that failed, and reads the last lines of its log.
 
-The cluster may have removed the pod, or not let us read its log; then that is missing, and nothing else: the status of
-the TrainJob never waits for it for long. The lines are the user's own, and stay in the user's namespace.
+If the pod is gone, or its log cannot be read in time, the status is written without them. The lines stay in the
+namespace of the TrainJob.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 TIME_LIMIT = 2.0
-"""Seconds for each question to the cluster."""
+"""Seconds for finding the container, and again for reading its log."""
 LINES = 10
-"""How many lines are kept; a traceback says most in its last ones."""
+"""Lines that are kept; the end of a traceback says most."""
 _FACTOR = 16
-"""So many times more lines are asked for where too few of the last ones are shown."""
+"""The number of requested lines grows by this factor while too few of them are shown."""
 SIZE_LIMIT = 2048
-"""Bytes of all lines together, which every `kubectl get -o yaml` of the TrainJob shows."""
+"""Bytes of all lines; they are part of the status."""
 
 _LINE_LIMIT = 400
 _KEPT = 64 * 1024
-"""Bytes of shown lines from the end: a progress bar makes one long line of all its shapes."""
+"""Bytes of shown lines from the end; a progress bar is one long line."""
 _READ_LIMIT = 4 * 1024 * 1024
-"""Bytes after which no line end is to be hoped for."""
+"""Bytes after which reading stops."""
 _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\^_])")
 """Colours, cursor movements and titles of terminals (ECMA-48)."""
 
@@ -57,27 +57,27 @@ class _End(NamedTuple):
     """The end of a log."""
 
     shown: bytes
-    """What people read of it."""
+    """The lines without progress messages."""
     lines: int
-    """How many lines it has, those included that people do not read."""
+    """The number of lines, with progress messages."""
     is_cut: bool
-    """Whether more was there than is read."""
+    """Whether the read limit was reached."""
 
 
 class FailureLog:
-    """Asks the cluster about failures."""
+    """Reads pods and logs of failed TrainJobs."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._clock = clock
 
     async def explain(self, outcome: Outcome, *, since: str = "", earlier: str = "") -> Outcome:
-        """The outcome with its culprit, if the plugin has not named one and the cluster still knows of one.
+        """The outcome with the container that failed, if the plugin has not named it and its pod still exists.
 
         Args:
             outcome: how the TrainJob failed.
-            since: timestamp of its creation: older pods belong to another of the same name. Default: all pods count.
-            earlier: what was told about its last restart, for when the cluster knows of nobody any more.
+            since: timestamp of its creation; older pods belong to another TrainJob of the name. Defaults to any.
+            earlier: the message of its last restart, used if no pod is left. Defaults to none.
         """
         if outcome.culprit is not None or outcome.jobs is None:
             return outcome
@@ -90,7 +90,7 @@ class FailureLog:
         return found or outcome
 
     async def tail(self, culprit: FailedContainer, namespace: str) -> tuple[str, ...]:
-        """The last lines of a container's log without messages about progress; none if it cannot be read in time."""
+        """The last lines of a container's log without progress messages; none if it cannot be read in time."""
         if not culprit.container:
             return ()
         data, asked = b"", LINES
@@ -140,7 +140,7 @@ def _is_of_job(pod: Object, since: str) -> bool:
 
 
 def _without_messages(block: bytes) -> bytes:
-    """Whole lines without the messages by which a training tells programs of its progress."""
+    """Whole lines without progress messages."""
     if TAG_END not in block:
         return block
     shown = (without_message(line) for line in block.split(b"\n"))
@@ -152,7 +152,7 @@ def _shown_lines(data: bytes) -> list[str]:
 
 
 def last_lines(data: bytes) -> tuple[str, ...]:
-    """The last lines of a log as text without anything that a terminal would obey; blank ones are left out."""
+    """The last lines of a log without control sequences of terminals and without blank lines."""
     lines = _shown_lines(data)
     while sum(len(line.encode()) + 1 for line in lines) > SIZE_LIMIT:
         del lines[0]
@@ -161,7 +161,7 @@ def last_lines(data: bytes) -> tuple[str, ...]:
 
 def _lines(text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        # What a program has overwritten itself is not what it said in the end.
+        # A carriage return overwrites what comes before it in the line.
         shapes = [shape for shape in map(_plain, line.split("\r")) if shape]
         yield shapes[-1][:_LINE_LIMIT] if shapes else ""
 
@@ -172,4 +172,4 @@ def _plain(text: str) -> str:
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories of control characters, line separators and what has no meaning."""
+"""Unicode categories of control characters, line separators and unassigned code points."""

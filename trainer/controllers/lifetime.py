@@ -1,8 +1,8 @@
-"""How long a TrainJob may live: `activeDeadlineSeconds` while it trains, `ttlSecondsAfterFinished` afterwards.
+"""The deadline (`activeDeadlineSeconds`) and the time to live (`ttlSecondsAfterFinished`) of a TrainJob.
 
 Both are derived from the TrainJob alone, so a restart of the manager changes nothing. The deadline counts from the
-creation, or from the last time at which the TrainJob was resumed, and so covers queueing and initializers (reference:
-KEP-2899 of Kubeflow Trainer); while suspended, no time runs.
+creation or the last resumption, and so includes queueing and initializers (KEP-2899 of Kubeflow Trainer); a suspended
+TrainJob has none.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def deadline_of(train_job: TrainJob, now: datetime) -> datetime | None:
-    """When the training has to be over; None when there is no limit or no time runs."""
+    """When the training has to end; None without limit and while suspended."""
     seconds = train_job.spec.active_deadline_seconds
     if seconds is None or train_job.spec.suspend:
         return None
     suspended = _condition(train_job, ConditionType.SUSPENDED)
     if suspended is not None and suspended.status == "True":
-        start = now  # it is being resumed at this moment
+        start = now  # the condition still shows the suspension that has just ended
     elif suspended is not None:
         start = parse_timestamp(suspended.last_transition_time)
     else:
@@ -36,7 +36,7 @@ def deadline_of(train_job: TrainJob, now: datetime) -> datetime | None:
 
 
 def deadline_exceeded(train_job: TrainJob) -> Outcome:
-    """How a TrainJob ends at its deadline."""
+    """The outcome of a TrainJob at its deadline."""
     limit = train_job.spec.active_deadline_seconds
     return Outcome(
         ConditionType.FAILED,
@@ -46,13 +46,13 @@ def deadline_exceeded(train_job: TrainJob) -> Outcome:
 
 
 def ended_at_deadline(train_job: TrainJob) -> bool:
-    """Whether the TrainJob failed because of its deadline: what still runs of it has to go."""
+    """Whether the TrainJob failed because of its deadline, so that its objects must be deleted."""
     failed = _condition(train_job, ConditionType.FAILED)
     return failed is not None and failed.status == "True" and failed.reason == ConditionReason.DEADLINE_EXCEEDED
 
 
 def expiry_of(train_job: TrainJob) -> datetime | None:
-    """When a finished TrainJob is to be deleted; None when it stays, or has not finished."""
+    """When a finished TrainJob will be deleted; None if it stays or has not finished."""
     seconds = train_job.spec.ttl_seconds_after_finished
     ended = [_condition(train_job, condition) for condition in (ConditionType.COMPLETE, ConditionType.FAILED)]
     finished = [parse_timestamp(end.last_transition_time) for end in ended if end is not None and end.status == "True"]
@@ -62,7 +62,7 @@ def expiry_of(train_job: TrainJob) -> datetime | None:
 
 
 def _later(start: datetime, seconds: int) -> datetime | None:
-    """None for a time beyond the calendar, which never comes."""
+    """The later time; None if it is beyond the calendar."""
     try:
         return start + timedelta(seconds=seconds)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Watches what the plugins want to be watched (KEP-2170, "Startup Phase")."""
+"""Registers the watches of the plugins (KEP-2170, "Startup Phase")."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ def watch_for_plugins(
     *,
     namespace: str | None = None,
 ) -> None:
-    """Have all that plugins watch cached, read, and lead to reconciles.
+    """Make informers for the watches of plugins, attach them to the reader, and reconcile TrainJobs on their events.
 
-    When an optional kind begins to be served, or ceases to be, all TrainJobs that have not ended are looked at again: a
-    plugin may have refused them for the lack of it, or have built objects that are gone now.
+    When the API server begins or stops to serve an optional kind, all TrainJobs that have not ended are reconciled: a
+    plugin may have refused them because of it, or their objects may be gone.
 
     Args:
-        watches: what the plugins ask for.
-        controller: of the TrainJobs; it must not run yet.
+        watches: of all plugins.
+        controller: of TrainJobs; it must not run yet.
         manager: provides the informers.
         reader: gets their listers.
         train_jobs: all TrainJobs.
-        namespace: the only one that is watched. Default: all.
+        namespace: the only one that is watched. Defaults to all.
     """
     optional: dict[Informer, None] = {}
     for watch in watches:
-        # An object of the cluster is in no namespace, and no less of interest.
+        # Objects that are not namespaced are always watched.
         selection = replace(watch.selection, namespace=namespace if watch.resource.namespaced else None)
         informer = manager.informer(watch.resource, selection, optional=watch.optional)
         for name, function in watch.indexes.items():
@@ -68,7 +68,7 @@ def _map_function(watch: Watch, controller: Controller) -> MapFunction:
 
 
 def _delayed(controller: Controller, map_function: MapFunction, seconds: float) -> MapFunction:
-    """The same keys, but later; the work queue makes one of those that come meanwhile."""
+    """The same keys after a delay; the work queue deduplicates keys that are added meanwhile."""
 
     def enqueue(obj: CachedObject) -> Iterable[ObjectKey]:
         for key in map_function(obj):
