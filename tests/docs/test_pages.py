@@ -25,7 +25,7 @@ each_page = pytest.mark.parametrize("page", [pytest.param(page, id=name_of(page)
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
 SECTIONS = [to_camel(name) for name in Configuration.model_fields]
-OURS = ("config/", "examples/", "docs/", "benchmarks/", "e2e/", "hack/", "tests/", "trainer/")
+OURS = ("config/", "devcluster/", "examples/", "docs/", "benchmarks/", "e2e/", "hack/", "tests/", "trainer/")
 """Paths of files in commands that must exist; others are the reader's own."""
 
 
@@ -37,6 +37,13 @@ def test_links(page: Path) -> None:
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
         assert not fragment or fragment in anchors(target), link
+
+
+@each_page
+def test_named_files(page: Path) -> None:
+    """Each file or folder of the sources that a page names in backticks exists."""
+    named = re.findall(rf"`((?:{'|'.join(OURS)})[\w./-]+)`", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not any((root / path).exists() for root in (ROOT, page.parent))] == []
 
 
 @each_page
