@@ -138,7 +138,7 @@ async def test_messages_about_progress_are_left_out(
 )
 async def test_a_log_that_cannot_be_read(client: FakeClient, clock: ManualClock, error: KubeError) -> None:
     """Then there are no lines, and no error."""
-    client.fail_next(error)
+    client.faults.fail(error)
     assert await FailureLog(client, clock).tail(CULPRIT, "default") == ()
 
 
@@ -250,5 +250,5 @@ async def test_the_last_restart_is_remembered(client: FakeClient, clock: ManualC
 
 async def test_a_cluster_that_does_not_say(client: FakeClient, clock: ManualClock) -> None:
     """The end is told with what is known."""
-    client.fail_next(ForbiddenError(403, "no"), resource=PODS)
+    client.faults.fail(ForbiddenError(403, "no"), resource=PODS)
     assert await FailureLog(client, clock).explain(FAILED) == FAILED

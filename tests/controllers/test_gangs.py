@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
+from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import controller_of, name_of, uid_of
 from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
 from trainer.kube.testing import statuses
@@ -110,7 +111,10 @@ async def test_a_gang_whose_jobset_the_cluster_refuses_heals(cluster: Cluster, s
     cluster.client.serve(kind)
     cluster.client.add(gang_runtime(scheduler))
     refusal = cluster.client.faults.fail(
-        statuses.invalid(JOBSETS, "demo", "no such image"), verb="apply", resource=JOBSETS, times=None
+        statuses.invalid("JobSet", JOBSETS.group, "demo", [FieldError("", "no such image")]),
+        verb="apply",
+        resource=JOBSETS,
+        times=None,
     )
     async with cluster.managed():
         await cluster.put(train_job_object())

@@ -145,7 +145,7 @@ async def test_a_deletion_that_fails_is_tried_again(cluster: Cluster) -> None:
     """The Failed condition is stored by then, and still the JobSet goes."""
     async with cluster.managed():
         await cluster.put(limited(cluster, activeDeadlineSeconds=60))
-        cluster.client.fail_next(ForbiddenError(403, "not now"), verb="delete", resource=JOBSETS)
+        cluster.client.faults.fail(ForbiddenError(403, "not now"), verb="delete", resource=JOBSETS)
         await cluster.clock.advance(61)
         assert cluster.condition("Failed") is not None
         await cluster.clock.advance(1)

@@ -273,10 +273,10 @@ class Replay:
         for change in heapq.merge(*histories, key=lambda each: each.version):
             before = None if change.before is None else change.before.obj
             after = None if change.after is None else change.after.obj
-            if change.told.obj["kind"] == "TrainJob":
+            if change.sent.obj["kind"] == "TrainJob":
                 if before is not None and after is not None and uid_of(before) != uid_of(after):
                     before = None
-                self._see_job(before, after, uid_of(change.told.obj))
+                self._see_job(before, after, uid_of(change.sent.obj))
             elif after is not None:
                 self._see_jobset(before, after)
 
@@ -395,7 +395,7 @@ ERRORS = (
     statuses.too_many_requests,
     statuses.internal_error,
     statuses.unavailable,
-    statuses.timed_out,
+    statuses.timeout,
     lambda: statuses.conflict(JOBSETS, "a", "try again"),
 )
 WEIGHTS = {

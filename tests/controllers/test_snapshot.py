@@ -133,7 +133,7 @@ async def test_the_runtime_may_go_before_the_jobset(cluster: Cluster) -> None:
 async def test_a_runtime_that_the_cluster_refuses_heals(cluster: Cluster) -> None:
     """While nothing has come of the snapshot, a better runtime of the same name takes its place."""
     for _ in range(3):
-        cluster.client.fail_next(InvalidError(422, "spec.x: Invalid value"), verb="apply", resource=JOBSETS)
+        cluster.client.faults.fail(InvalidError(422, "spec.x: Invalid value"), verb="apply", resource=JOBSETS)
     async with cluster.managed():
         await cluster.put(train_job_object())
         assert cluster.train_job["status"]["state"] == "Blocked"
@@ -171,7 +171,7 @@ def other_runtime(name: str = "other") -> Object:
 async def test_another_runtime_while_nothing_is_built(cluster: Cluster) -> None:
     """A TrainJob whose objects the cluster has refused moves to another runtime, and so does its snapshot."""
     for _ in range(3):
-        cluster.client.fail_next(InvalidError(422, "spec.x: Invalid value"), verb="apply", resource=JOBSETS)
+        cluster.client.faults.fail(InvalidError(422, "spec.x: Invalid value"), verb="apply", resource=JOBSETS)
     cluster.client.add(other_runtime())
     async with cluster.managed():
         await cluster.put(train_job_object())

@@ -124,7 +124,7 @@ async def test_a_log_that_cannot_be_read_delays_nothing(cluster: Cluster) -> Non
     cluster.client.add(CULPRIT)
     async with cluster.managed():
         await cluster.put(train_job_object())
-        cluster.client.fail_next(NotFoundError(404, "gone"), verb="log")
+        cluster.client.faults.fail(NotFoundError(404, "gone"), verb="log")
         await cluster.run_jobset("Failed", FAILED, failed=1)
         assert cluster.condition("Failed") == ("True", "FailedJobs", f"a job failed; {SAID}")
 

@@ -120,7 +120,7 @@ async def test_a_resume_that_failed_is_not_taken_for_anothers_will(cluster: Clus
     """It is tried again, and nothing is said of others meanwhile."""
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))
-        cluster.client.fail_next(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
+        cluster.client.faults.fail(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
         await cluster.change(cluster.train_job, suspend=False)
         assert cluster.condition("Pending") is None
         await cluster.clock.advance(5)

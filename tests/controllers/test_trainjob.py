@@ -408,7 +408,7 @@ async def test_without_runtime_snapshot_and_jobset_nothing_is_created(cluster: C
 async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError, told: str) -> None:
     """The answer of the API server is told to the user, and it is tried again."""
     async with cluster.managed():
-        cluster.client.fail_next(error, verb="apply", resource=JOBSETS)
+        cluster.client.faults.fail(error, verb="apply", resource=JOBSETS)
         await cluster.put(train_job_object())
         message = f"Failed to create Jobs: {told}"
         assert cluster.condition("Created") == ("False", "JobsCreationFailed", message)
@@ -421,7 +421,7 @@ async def test_a_change_that_is_not_accepted(cluster: Cluster) -> None:
     """Jobs that exist stay created; that a change of theirs failed is told, and tried again."""
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))
-        cluster.client.fail_next(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
+        cluster.client.faults.fail(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
         await cluster.change(cluster.train_job, suspend=False)
         message = "Succeeded to create Jobs; later changes are not applied: not now"
         assert cluster.condition("Created") == ("True", "JobsCreationSucceeded", message)
@@ -456,7 +456,7 @@ async def test_a_runtime_that_cannot_be_read(cluster: Cluster) -> None:
 async def test_hiccups_of_the_cluster_are_not_told(cluster: Cluster, error: Exception) -> None:
     """What a retry mends does not reach the user."""
     async with cluster.managed():
-        cluster.client.fail_next(error, verb="apply", resource=JOBSETS)
+        cluster.client.faults.fail(error, verb="apply", resource=JOBSETS)
         await cluster.put(train_job_object())
         await cluster.clock.advance(1)
         assert cluster.condition("Created") == CREATED

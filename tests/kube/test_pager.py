@@ -109,7 +109,7 @@ async def test_pages_of_large_objects_have_fewer(size: int, limit: int) -> None:
 @pytest.mark.parametrize("error", [EXPIRED, InternalError(500, "boom")], ids=["gone", "internal"])
 async def test_failure_of_the_first_page_is_the_callers(client: FakeClient, error: Exception) -> None:
     """What the first request raises reaches the caller."""
-    client.fail_next(error)
+    client.faults.fail(error)
     with pytest.raises(type(error)):
         await list_all(client, PODS, Selection())
 

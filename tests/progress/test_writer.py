@@ -9,6 +9,7 @@ import pytest
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.field_errors import FieldError
 from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import ObjectKey, find_condition, uid_of
 from trainer.kube.podlogs.instant import Instant
@@ -217,7 +218,11 @@ async def test_failure(desk: Desk) -> None:
 
 async def test_refusal(desk: Desk) -> None:
     """A progress that the API server never takes is not sent again and again; the next one is."""
-    desk.client.faults.fail(statuses.invalid(TRAIN_JOBS, KEY.name, "status is wrong"), verb="apply", times=1)
+    desk.client.faults.fail(
+        statuses.invalid("TrainJob", TRAIN_JOBS.group, KEY.name, [FieldError("", "status is wrong")]),
+        verb="apply",
+        times=1,
+    )
     async with desk.open():
         desk.report(1)
         await settle()

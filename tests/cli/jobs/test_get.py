@@ -295,7 +295,7 @@ async def test_watch_prints_changes(client: FakeClient, clock: ManualClock) -> N
         await clock.advance(1)
         client.add(aged(clock, 5, train_job("b", state="Running", observedGeneration=3)))
         await clock.advance(1)
-        client.end_watches(ServiceUnavailableError(503, "restarting"))
+        client.faults.drop_watches(ServiceUnavailableError(503, "restarting"))
         client.add(aged(clock, 5, train_job("a", state="Suspended")))
         await clock.advance(30)
 

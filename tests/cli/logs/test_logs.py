@@ -506,7 +506,7 @@ async def test_follow_what_is_forbidden(
     client: FakeClient, clock: ManualClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A log that may not be read is reported, once."""
-    client.fail_next(ForbiddenError(403, "pods/log is forbidden"), verb="log")
+    client.faults.fail(ForbiddenError(403, "pods/log is forbidden"), verb="log")
     write(client, role_pod("node", phase="Succeeded"), "one")
     async with following(client, clock, screen()):
         client.add(train_job(**finished("Complete", "Done", "")))

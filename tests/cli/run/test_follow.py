@@ -209,7 +209,7 @@ async def test_messages_move_the_bar(client: FakeClient, display: RecordingDispl
 
 async def test_unreadable_log(client: FakeClient, display: RecordingDisplay, clock: ManualClock) -> None:
     """A log that may not be read is reported once, and the job is followed on."""
-    client.fail_next(ForbiddenError(403, "pods/log is forbidden"), verb="log", resource=PODS)
+    client.faults.fail(ForbiddenError(403, "pods/log is forbidden"), verb="log", resource=PODS)
     client.add(node_pod("demo", 0))
 
     async with following(client, display, clock, train_job()) as outcomes:

@@ -96,7 +96,7 @@ async def test_existing_job_changes_nothing(client: FakeClient) -> None:
 )
 async def test_refusals(client: FakeClient, verb: str, error: Exception, exit_code: ExitCode, message: str) -> None:
     """What the server refuses is reported with the object; wrong input has an exit code of its own."""
-    client.fail_next(error, verb=verb)
+    client.faults.fail(error, verb=verb)
 
     with pytest.raises(CommandError) as caught:
         await send(client, SCRIPT, job())

@@ -250,7 +250,7 @@ async def test_a_status_that_is_not_stored_counts_nothing(cluster: Cluster) -> N
     """An end is counted with the write that succeeds, not with attempts."""
     async with cluster.managed():
         await submit(cluster)
-        cluster.client.fail_next(ConflictError(409, "no time"), verb="apply", resource=TRAIN_JOBS)
+        cluster.client.faults.fail(ConflictError(409, "no time"), verb="apply", resource=TRAIN_JOBS)
         await end(cluster, "Complete")
         assert counter(cluster, "completed") == 0
         await cluster.clock.advance(1)

@@ -273,7 +273,7 @@ async def test_what_a_cluster_rejects(cluster: Cluster, error: ApiError) -> None
         return Revision(present | {"data": {"a": "9"}}, fallback=smaller, remedy="turn it on")
 
     await cluster.deploy(component(a="1"))
-    cluster.client.fail_next(error, verb="apply")
+    cluster.client.faults.fail(error, verb="apply")
     shortfall = await cluster.deploy(component(a="9", revise=revise))
     assert shortfall == Shortfall(("ConfigMap data.c",), (f"ConfigMap: {error} (turn it on)",))
     assert cluster.stored["data"] == {"a": "1", "b": "2"}
@@ -292,7 +292,7 @@ async def test_another_change_is_sent_at_once(cluster: Cluster) -> None:
         return Revision(existing | {"data": {"a": wanted}}, fallback=Revision(existing), remedy="turn it on")
 
     await cluster.deploy(component(a="1"))
-    cluster.client.fail_next(InvalidError(422, "is immutable"), verb="apply")
+    cluster.client.faults.fail(InvalidError(422, "is immutable"), verb="apply")
     await cluster.deploy(component(a="1", revise=partial(revise, "8")))
     assert await cluster.deploy(component(a="1", revise=partial(revise, "9"))) == Shortfall()
     assert cluster.stored["data"]["a"] == "9"
@@ -391,7 +391,7 @@ async def test_a_lost_object_that_cannot_be_made_just_now(cluster: Cluster) -> N
     await cluster.deploy(keys(cluster, made), jobset())
     cluster.client.remove(SECRETS, "demo-keys", "default")
     lost = replace(keys(cluster, made), loss=Loss(partial(str, "seen"), partial(bool, True)))
-    cluster.client.fail_next(ServiceUnavailableError(503, "not now"), verb="create")
+    cluster.client.faults.fail(ServiceUnavailableError(503, "not now"), verb="create")
     with pytest.raises(ServiceUnavailableError):
         await cluster.deploy(lost, jobset())
     for _ in range(2):
@@ -403,7 +403,7 @@ async def test_a_lost_object_that_cannot_be_made_just_now(cluster: Cluster) -> N
 async def test_a_generated_object_outlives_what_fails_after_it(cluster: Cluster) -> None:
     """The next attempt finds it there, and takes it as it is."""
     made: list[int] = []
-    cluster.client.fail_next(InvalidError(422, "no"), verb="apply")
+    cluster.client.faults.fail(InvalidError(422, "no"), verb="apply")
     with pytest.raises(InvalidError):
         await cluster.deploy(component(a="1"), keys(cluster, made))
     await cluster.deploy(component(a="1"), keys(cluster, made))
@@ -414,7 +414,7 @@ async def test_a_generated_object_outlives_what_fails_after_it(cluster: Cluster)
 async def test_a_generated_object_is_never_read(cluster: Cluster) -> None:
     """The manager needs no right to read Secrets: what is there under the name is from an earlier attempt."""
     made: list[int] = []
-    cluster.client.fail_next(AlreadyExistsError(409, "keys exist"), verb="create")
+    cluster.client.faults.fail(AlreadyExistsError(409, "keys exist"), verb="create")
     await cluster.deploy(component(a="1"), keys(cluster, made))
     assert [(request.verb, request.resource) for request in cluster.client.requests] == [
         ("create", SECRETS),
@@ -424,7 +424,7 @@ async def test_a_generated_object_is_never_read(cluster: Cluster) -> None:
 
 async def test_a_generated_object_that_is_refused(cluster: Cluster) -> None:
     """Nothing that needs it is made without it."""
-    cluster.client.fail_next(ForbiddenError(403, "exceeded quota"), verb="create")
+    cluster.client.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create")
     with pytest.raises(ForbiddenError, match="exceeded quota"):
         await cluster.deploy(component(a="1"), keys(cluster, []))
     assert cluster.client.objects(CONFIG_MAPS) == []
@@ -459,11 +459,11 @@ async def test_a_kind_that_is_not_served(cluster: Cluster) -> None:
 
 async def test_a_kind_that_has_just_been_withdrawn(cluster: Cluster) -> None:
     """What the cache does not know yet is told with the remedy; what else is not found stays as it is."""
-    cluster.client.fail_next(NotFoundError(404, "404 page not found"), verb="apply")
+    cluster.client.faults.fail(NotFoundError(404, "404 page not found"), verb="apply")
     with pytest.raises(NotFoundError, match=r"configmaps: Forbidden: .*install the CRD configmaps"):
         await cluster.deploy(component(a="1"))
     gone = NotFoundError(404, 'namespaces "default" not found', status={"details": {"name": "default"}})
-    cluster.client.fail_next(gone, verb="apply")
+    cluster.client.faults.fail(gone, verb="apply")
     with pytest.raises(NotFoundError, match='namespaces "default" not found'):
         await cluster.deploy(component(a="1"))
 

@@ -115,7 +115,7 @@ async def test_informer_may_be_removed_before_it_runs(cache: Cache, client: Fake
 
 async def test_nobody_waits_for_a_removed_informer(cache: Cache, client: FakeClient, background: Background) -> None:
     """Waiting for all goes on without it; who waits for it alone is told."""
-    client.fail_next(ForbiddenError(403, "no"), resource=PODS)
+    client.faults.fail(ForbiddenError(403, "no"), resource=PODS)
     pods = cache.informer(PODS)
     cache.informer(JOBS)
     background(cache.run())
@@ -193,14 +193,14 @@ async def test_series_tell_how_the_watch_is(client: FakeClient, clock: ManualClo
     assert sample("watch_restarts_total", reason="silent") == 1
     client.add(pod("c"))
     await settle()
-    client.end_watches()
+    client.faults.drop_watches()
     await settle()
     assert sample("watch_restarts_total", reason="closed") == 1
-    client.end_watches(GoneError(410, "too old"))
+    client.faults.drop_watches(GoneError(410, "too old"))
     await clock.advance(1)
     assert sample("watch_restarts_total", reason="gone") == 1
     assert sample("lists_total") == 2
-    client.end_watches(TransportError("reset"))
+    client.faults.drop_watches(TransportError("reset"))
     await settle()
     assert sample("watch_restarts_total", reason="error") == 1
 
@@ -214,7 +214,7 @@ async def test_what_hinders_several_copies_is_said_once(
     cache.informer(SECRETS)
     client.faults.fail(TransportError("connection refused"), resource=PODS, times=None)
     client.faults.fail(TransportError("connection refused"), resource=JOBS, times=None)
-    client.faults.fail(statuses.not_served(), resource=SECRETS, times=None)
+    client.faults.fail(statuses.no_such_resource(), resource=SECRETS, times=None)
     background(cache.run())
     await settle()
     assert cache.problem == (

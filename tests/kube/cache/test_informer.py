@@ -101,7 +101,7 @@ async def test_gap_in_the_watch_is_made_good(
 ) -> None:
     """A relist yields the deletes, adds and updates that were missed, and nothing for what is as it was."""
     handler.take()
-    client.end_watches(TransportError("connection lost"))
+    client.faults.drop_watches(TransportError("connection lost"))
     await client.delete(PODS, "b", "ns")
     await client.create(PODS, pod("d"))
     await client.patch(PODS, "a", {"metadata": {"labels": {"app": "y"}}}, "ns")
@@ -115,7 +115,7 @@ async def test_recreated_object_is_a_delete_and_an_add(
 ) -> None:
     """Another object under a known name is not taken for an update."""
     handler.take()
-    client.end_watches(TransportError("connection lost"))
+    client.faults.drop_watches(TransportError("connection lost"))
     await client.delete(PODS, "b", "ns")
     await client.create(PODS, pod("b"))
     client.compact()
@@ -136,7 +136,7 @@ async def test_own_write_that_ends_while_no_watch_is_open(
 ) -> None:
     """Who has created an object, and reads it back, learns that it is gone although no watch has ever shown it."""
     handler.take()
-    client.end_watches(TransportError("connection lost"))
+    client.faults.drop_watches(TransportError("connection lost"))
     answer = await client.create(PODS, pod("d"))
     if not is_late:
         informer.wrote(answer)
@@ -446,7 +446,7 @@ async def test_problem_says_why_there_is_no_copy(
     client: FakeClient, clock: ManualClock, background: Background, error: KubeError, problem: str
 ) -> None:
     """Until the first list has come, and while the server is silent, the informer says what is wrong; then it heals."""
-    client.fail_next(error)
+    client.faults.fail(error)
     informer = Informer(client, PODS, clock=clock)
     background(informer.run())
     await settle()
@@ -459,9 +459,9 @@ async def test_dead_server_is_a_problem_after_a_while(
     informer: Informer, client: FakeClient, clock: ManualClock
 ) -> None:
     """A copy stays usable through a short outage and is reported as out of date after a longer one."""
-    client.end_watches(TransportError("connection lost"))
+    client.faults.drop_watches(TransportError("connection lost"))
     for _ in range(40):
-        client.fail_next(TransportError("connection refused"))
+        client.faults.fail(TransportError("connection refused"))
     await clock.advance(60)
     assert informer.problem is None
     await clock.advance(200)
@@ -663,7 +663,7 @@ async def test_namespaces_have_a_limit(
 ) -> None:
     """Objects on top are not kept, be they listed or new, and others of the namespace change and go as ever."""
     if not streams:
-        client.fail_next(InvalidError(422, "sendInitialEvents is forbidden"), verb="watch", resource=PODS)
+        client.faults.fail(InvalidError(422, "sendInitialEvents is forbidden"), verb="watch", resource=PODS)
     informer = Informer(client, PODS, clock=clock, namespace_limit=2)
     for name in "de":
         client.add(pod(name))

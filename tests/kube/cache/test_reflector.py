@@ -143,7 +143,7 @@ async def test_list_replaces_and_leads_to_a_watch(
 @pytest.mark.parametrize("error", [TOO_OLD, TOO_LARGE], ids=["gone", "too-large"])
 async def test_unusable_version_lists_afresh_at_once(reflector: Reflector, client: FakeClient, error: ApiError) -> None:
     """A version that the server cannot serve is replaced by a quorum read without a pause."""
-    client.fail_next(error)
+    client.faults.fail(error)
     assert await reflector.step(Listing("7")) == Listing("")
 
 
@@ -160,7 +160,7 @@ async def test_failed_list_pauses_and_repeats(
     reflector: Reflector, client: FakeClient, clock: ManualClock, stepping: Stepping, error: KubeError
 ) -> None:
     """Whatever keeps a list from succeeding is remembered, logged and tried again in 0.8 to 1.6 s."""
-    client.fail_next(error)
+    client.faults.fail(error)
     with capture_logs() as logs:
         await stepping.start(Listing("0"))
     assert reflector.last_error is error
@@ -176,7 +176,7 @@ async def test_what_is_wrong_is_said_once(
 ) -> None:
     """A failure that lasts is one warning with the remedy, and its end one line; a CRD is looked for each 10 s."""
     for _ in range(8):
-        client.fail_next(NotFoundError(404, "the server could not find the requested resource"))
+        client.faults.fail(NotFoundError(404, "the server could not find the requested resource"))
     with capture_logs() as logs:
         background(reflector.run())
         await clock.advance(1.6 + 3.2 + 6.4 + 5 * 10)
@@ -220,7 +220,7 @@ async def test_optional_kind_comes_and_goes(
         await clock.advance(36)
         client.faults.drop_watches()
         await clock.advance(5)
-        client.faults.fail(statuses.not_served())
+        client.faults.fail(statuses.no_such_resource())
         client.faults.drop_watches()
         await clock.advance(5)
         client.withdraw(PODS)
@@ -248,7 +248,7 @@ async def test_optional_kind_that_cannot_be_read_is_not_missing(
 ) -> None:
     """Only a 404 says that there is nothing of it; all else is told and tried again as for any kind."""
     reflector.optional = True
-    client.fail_next(error)
+    client.faults.fail(error)
     with capture_logs() as logs:
         await stepping.start(Streaming(""))
     assert await stepping.finish() <= 1.6
@@ -259,7 +259,7 @@ async def test_optional_kind_that_cannot_be_read_is_not_missing(
 
 async def test_pause_is_as_long_as_the_server_asks(client: FakeClient, clock: ManualClock, stepping: Stepping) -> None:
     """Retry-After is respected beyond what the client has already waited for."""
-    client.fail_next(TooManyRequestsError(429, "wait", status={"details": {"retryAfterSeconds": 20}}))
+    client.faults.fail(TooManyRequestsError(429, "wait", status={"details": {"retryAfterSeconds": 20}}))
     await stepping.start(Watching("2"))
     assert await stepping.finish() == pytest.approx(20)
 
@@ -270,7 +270,7 @@ async def test_pauses_grow_to_a_ceiling(
     """Each failure in a row doubles the pause, up to 30 to 60 s."""
     pauses = []
     for _ in range(8):
-        client.fail_next(TransportError("connection refused"))
+        client.faults.fail(TransportError("connection refused"))
         await stepping.start(Listing("0"))
         pauses.append(await stepping.finish())
     for index, pause in enumerate(pauses):
@@ -288,7 +288,7 @@ async def test_watch_passes_changes_on(
     await client.delete(PODS, "b", "ns")
     await settle()
     assert sink.calls == [("put", "c"), ("put", "a"), ("remove", "b")]
-    client.end_watches()
+    client.faults.drop_watches()
     await settle()
     assert stepping.state == Watching("5")
 
@@ -308,12 +308,12 @@ async def test_broken_watch_continues_from_the_last_version(
 ) -> None:
     """A lost connection leads to a pause and a watch from where it broke, never to a new list."""
     if at_start:
-        client.fail_next(TooManyRequestsError(429, "storage is (re)initializing"))
+        client.faults.fail(TooManyRequestsError(429, "storage is (re)initializing"))
     await stepping.start(Watching("2"))
     if not at_start:
         client.add(pod("c"))
         await settle()
-        client.end_watches(TransportError("connection reset"))
+        client.faults.drop_watches(TransportError("connection reset"))
         await settle()
     assert reflector.last_error is not None
     seconds = await stepping.finish()
@@ -338,10 +338,10 @@ async def test_410_after_a_broken_connection_is_answered_at_once(
     reflector: Reflector, client: FakeClient, stepping: Stepping
 ) -> None:
     """The pause that the broken connection has cost is not paid again."""
-    client.fail_next(TransportError("connection reset"))
+    client.faults.fail(TransportError("connection reset"))
     await stepping.start(Watching("2"))
     await stepping.finish()
-    client.fail_next(TOO_OLD, verb="watch")
+    client.faults.fail(TOO_OLD, verb="watch")
     assert await reflector.step(Watching("2")) == Streaming("2")
 
 
@@ -349,10 +349,10 @@ async def test_repeated_410_backs_off(
     reflector: Reflector, client: FakeClient, clock: ManualClock, stepping: Stepping
 ) -> None:
     """A server that lists but refuses every watch with 410 is not hammered, although its lists succeed."""
-    client.fail_next(TOO_OLD, verb="watch")
+    client.faults.fail(TOO_OLD, verb="watch")
     assert await reflector.step(Watching("2")) == Streaming("2")
     assert await reflector.step(Listing("")) == Watching("2")
-    client.fail_next(TOO_OLD, verb="watch")
+    client.faults.fail(TOO_OLD, verb="watch")
     await stepping.start(Watching("2"))
     seconds = await stepping.finish()
     assert stepping.state == Streaming("2")
@@ -366,7 +366,7 @@ async def test_two_minutes_without_failure_reset_the_pause(
     pauses = []
     for quiet in (0, 0, 0, 60, 121):
         await clock.advance(quiet)
-        client.fail_next(TransportError("refused"))
+        client.faults.fail(TransportError("refused"))
         await stepping.start(Watching("2"))
         pauses.append(await stepping.finish())
     assert pauses[3] >= 0.8 * 2**3
@@ -375,7 +375,7 @@ async def test_two_minutes_without_failure_reset_the_pause(
 
 async def test_an_open_watch_clears_the_error(reflector: Reflector, client: FakeClient, stepping: Stepping) -> None:
     """What is wrong is forgotten as soon as the server answers again, even if there is nothing to tell."""
-    client.fail_next(TransportError("refused"))
+    client.faults.fail(TransportError("refused"))
     await stepping.start(Watching("2"))
     await stepping.finish()
     assert has_failed(reflector)
@@ -387,7 +387,7 @@ async def test_initial_events_clear_the_error_when_they_have_ended(
     reflector: Reflector, client: FakeClient, stepping: Stepping
 ) -> None:
     """Until then there is nothing that one could rely on."""
-    client.fail_next(TransportError("refused"))
+    client.faults.fail(TransportError("refused"))
     await stepping.start(Streaming(""))
     await stepping.finish()
     client.faults.streaming_lists = StreamingLists.IGNORED
@@ -412,7 +412,7 @@ async def test_silent_connection_is_given_up(
 
 async def test_deleted_definition_leads_to_a_list(reflector: Reflector, client: FakeClient, stepping: Stepping) -> None:
     """A 404 of a watch means that all objects are gone, which no event tells."""
-    client.fail_next(NotFoundError(404, "the server could not find the requested resource"))
+    client.faults.fail(NotFoundError(404, "the server could not find the requested resource"))
     await stepping.start(Watching("2"))
     await stepping.finish()
     assert stepping.state == Streaming("")
@@ -428,7 +428,7 @@ async def test_streaming_list_goes_on_as_the_watch(
     assert sink.calls == [("replace", "a b"), ("caught up", "2"), ("put", "c")]
     [request] = client.requests
     assert request.body.send_initial_events
-    client.end_watches()
+    client.faults.drop_watches()
     await settle()
     assert stepping.state == Watching("3")
 
@@ -445,7 +445,7 @@ async def test_server_without_streaming_lists_is_listed(
     reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping, error: ApiError
 ) -> None:
     """A server that refuses a streaming list is asked once, and listed in pages from then on."""
-    client.fail_next(error, verb="watch")
+    client.faults.fail(error, verb="watch")
     assert await reflector.step(Streaming("")) == Listing("0")
     assert await reflector.step(Listing("0")) == Watching("2")
     assert await reflector.step(Streaming("2")) == Listing("2")
@@ -655,7 +655,7 @@ async def test_watch_that_ends_at_once_backs_off(
 ) -> None:
     """A clean end within a second and without an event is a failure, so that no loop of reconnects begins."""
     await stepping.start(Watching("2"))
-    client.end_watches()
+    client.faults.drop_watches()
     await settle()
     assert isinstance(reflector.last_error, TransportError)
     await stepping.finish()
@@ -668,7 +668,7 @@ async def test_quiet_watch_that_ends_in_time_is_a_success(
     """No event for a minute is normal."""
     await stepping.start(Watching("2"))
     await clock.advance(60)
-    client.end_watches()
+    client.faults.drop_watches()
     await settle()
     assert stepping.state == Watching("2")
     assert reflector.last_error is None
@@ -678,11 +678,11 @@ async def test_run_never_ends_by_itself(
     reflector: Reflector, sink: RecordingSink, client: FakeClient, clock: ManualClock, background: Background
 ) -> None:
     """From the first list through failures the sink ends up with what the server has."""
-    client.fail_next(TransportError("refused"))
+    client.faults.fail(TransportError("refused"))
     background(reflector.run())
     await clock.advance(2)
     assert sink.calls == [("replace", "a b"), ("caught up", "2")]
-    client.end_watches(TransportError("reset"))
+    client.faults.drop_watches(TransportError("reset"))
     client.add(pod("c"))
     await clock.advance(4)
     assert sink.calls[2:] == [("put", "c")]

@@ -287,7 +287,7 @@ async def test_missing_kind_is_named(clock: ManualClock) -> None:
     client = FakeClient(clock=clock)
     manager = make_manager(client, clock)
     for _ in range(100):
-        client.fail_next(NotFoundError(404, "not found"), resource=JOBS)
+        client.faults.fail(NotFoundError(404, "not found"), resource=JOBS)
     controller = Controller("test", manager, Reconciler(), cache_sync_timeout=5).reconciles(JOBS)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.cache.run)

@@ -96,7 +96,7 @@ async def test_kind_waits_for_a_crd_that_is_installed_later(
 ) -> None:
     """Until then it names what is missing."""
     for _ in range(3):
-        client.fail_next(NotFoundError(404, "the server could not find the requested resource"), resource=JOBS)
+        client.faults.fail(NotFoundError(404, "the server could not find the requested resource"), resource=JOBS)
     keys = Keys()
     source = Kind(informer, own_key)
     background(source.run(keys))
@@ -141,7 +141,7 @@ async def test_availability_waits_for_a_clear_answer(
     client: FakeClient, clock: ManualClock, background: Background
 ) -> None:
     """It is not known whether a kind is served while the server answers neither this nor that."""
-    client.fail_next(statuses.unavailable(), resource=JOBS)
+    client.faults.fail(statuses.unavailable(), resource=JOBS)
     informer = Informer(client, JOBS, clock=clock, optional=True)
     source = Availability(informer, list)
     waiting = background(source.wait_for_sync())

@@ -553,7 +553,7 @@ async def test_taking_over_can_be_lost_to_another(
             "spec": {"holderIdentity": ""},
         }
     )
-    server.fail_next(ConflictError(409, "modified"), verb="update")
+    server.faults.fail(ConflictError(409, "modified"), verb="update")
     background(a.run())
     await settle()
     assert not a.leads()

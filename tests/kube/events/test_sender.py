@@ -49,7 +49,7 @@ class World:
 
     def fail(self, error: Exception, times: int) -> None:
         for _ in range(times):
-            self.client.fail_next(error)
+            self.client.faults.fail(error)
 
     @property
     def events(self) -> list[tuple[str, int]]:

@@ -154,7 +154,7 @@ async def test_objects_that_the_server_does_not_find_are_told(
 ) -> None:
     """A write to what is gone tells the cache so, and fails all the same."""
     status = {"reason": "NotFound", "details": {"name": "a", "kind": "pods"}}
-    server.fail_next(error_from_status(404, status))
+    server.faults.fail(error_from_status(404, status))
     with pytest.raises(NotFoundError):
         await write(client)
     assert observer.calls == [("deleted", "pods ns/a uid of a")]
@@ -175,10 +175,10 @@ async def test_failed_writes_are_not_told(
     client: ManagedClient, server: FakeClient, observer: RecordingObserver, error: ApiError
 ) -> None:
     """Only what the server has accepted, or says of this very object, shows in the cache."""
-    server.fail_next(error)
+    server.faults.fail(error)
     with pytest.raises(type(error)):
         await client.patch(PODS, "a", {}, "ns")
-    server.fail_next(error)
+    server.faults.fail(error)
     with pytest.raises(type(error)):
         await client.delete(PODS, "a", "ns")
     assert observer.calls == []

@@ -139,7 +139,7 @@ async def test_missing_caches_stop_the_manager_with_the_reason(
     manager.informer(PODS)
     manager.informer(WIDGETS)
     for _ in range(20):
-        client.fail_next(error, resource=WIDGETS)
+        client.faults.fail(error, resource=WIDGETS)
     running = asyncio.create_task(manager.run())
     await clock.advance(119)
     assert not running.done()
@@ -156,7 +156,7 @@ async def test_resource_that_appears_in_time_is_waited_for(clock: ManualClock, b
     client = FakeClient(resources=[WIDGETS], clock=clock)
     manager = Manager(client, clock=clock)
     manager.informer(WIDGETS)
-    client.fail_next(NotFoundError(404, "not found"))
+    client.faults.fail(NotFoundError(404, "not found"))
     background(manager.run())
     await clock.advance(2)
     assert manager.is_ready
@@ -595,7 +595,7 @@ async def test_endpoint_tells_health(
 
     Controller("test", served.manager, reconcile).reconciles(JOBS)
     for _ in range(3):
-        client.fail_next(ForbiddenError(403, "not yet"), resource=JOBS)
+        client.faults.fail(ForbiddenError(403, "not yet"), resource=JOBS)
     background(served.manager.run())
     assert await served.get("/healthz") == (200, "ok")
     status, text = await served.get("/readyz")
@@ -630,8 +630,8 @@ async def test_readiness_ends_when_the_watch_dies(
     await served.manager.wait_for_start()
     assert await served.get("/readyz") == (200, "ok")
     for _ in range(1000):
-        client.fail_next(TransportError("connection refused"), resource=PODS)
-    client.end_watches(TransportError("connection reset"))
+        client.faults.fail(TransportError("connection refused"), resource=PODS)
+    client.faults.drop_watches(TransportError("connection reset"))
     await clock.advance(600)
     assert (await served.get("/readyz/informers"))[0] == 500
     assert await served.get("/healthz") == (200, "ok")

@@ -255,7 +255,7 @@ async def test_pod_that_is_gone(log: FakeLog, reader: Reader, background: Backgr
 async def test_container_that_never_started(reader: Reader) -> None:
     """A container that ended without having started has no log."""
     reader.has_ended = True
-    reader.client.fail_next(statuses.bad_request("container is waiting to start"), verb="log")
+    reader.client.faults.fail(statuses.bad_request("container is waiting to start"), verb="log")
     await reader.follow()
     assert (reader.texts, reader.is_done) == ([], True)
 

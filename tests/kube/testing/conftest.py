@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Followed:
-    """What one watch was told so far, and how it ended."""
+    """What one watch has sent so far, and how it ended."""
 
     def __init__(self) -> None:
         self.events: list[WatchEvent] = []
@@ -27,7 +27,7 @@ class Followed:
         self.error: KubeError | None = None
 
     @property
-    def told(self) -> list[str]:
+    def seen(self) -> list[str]:
         """Type and object of each event."""
         return [f"{event.type} {name_of(event.object)}".strip() for event in self.events]
 

@@ -99,7 +99,7 @@ async def test_mishaps_of_watches(
     if version:
         client.add(pod("a"))
         await settle()
-    assert watch.told == told
+    assert watch.seen == told
     assert watch.has_ended == has_ended
     assert type(watch.error) is (error or type(None))
 
@@ -114,7 +114,7 @@ async def test_break_in_a_shuffled_batch_comes_behind_it(follow: Follow) -> None
     for name in "bcd":
         client.add(pod(name))
     await settle()
-    assert sorted(watch.told) == ["ADDED b", "ADDED c", "ADDED d"]
+    assert sorted(watch.seen) == ["ADDED b", "ADDED c", "ADDED d"]
     assert isinstance(watch.error, TransportError)
 
 

@@ -31,7 +31,7 @@ def log(client: FakeClient) -> FakeLog:
 
 
 class Stream:
-    """What one stream has told, and how it ended."""
+    """What one stream has sent, and how it ended."""
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []

@@ -175,7 +175,7 @@ async def test_partition(client: FakeClient, background: Background, follow: Fol
     await settle()
     assert creation.done()
     assert client.find(PODS, "b", "ns") is not None
-    assert (watch.told, watch.has_ended) == ([], False)
+    assert (watch.seen, watch.has_ended) == ([], False)
 
 
 async def test_clear_takes_everything_back(client: FakeClient, background: Background) -> None:

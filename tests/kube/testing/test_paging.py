@@ -54,7 +54,7 @@ async def test_versions(client: FakeClient, options: ListOptions, expected: list
         pytest.param(ListOptions("0", "Exact"), BadRequestError, id="exactly-any"),
         pytest.param(ListOptions("1", "Newer"), BadRequestError, id="unknown-match"),
         pytest.param(ListOptions("4", continue_token="4-1"), BadRequestError, id="continue-at-a-version"),
-        pytest.param(ListOptions(continue_token="4-9"), GoneError, id="unknown-token"),
+        pytest.param(ListOptions(continue_token="4-9"), BadRequestError, id="unknown-token"),
     ],
 )
 async def test_refusals(client: FakeClient, options: ListOptions, error: type[KubeError]) -> None:

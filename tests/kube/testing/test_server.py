@@ -65,7 +65,6 @@ async def client(server: FakeServer, clock: ManualClock) -> AsyncIterator[HttpCl
 CALLS: list[Any] = [
     pytest.param(lambda c: c.get(PODS, "a", "ns"), id="get"),
     pytest.param(lambda c: c.get(NAMESPACES, "ns"), id="get-cluster-scoped"),
-    pytest.param(lambda c: c.get(JOBS, "a", "ns", subresource="scale"), id="get-scale"),
     pytest.param(lambda c: c.list(PODS), id="list"),
     pytest.param(lambda c: c.list(PODS, Selection("ns", "x=1", "metadata.name=a")), id="list-selected"),
     pytest.param(lambda c: c.list(PODS, Selection(metadata_only=True)), id="list-metadata"),
@@ -202,7 +201,7 @@ async def test_watch(fake: FakeClient, client: HttpClient, follow: Follow) -> No
     fake.faults.send_bookmarks()
     fake.faults.drop_watches()
     await eventually(lambda: watch.has_ended)
-    assert watch.told == ["ADDED a", "BOOKMARK", "ADDED c", "BOOKMARK"]
+    assert watch.seen == ["ADDED a", "BOOKMARK", "ADDED c", "BOOKMARK"]
     assert watch.error is None
 
 
@@ -229,7 +228,7 @@ async def test_dropped_watch(
     fake.add(pod("c"))
     fake.faults.drop_watches(error, torn=torn)
     await eventually(lambda: watch.has_ended)
-    assert watch.told == ["ADDED c"]
+    assert watch.seen == ["ADDED c"]
     assert isinstance(watch.error, expected)
     assert message in str(watch.error)
 

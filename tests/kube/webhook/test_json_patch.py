@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.kube.testing import patches
+from trainer.kube.api_semantics import json_patch as json_patches
 from trainer.kube.webhook.json_patch import json_patch
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ _objects = st.dictionaries(_names, _values, max_size=4)
 @given(_objects, _objects)
 def test_applied_to_the_old_it_gives_the_new(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Whatever the two are; compared as JSON, where 1, 1.0 and true differ."""
-    patched = patches.json_patch(old, json_patch(old, new))
+    patched = json_patches.json_patch(old, json_patch(old, new))
     order = msgspec.json.Encoder(order="deterministic")
     assert order.encode(patched) == order.encode(new)
 

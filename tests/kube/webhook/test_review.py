@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from tests.kube.webhook.serving import review_of
+from trainer.kube.api_semantics import json_patch as json_patches
 from trainer.kube.field_errors import invalid
 from trainer.kube.resource import Resource
-from trainer.kube.testing import patches
 from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse, Operation
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 
@@ -232,7 +232,7 @@ def test_change_is_sent_as_a_patch() -> None:
     answer = response_of(decode(review_of(object=original)), AdmissionResponse.mutate(wanted))
     assert answer["patchType"] == "JSONPatch"
     operations = msgspec.json.decode(base64.b64decode(answer["patch"]))
-    assert patches.json_patch(original, operations) == wanted
+    assert json_patches.json_patch(original, operations) == wanted
 
 
 def test_object_may_be_changed_in_place() -> None:

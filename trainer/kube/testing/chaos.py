@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import TransportError
-from trainer.kube.testing import statuses
 from trainer.kube.testing.requests import WRITES
 from trainer.kube.testing.watches import Mishap
 
@@ -24,7 +24,7 @@ _FAILURES: tuple[Callable[[], KubeError], ...] = (
     statuses.too_many_requests,
     statuses.internal_error,
     statuses.unavailable,
-    statuses.timed_out,
+    statuses.timeout,
     lambda: TransportError("connection reset"),
 )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio.lowlevel
 
 from trainer.kube import resource as builtin
+from trainer.kube.api_semantics import statuses
 from trainer.kube.client import (
     DEFAULT_LIST,
     DEFAULT_LOG,
@@ -26,10 +27,10 @@ from trainer.kube.objects import Object, ObjectKey
 from trainer.kube.pager import list_all
 from trainer.kube.resource import Resource
 from trainer.kube.selection import EVERYTHING, Selection
-from trainer.kube.testing import statuses
 from trainer.kube.testing.container_logs import FakeLog, LogStream
-from trainer.kube.testing.endpoints import Endpoints
+from trainer.kube.testing.endpoints import UNKNOWN, Endpoints
 from trainer.kube.testing.faults import Faults
+from trainer.kube.testing.paging import list_page
 from trainer.kube.testing.requests import RecordedRequest
 from trainer.kube.testing.storage import json_copy
 from trainer.kube.testing.watches import Watch
@@ -37,8 +38,6 @@ from trainer.kube.testing.watches import Watch
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
-    from trainer.kube.errors import KubeError
-    from trainer.kube.testing.fault import Match
 
 _T = TypeVar("_T")
 
@@ -143,25 +142,12 @@ class FakeClient(Client):
         """Forget the history: watches from an earlier resource version and older continue tokens get `GoneError`."""
         self.endpoints.compact()
 
-    def fail_next(self, error: Exception, *, verb: str | None = None, resource: Resource | None = None) -> None:
-        """Answer the next request (of this verb, for this resource) with an error; `faults.fail` can do more."""
-        match: Match = {}
-        if verb is not None:
-            match["verb"] = verb
-        if resource is not None:
-            match["resource"] = resource
-        self.faults.fail(error, **match)
-
-    def end_watches(self, error: KubeError | None = None) -> None:
-        """End all open watches, cleanly or with an error; `faults.drop_watches` can do more."""
-        self.faults.drop_watches(error)
-
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`.
 
         As for most kinds, a status in a created object is dropped; its only subresource is `binding`.
-        `trainer.kube.testing.apply` says how lists merge. Nothing is garbage-collected, so an object waits forever for
-        dependents to go.
+        `trainer.kube.testing.any_kind` says how lists merge. Nothing is garbage-collected, so an object with dependents
+        in the foreground stays.
         """
         verb = request.verb
         sent = json_copy(request.body)
@@ -180,17 +166,17 @@ class FakeClient(Client):
 
     def _act(self, request: ObjectRequest, key: ObjectKey, sent: Any) -> Object | None:
         endpoints, resource, subresource = self.endpoints, request.resource, request.subresource
+        manager = request.field_manager or UNKNOWN
         match request.verb:
             case Verb.GET:
                 return endpoints.get(resource, key, subresource)
             case Verb.CREATE:
-                return endpoints.create(resource, key, sent, subresource)
+                return endpoints.create(resource, key, sent, subresource, manager)
             case Verb.UPDATE:
                 return endpoints.update(resource, key, sent, subresource)
             case Verb.PATCH:
-                return endpoints.patch(resource, key, sent, request.patch_type, subresource)
+                return endpoints.patch(resource, key, sent, request.patch_type, subresource, manager=manager)
             case Verb.APPLY:
-                manager = request.field_manager or ""
                 return endpoints.apply(resource, key, sent, manager, subresource, force=request.force)
             case Verb.DELETE:
                 return endpoints.delete(resource, key, request.options)
@@ -203,7 +189,7 @@ class FakeClient(Client):
     ) -> ObjectList:
         """See `Client.list_page`."""
         request = self._request("list", resource, _all_in(selection), body=options, selection=selection)
-        return await self._answer(request, lambda: self.endpoints.pages.page(resource, selection, options))
+        return await self._answer(request, lambda: list_page(self.endpoints.storage, resource, selection, options))
 
     async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
         """See `Client.list`."""
@@ -254,7 +240,7 @@ class FakeClient(Client):
         self.requests.append(request)
         await self.faults.before_request(request)
         if not self.endpoints.storage.serves(request.resource):
-            raise statuses.not_served()
+            raise statuses.no_such_resource()
         try:
             return act()
         finally:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import TransportError
 from trainer.kube.podlogs.instant import Instant
-from trainer.kube.testing import statuses
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
@@ -100,7 +100,7 @@ class FakeLog:
         run.wake()
 
     def end(self) -> None:
-        """The container terminates: streams that follow end when they have told everything."""
+        """The container terminates: streams that follow end after what was written."""
         self._run.is_over = True
         self._run.wake()
 

@@ -1,9 +1,11 @@
 """What the endpoints of an API server do to the objects in its storage.
 
-Built: optimistic locking, generateName, generations, the status, scale and binding subresources, finalizers and the
-policies of deletion, apply with field ownership per manager, all patch types, streaming lists. Left out, since it
-belongs to single kinds or to controllers: validation against schemas, defaults, admission, garbage collection, the
-deletion of namespaces, and that pods stay until a kubelet has ended them.
+Built: optimistic locking, generateName, generations, the status, binding and token subresources, finalizers and the
+policies of deletion, field managers, all patch types, streaming lists. Left out, since it belongs to single kinds or to
+controllers: validation against schemas, defaults, admission, scales, garbage collection, the deletion of namespaces,
+and that pods stay until a kubelet has ended them.
+
+Field managers and strategic merge patches see every object as `ANY_KIND`.
 """
 
 from __future__ import annotations
@@ -13,23 +15,29 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from trainer.kube.api_semantics import field_managers, statuses
+from trainer.kube.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
 from trainer.kube.client import DeleteOptions, EventType, PatchType, Propagation, WatchEvent, WatchOptions
 from trainer.kube.clock import Clock, timestamp
+from trainer.kube.field_errors import forbidden, invalid, required
 from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, uid_of
-from trainer.kube.testing import statuses
-from trainer.kube.testing.apply import Ownership, apply_fields
-from trainer.kube.testing.paging import Pages, parse_version
-from trainer.kube.testing.patches import json_patch, merge, strategic_merge
-from trainer.kube.testing.scale import scale_of, scaled
+from trainer.kube.rest.http import APPLY_CONTENT_TYPE
+from trainer.kube.testing.any_kind import ANY_KIND
+from trainer.kube.testing.paging import parse_version
 from trainer.kube.testing.storage import Storage, Stored
 from trainer.kube.testing.watches import StreamingLists, WatchStart, bookmark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from trainer.kube.errors import ApiError
+    from trainer.kube.field_errors import FieldError
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
     from trainer.kube.testing.container_logs import FakeLog
+
+UNKNOWN = "unknown"
+"""The field manager of requests that name none."""
 
 _SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp")
 """Metadata that a client cannot choose."""
@@ -47,10 +55,8 @@ class Endpoints:
         self._resources: dict[tuple[str, str], Resource] = {}
         self.clock = clock
         self.storage = Storage()
-        self.pages = Pages(self.storage)
         self.logs: dict[tuple[str, str, str | None], FakeLog] = {}
         """By namespace, pod and container; None stands for all other containers."""
-        self._ownership: dict[str, Ownership] = {}
         self._numbers = itertools.count(1)
         for resource in resources:
             self.serve(resource)
@@ -85,9 +91,8 @@ class Endpoints:
         )
 
     def compact(self) -> None:
-        """Forget the history and all continue tokens."""
+        """Forget the history, and with it the continue tokens of the past."""
         self.storage.compact()
-        self.pages.forget()
 
     def add(self, obj: Object) -> Object:
         """Store or replace an object as it is."""
@@ -95,15 +100,14 @@ class Endpoints:
         return self.storage.put(resource, self._prepared(obj, resource)).copy()
 
     def get(self, resource: Resource, key: ObjectKey, subresource: str | None) -> Object:
-        """Read an object, its status (which shows all of it) or its scale."""
+        """Read an object, or its status, which shows all of it."""
         _check_subresource(subresource)
-        stored = self.storage.get(resource, key)
-        return scale_of(stored.copy()) if subresource == "scale" else stored.copy()
+        return self.storage.get(resource, key).copy()
 
     def start_watch(
         self, resource: Resource, selection: Selection, options: WatchOptions, streaming: StreamingLists
     ) -> WatchStart:
-        """Decide what a watch is told first.
+        """Decide what a watch sends first.
 
         Raises:
             InvalidError: it asks for initial events, which the server refuses.
@@ -113,9 +117,9 @@ class Endpoints:
         streams = options.send_initial_events and streaming is not StreamingLists.IGNORED
         if streams and streaming is StreamingLists.REFUSED:
             message = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-            raise statuses.failure(422, "Invalid", f"ListOptions is invalid: sendInitialEvents: Forbidden: {message}")
+            raise statuses.invalid("ListOptions", "meta.k8s.io", "", [forbidden("sendInitialEvents", message)])
         if streams and version > present:
-            raise statuses.too_large_resource_version(version, present)
+            raise statuses.resource_version_too_large(version, present)
         if streams or not version:
             stored = self.storage.select(resource, selection)
             initial = [
@@ -129,12 +133,14 @@ class Endpoints:
             return WatchStart(error=error)
         return WatchStart(self.storage.collection(resource).position(version))
 
-    def create(self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None) -> Object:
+    def create(
+        self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str = UNKNOWN
+    ) -> Object:
         """Store a new object without a status, bind a pod, or answer a TokenRequest."""
         if subresource == "binding":
             stored = self.storage.get(resource, key)
             spec = (stored.obj.get("spec") or {}) | {"nodeName": obj["target"]["name"]}
-            return self._write(resource, stored, stored.obj | {"spec": spec}, None)
+            return self._write(resource, stored, stored.obj | {"spec": spec}, None, manager)
         if subresource == "token":
             self.storage.get(resource, key)
             expiry = self.clock.now() + timedelta(seconds=(obj.get("spec") or {}).get("expirationSeconds", 3600))
@@ -146,24 +152,25 @@ class Endpoints:
         if metadata.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
         if not metadata.get("name") and not metadata.get("generateName"):
-            raise statuses.invalid(resource, "", "metadata.name: Required value: name or generateName is required")
+            raise _invalid(resource, "", required("metadata.name", "name or generateName is required"))
         _check_types(resource, obj)
         if self.storage.find(resource, key) is not None:
             raise statuses.already_exists(resource, key.name)
         kept = {name: value for name, value in metadata.items() if name not in _SERVER_SET}
-        return self.storage.put(resource, self._prepared(_without_status(obj) | {"metadata": kept}, resource)).copy()
+        new = self._prepared(_without_status(obj) | {"metadata": kept}, resource)
+        return self.storage.put(resource, self._managed(None, new, manager, None)).copy()
 
-    def update(self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None) -> Object:
-        """Replace an object, its status or its scale."""
+    def update(
+        self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str = UNKNOWN
+    ) -> Object:
+        """Replace an object or its status."""
         _check_subresource(subresource)
         stored = self.storage.get(resource, key)
-        if subresource == "scale":
-            return scale_of(self._write(resource, stored, scaled(resource, stored.obj, obj), None))
         if not metadata_of(obj).get("resourceVersion") and _needs_version(resource):
-            problem = "metadata.resourceVersion: Invalid value: 0: must be specified for an update"
-            raise statuses.invalid(resource, key.name, problem)
+            problem = invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise _invalid(resource, key.name, problem)
         _check_types(resource, obj)
-        return self._write(resource, stored, obj, subresource)
+        return self._write(resource, stored, obj, subresource, manager)
 
     def patch(
         self,
@@ -172,53 +179,44 @@ class Endpoints:
         body: Object | Sequence[Object],
         patch_type: PatchType,
         subresource: str | None,
+        *,
+        manager: str = UNKNOWN,
     ) -> Object:
-        """Change parts of an object, its status or its scale."""
+        """Change parts of an object or its status."""
         _check_subresource(subresource)
         stored = self.storage.get(resource, key)
-        present = scale_of(stored.obj) if subresource == "scale" else stored.obj
+        try:
+            patched = _patched(resource, stored.obj, body, patch_type)
+        except PatchError as error:
+            raise error.answer from error
         version = metadata_of(stored.obj)["resourceVersion"]
-        patched = _patched(resource, present, body, patch_type)
-        if "resourceVersion" not in metadata_of(patched):
-            patched = patched | {"metadata": metadata_of(patched) | {"resourceVersion": version}}
-        return self.update(resource, key, patched, subresource)
+        patched["metadata"] = {"resourceVersion": version} | metadata_of(patched)
+        return self.update(resource, key, patched, subresource, manager)
 
     def apply(
-        self,
-        resource: Resource,
-        key: ObjectKey,
-        obj: Object,
-        field_manager: str,
-        subresource: str | None,
-        *,
-        force: bool,
+        self, resource: Resource, key: ObjectKey, obj: Object, manager: str, subresource: str | None, *, force: bool
     ) -> Object:
         """Make the fields of `obj` those of the manager."""
-        _check_subresource(subresource, but_not="scale")
+        _check_subresource(subresource)
         if not obj.get("apiVersion") or not obj.get("kind"):
             raise statuses.bad_request("an applied object must have apiVersion and kind")
         _check_types(resource, obj)
         stored = self.storage.get(resource, key) if subresource else self.storage.find(resource, key)
         if stored is None and uid_of(obj):
             raise statuses.conflict(resource, key.name, f"no object with the uid {uid_of(obj)} exists")
-        base = self._prepared({}, resource) if stored is None else stored.copy()
-        owners = {manager: set(fields) for manager, fields in self._ownership.get(uid_of(base), {}).items()}
-        applied = {
-            name: value
-            for name, value in obj.items()
-            if name in {"apiVersion", "kind", "metadata"} or (name == "status") == (subresource == "status")
-        }
-        conflicts = apply_fields(base, applied, (field_manager, subresource or ""), owners, force=force)
-        if conflicts:
-            message = f"Apply failed with {len(conflicts)} conflict(s): {', '.join(conflicts)}"
-            causes = ["FieldManagerConflict"] * len(conflicts)
-            raise statuses.failure(409, "Conflict", message, resource=resource, name=key.name, causes=causes)
+        merged = field_managers.apply(
+            None if stored is None else stored.obj,
+            obj,
+            manager=manager,
+            force=force,
+            schema=ANY_KIND,
+            subresource=subresource,
+            now=self._now(),
+            reset_fields=None if subresource else ("status",),
+        )
         if stored is None:
-            written = self.storage.put(resource, base).copy()
-        else:
-            written = self._write(resource, stored, base, subresource)
-        self._ownership[uid_of(written)] = owners
-        return written
+            return self.storage.put(resource, self._prepared(merged, resource)).copy()
+        return self._write(resource, stored, merged, subresource)
 
     def delete(self, resource: Resource, key: ObjectKey, options: DeleteOptions) -> Object | None:
         """Delete an object, or mark it as being deleted while it has finalizers; then the answer shows it."""
@@ -264,7 +262,7 @@ class Endpoints:
         return {"deletionTimestamp": moment, "deletionGracePeriodSeconds": seconds}
 
     def _prepared(self, obj: Object, resource: Resource) -> Object:
-        """The object with what the server decides at creation, as far as it lacks it."""
+        """The object with what the server adds at creation where it is missing."""
         number = next(self._numbers)
         metadata: dict[str, Any] = dict(metadata_of(obj))
         if not metadata.get("name") and metadata.get("generateName"):
@@ -274,16 +272,29 @@ class Endpoints:
         metadata.setdefault("generation", 1)
         return {"apiVersion": resource.api_version, "kind": resource.kind} | obj | {"metadata": metadata}
 
-    def _write(self, resource: Resource, stored: Stored, new: Object, subresource: str | None) -> Object:
-        """Replace an object as far as the endpoint lets it change; nothing happens if that makes no difference."""
+    def _write(
+        self, resource: Resource, stored: Stored, new: Object, subresource: str | None, manager: str = ""
+    ) -> Object:
+        """Replace the part of an object that the endpoint changes; without a difference nothing is stored.
+
+        Args:
+            resource: of the object.
+            stored: the object as it was.
+            new: what replaces it.
+            subresource: which part of it may change.
+            manager: who makes the change; "" for applies, which have seen to the managers.
+        """
         old = stored.obj
         before = metadata_of(old)
         _check_preconditions(resource, before, metadata_of(new))
         if subresource == "status":
-            written = _without_status(old) | _status(new)
+            managers = {name: value for name, value in metadata_of(new).items() if name == "managedFields"}
+            written = _without_status(old) | {"metadata": before | managers} | _status(new)
         else:
             kept = {name: before[name] for name in _SERVER_SET if name in before}
             written = _without_status(new) | {"metadata": metadata_of(new) | kept} | _status(old)
+        if manager:
+            written = self._managed(old, written, manager, subresource)
         if written == old:
             return stored.copy()
         after = dict(metadata_of(written))
@@ -294,23 +305,28 @@ class Endpoints:
             return self.storage.remove(resource, written).copy()
         return self.storage.put(resource, written).copy()
 
+    def _managed(self, old: Object | None, new: Object, manager: str, subresource: str | None) -> Object:
+        """The new object with the manager as the owner of what is different in it."""
+        entries = field_managers.update(
+            old, new, manager=manager, schema=ANY_KIND, subresource=subresource, now=self._now()
+        )
+        metadata = {name: value for name, value in metadata_of(new).items() if name != "managedFields"}
+        return new | {"metadata": metadata | ({"managedFields": entries} if entries else {})}
+
+    def _now(self) -> str:
+        return timestamp(self.clock.now())
+
 
 def _patched(resource: Resource, present: Object, body: Object | Sequence[Object], patch_type: PatchType) -> Object:
-    patched: Object
     if patch_type is PatchType.JSON:
-        if not isinstance(body, list):
-            raise statuses.bad_request("a JSON patch is a list of operations")
+        from trainer.kube.api_semantics.json_patch import json_patch  # noqa: PLC0415 - needs the library jsonpatch
+
         return json_patch(present, body)
-    if not isinstance(body, dict):
-        raise statuses.bad_request(f"the body of {patch_type.value} is an object")
-    if patch_type is PatchType.STRATEGIC:
-        if is_custom(resource):
-            message = "custom resources have no strategic merge patch: use a merge patch, a JSON patch or apply"
-            raise statuses.failure(415, "UnsupportedMediaType", message)
-        patched = strategic_merge(present, body)
-        return patched
-    patched = merge(present, body)
-    return patched
+    if patch_type is PatchType.MERGE:
+        return merge_patch(present, body)
+    if is_custom(resource):
+        raise statuses.unsupported_media_type([PatchType.JSON, PatchType.MERGE, APPLY_CONTENT_TYPE])
+    return strategic_merge_patch(present, body, ANY_KIND)
 
 
 def is_custom(resource: Resource) -> bool:
@@ -329,25 +345,27 @@ def _check_types(resource: Resource, obj: Object) -> None:
             raise statuses.bad_request(f"the object's {field} is {obj[field]}, but the endpoint is for {expected}")
 
 
-def _check_subresource(subresource: str | None, *, but_not: str = "") -> None:
-    if subresource not in {None, "", "status", "scale"} or subresource == (but_not or "-"):
+def _check_subresource(subresource: str | None) -> None:
+    if subresource not in {None, "", "status"}:
         raise NotImplementedError(f"the fake API server does not have this verb for the subresource {subresource!r}")
 
 
 def _check_preconditions(resource: Resource, before: Object, after: Object) -> None:
     name = str(before.get("name"))
     if (version := after.get("resourceVersion")) and version != before["resourceVersion"]:
-        why = "the object has been modified; please apply your changes to the latest version and try again"
-        raise statuses.conflict(resource, name, why)
+        raise statuses.conflict(resource, name)
     if (uid := after.get("uid")) and uid != before["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {before['uid']}"
         raise statuses.conflict(resource, name, why)
     if before.get("deletionTimestamp"):
         added = set(after.get("finalizers") or []) - set(before.get("finalizers") or [])
         if added:
-            problem = "no new finalizers can be added if the object is being deleted"
-            found = ", ".join(sorted(added))
-            raise statuses.invalid(resource, name, f"metadata.finalizers: Forbidden: {problem}, found {found}")
+            problem = "no new finalizers can be added if the object is being deleted, found"
+            raise _invalid(resource, name, forbidden("metadata.finalizers", f"{problem} {', '.join(sorted(added))}"))
+
+
+def _invalid(resource: Resource, name: str, problem: FieldError) -> ApiError:
+    return statuses.invalid(resource.kind, resource.group, name, [problem])
 
 
 def _without_status(obj: Object) -> Object:

@@ -114,7 +114,7 @@ class Faults:
         return len(watches)
 
     def silence_watches(self, resource: Resource | None = None) -> int:
-        """Let the open watches hear nothing any more, not even their end; returns how many."""
+        """Let the open watches send nothing any more, not even their end; returns how many."""
         watches = self._open(resource)
         for watch in watches:
             watch.silence()
@@ -138,7 +138,7 @@ class Faults:
         """Let the next held changes reach the watches, in the order of the server.
 
         Args:
-            count: so many changes of those that an open watch is to be told, and keep holding the rest. Default: all,
+            count: so many of the changes that an open watch is about; the rest stays held. Default: all,
                 and stop holding.
 
         Returns:
@@ -158,12 +158,8 @@ class Faults:
             watch.wake()
         return len(held)
 
-    def duplicate_events(self, count: int = 1) -> None:
-        """Send each of the next events of any watch twice."""
-        self._delivery.duplicates += count
-
     def reorder_events(self, random: Random | None) -> None:
-        """Shuffle initial events, and changes that a watch is told at once, but never those of one object.
+        """Shuffle initial events, and changes that a watch sends at once, but never those of one object.
 
         A real server sends changes in order, and clients rely on it when they watch on from the last version. So a
         watch that the server ends ends behind such a batch; one that the client leaves within it may miss the rest.
@@ -245,7 +241,6 @@ class Faults:
         self.reorder_events(None)
         self.fragment_logs(None)
         self._log_delivery.cuts.clear()
-        self._delivery.duplicates = 0
         self.streaming_lists = StreamingLists.SERVED
 
     async def before_request(self, request: RecordedRequest) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.client import DeleteOptions, ListOptions, LogOptions, Propagation, WatchOptions
 from trainer.kube.objects import Object, metadata_of
 from trainer.kube.selection import Selection
-from trainer.kube.testing import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,16 +42,16 @@ def target_of(path: str, find: Callable[[str, str, str], Resource | None]) -> Ta
     elif root == "api":
         group = ""
     else:
-        raise statuses.not_served()
+        raise statuses.no_such_resource()
     if len(parts) < 2:
-        raise statuses.not_served()
+        raise statuses.no_such_resource()
     version, *parts = parts
     namespace = None
     if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
         _, namespace, *parts = parts
     resource = find(group, version, parts[0])
     if resource is None or len(parts) > 3 or (namespace is not None and not resource.namespaced):
-        raise statuses.not_served()
+        raise statuses.no_such_resource()
     return Target(resource, namespace, *parts[1:])
 
 

@@ -2,83 +2,73 @@
 
 from __future__ import annotations
 
-import itertools
+from functools import partial
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.paging import CompactedError, Lists
 from trainer.kube.client import ListOptions, ObjectList
-from trainer.kube.testing import statuses
+from trainer.kube.objects import key_of
+from trainer.kube.selection import Matcher
 
 if TYPE_CHECKING:
+    from trainer.kube.objects import ObjectKey
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
     from trainer.kube.testing.storage import Storage, Stored
 
 
-class Pages:
-    """Reads lists; pages after the first come from the snapshot of the first until that is forgotten.
+def list_page(storage: Storage, resource: Resource, selection: Selection, options: ListOptions) -> ObjectList:
+    """One page.
 
     Kubernetes documentation, "API Concepts": without a version a list is the newest, "0" takes any, another takes
     anything not older, except that with a limit or as "Exact" it is read as it was at that very version.
+
+    Raises:
+        GoneError: the version or the continue token is older than the history.
+        ServerTimeoutError: the version is yet to come (504, ResourceVersionTooLarge).
     """
+    lists = Lists(partial(_snapshot, storage, resource), _key, lambda: storage.version)
+    matcher = Matcher(selection)
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._numbers = itertools.count(1)
-        self._snapshots: dict[str, tuple[int, list[Stored]]] = {}
+    def select(stored: Stored) -> bool:
+        return matcher.matches(stored.obj)
 
-    def page(self, resource: Resource, selection: Selection, options: ListOptions) -> ObjectList:
-        """One page.
-
-        Raises:
-            GoneError: the version or the continue token is older than the history.
-            ServerTimeoutError: the version is yet to come (504, ResourceVersionTooLarge).
-        """
-        if options.continue_token:
-            version, objects = self._continue(options)
-        else:
-            exact = self._exact_version(options)
-            version = self._storage.version if exact is None else exact
-            objects = self._storage.select(resource, selection, exact)
-        rest: list[Stored] = []
-        if options.limit:
-            objects, rest = objects[: options.limit], objects[options.limit :]
-        raw = [stored.encoded(metadata_only=selection.metadata_only) for stored in objects]
-        return ObjectList(raw, str(version), self._remember(version, rest) if rest else "")
-
-    def forget(self) -> None:
-        """Let all continue tokens expire."""
-        self._snapshots.clear()
-
-    def _continue(self, options: ListOptions) -> tuple[int, list[Stored]]:
+    if options.continue_token:
         if options.resource_version:
             raise statuses.bad_request("specifying resource version is not allowed when using continue")
-        try:
-            return self._snapshots[options.continue_token]
-        except KeyError:
-            raise statuses.expired("The provided continue parameter is too old, list again without it") from None
+        page = lists.next_page(select, options.limit, options.continue_token)
+    else:
+        page = lists.first_page(select, options.limit, _exact_version(storage, options))
+    raw = [stored.encoded(metadata_only=selection.metadata_only) for stored in page.items]
+    return ObjectList(raw, str(page.revision), page.continue_token)
 
-    def _exact_version(self, options: ListOptions) -> int | None:
-        """The version to read at; None for the present."""
-        match = options.resource_version_match
-        if match not in {"", "Exact", "NotOlderThan"}:
-            raise statuses.bad_request(f"resourceVersionMatch {match!r} is neither Exact nor NotOlderThan")
-        if match and not options.resource_version:
-            raise statuses.bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
-        version = parse_version(options.resource_version)
-        if version > self._storage.version:
-            raise statuses.too_large_resource_version(version, self._storage.version)
-        if match == "Exact" and not version:
-            raise statuses.bad_request('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
-        if version and (match == "Exact" or (not match and options.limit)):
-            if version < self._storage.oldest:
-                raise statuses.expired(f"The resourceVersion {version} for the provided list is too old")
-            return version
-        return None
 
-    def _remember(self, version: int, rest: list[Stored]) -> str:
-        token = f"{version}-{next(self._numbers)}"
-        self._snapshots[token] = version, rest
-        return token
+def _snapshot(storage: Storage, resource: Resource, version: int | None) -> list[Stored]:
+    if version is not None and version < storage.oldest:
+        raise CompactedError(version, storage.oldest)
+    collection = storage.collection(resource)
+    objects = collection.objects if version is None else collection.at(version)
+    return [objects[key] for key in sorted(objects)]
+
+
+def _key(stored: Stored) -> ObjectKey:
+    return key_of(stored.obj)
+
+
+def _exact_version(storage: Storage, options: ListOptions) -> int | None:
+    """The version to read at; None for the present."""
+    match = options.resource_version_match
+    if match not in {"", "Exact", "NotOlderThan"}:
+        raise statuses.bad_request(f"resourceVersionMatch {match!r} is neither Exact nor NotOlderThan")
+    if match and not options.resource_version:
+        raise statuses.bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    version = parse_version(options.resource_version)
+    if version > storage.version:
+        raise statuses.resource_version_too_large(version, storage.version)
+    if match == "Exact" and not version:
+        raise statuses.bad_request('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
+    return version if version and (match == "Exact" or (not match and options.limit)) else None
 
 
 def parse_version(text: str) -> int:

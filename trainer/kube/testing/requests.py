@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 WRITES = frozenset({"create", "update", "patch", "apply", "delete", "deletecollection"})
 """Verbs of the requests that change something."""
 
-READS = frozenset({"get", "list", "watch", "log"})
-"""Verbs of the others."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:

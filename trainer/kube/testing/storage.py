@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of
 from trainer.kube.selection import Matcher
-from trainer.kube.testing import statuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -63,8 +63,8 @@ class Change:
     key: ObjectKey
     before: Stored | None
     after: Stored | None
-    told: Stored
-    """What watches are told: the new state, or the last one with the resource version of the deletion."""
+    sent: Stored
+    """What watches send: the new state, or the last one with the resource version of the deletion."""
 
 
 class Collection:
@@ -175,7 +175,7 @@ class Storage:
         return stored
 
     def remove(self, resource: Resource, obj: Object) -> Stored:
-        """Remove an object; its last state, which watches are told, carries the next resource version."""
+        """Remove an object; its last state, which watches send, carries the next resource version."""
         gone = self._next(obj)
         key = key_of(obj)
         self.collection(resource).add(Change(self.version, key, self.find(resource, key), None, gone))

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
-from trainer.kube.client import INITIAL_EVENTS_END, EventType, WatchEvent
+from trainer.kube.api_semantics import statuses, watch_events
+from trainer.kube.api_semantics.watch_events import event_of
+from trainer.kube.client import EventType, WatchEvent
 from trainer.kube.errors import KubeError, TransportError
 from trainer.kube.selection import Matcher
-from trainer.kube.testing import statuses
+from trainer.kube.testing.storage import Stored
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from random import Random
 
     from trainer.kube.client import RawJson
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import ObjectKey
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
     from trainer.kube.testing.storage import Change, Collection
@@ -80,7 +82,7 @@ class WatchStart:
     """What the server decides when a watch is opened."""
 
     position: int = 0
-    """Index of the first change to tell."""
+    """Index of the first change to send."""
     initial: Sequence[WatchEvent] = ()
     error: KubeError | None = None
     """Told by the stream instead of any event."""
@@ -92,28 +94,22 @@ class Delivery:
 
     horizons: dict[Collection, int] = field(default_factory=dict)
     """Of held collections: the last resource version that watches may tell."""
-    duplicates: int = 0
-    """How many of the next events come twice."""
     shuffling: Random | None = None
     fate: Fate | None = None
 
     def next_mishap(self) -> Mishap | None:
         """What happens to the next event."""
-        mishap = self.fate.next_mishap() if self.fate is not None else None
-        if mishap is None and self.duplicates > 0:
-            self.duplicates -= 1
-            mishap = Mishap.DUPLICATE
-        return mishap
+        return self.fate.next_mishap() if self.fate is not None else None
 
     def end(self, collection: Collection) -> int:
-        """Index behind the last change that may be told."""
+        """Index behind the last change that may be sent."""
         if collection in self.horizons:
             return collection.position(self.horizons[collection])
         return len(collection.history)
 
 
 class Watch:
-    """One open watch: what it is still to be told, and how it is to end."""
+    """One open watch: what it has still to send, and how it ends."""
 
     def __init__(self, collection: Collection, selection: Selection, start: WatchStart, delivery: Delivery) -> None:
         self.collection = collection
@@ -129,7 +125,7 @@ class Watch:
         self._is_cut = False
 
     def wake(self) -> None:
-        """Look again for something to tell."""
+        """Send what has become due."""
         self._woken.set()
 
     def order(self, order: End | Silence | WatchEvent) -> None:
@@ -148,7 +144,7 @@ class Watch:
         return [change.version for change in changes if self._event(change) is not None]
 
     async def events(self) -> AsyncGenerator[WatchEvent, None]:
-        """The stream, until it is told to end.
+        """The stream, until a test ends it.
 
         Raises:
             KubeError: as ordered, or because its start is impossible.
@@ -156,8 +152,8 @@ class Watch:
         if self._error is not None:
             raise self._error
         initial, self._initial = self._initial, ()
-        for told in self._in_delivery_order(initial):
-            for event in self._suffered(told, in_batch=False):
+        for initial_event in self._in_delivery_order(initial):
+            for event in self._suffered(initial_event, in_batch=False):
                 await self._stay_silent_if_silenced()
                 yield event
         while True:
@@ -227,12 +223,13 @@ class Watch:
 
     def _event(self, change: Change) -> WatchEvent | None:
         """How a change looks to this watch, whose selection the object may have entered or left."""
-        before = change.before is not None and self._matcher.matches(change.before.obj)
-        after = change.after is not None and self._matcher.matches(change.after.obj)
-        if not before and not after:
+        before = change.before.obj if change.before is not None else None
+        event = event_of(before, change.sent.obj, self._matcher.matches, is_deletion=change.after is None)
+        if event is None:
             return None
-        event_type = EventType.DELETED if not after else EventType.MODIFIED if before else EventType.ADDED
-        return WatchEvent(event_type, change.told.encoded(metadata_only=self._selection.metadata_only))
+        event_type, obj = event
+        state = change.sent if obj is change.sent.obj else Stored(obj)
+        return WatchEvent(event_type, state.encoded(metadata_only=self._selection.metadata_only))
 
     async def _stay_silent_if_silenced(self) -> None:
         if self._silent:
@@ -245,11 +242,8 @@ def event_line(event_type: str, raw: RawJson) -> bytes:
 
 
 def bookmark(resource: Resource, version: int, *, ends_initial_events: bool = False) -> WatchEvent:
-    """A bookmark, which carries nothing but its resource version."""
-    metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
-    if ends_initial_events:
-        metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
-    obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    """A bookmark as an event."""
+    obj = watch_events.bookmark(resource, version, ends_initial_events=ends_initial_events)
     return WatchEvent.of(EventType.BOOKMARK, obj)
 
 

@@ -26,7 +26,7 @@ from trainer_devcluster.apiserver.definitions.registry import Registry
 from trainer_devcluster.apiserver.handlers.documents import Documents
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS, webhooks
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASSES, system_classes
-from trainer_devcluster.apiserver.objects.list_types import built_in_definitions
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions
 from trainer_devcluster.apiserver.serving.dispatch import Dispatcher
 from trainer_devcluster.apiserver.serving.expiry import expire_events
 from trainer_devcluster.apiserver.serving.first_objects import FirstObjects

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.admission.configurations import configuration, webhook
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, NODES, Resource
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
@@ -15,7 +16,6 @@ from trainer_devcluster.apiserver.admission.namespaces import PARTITION
 from trainer_devcluster.apiserver.admission.webhook import Webhook, webhooks_of
 from trainer_devcluster.apiserver.authentication.user import User
 from trainer_devcluster.apiserver.storage.storage import Storage
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -79,7 +79,7 @@ def test_namespace_selector(storage: Storage, selector: Object, request_: Attrib
 
 def test_a_namespace_that_is_gone(storage: Storage) -> None:
     """Without its labels nobody knows whether the webhook has to be called."""
-    with pytest.raises(StatusError, match='namespaces "gone" not found'):
+    with pytest.raises(ApiError, match='namespaces "gone" not found'):
         selects(made(namespaceSelector=PROD), attributes(namespace="gone"), storage)
 
 

@@ -180,11 +180,11 @@ def test_old_reviews_are_less_strict() -> None:
 def test_denials(result: dict[str, Any], code: int, reason: str, message: str) -> None:
     """Code and reason are those of the webhook; a code below 400 becomes 400."""
     error = denial("w", result)
-    assert (error.code, error.reason, error.message) == (code, reason, message)
+    assert (error.code, error.status.get("reason", ""), error.message) == (code, reason, message)
 
 
 def test_denials_keep_details() -> None:
     """Causes with field paths reach the client."""
     details = {"causes": [{"reason": "FieldValueInvalid", "message": "m", "field": "spec.x"}]}
-    status = denial("w", {"code": 422, "reason": "Invalid", "message": "m", "details": details}).to_status()
+    status = denial("w", {"code": 422, "reason": "Invalid", "message": "m", "details": details}).status
     assert (status["status"], status["details"]) == ("Failure", details)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.authentication.authenticator import Authenticator, load_or_create_token
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
 from trainer_devcluster.apiserver.serving.kubeconfig import kubeconfig
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ def test_who_asks(authorization: str | None, user: User | None, tokens: ServiceA
     if user is not None:
         assert authenticator.authenticate(authorization) == user
         return
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         authenticator.authenticate(authorization)
     assert caught.value.code == 401
 

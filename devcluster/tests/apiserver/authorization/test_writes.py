@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from devcluster.tests.apiserver.authorization.samples import binding, put, role
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of, namespace_of
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, User
 from trainer_devcluster.apiserver.authorization.rbac import RbacAuthorizer
@@ -14,7 +15,6 @@ from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds.configuration import CONFIG_MAP
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from trainer_devcluster.apiserver.storage.storage import Storage
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 DEFINITIONS = {
     definition.resource.kind: definition
@@ -34,7 +34,7 @@ def check(storage: Storage, new: Object, live: Object | None = None, *, user: Us
     target = Target(DEFINITIONS[new["kind"]], verb, namespace_of(new) or None, "" if verb == "create" else name_of(new))
     try:
         WriteGuard(RbacAuthorizer(storage), storage, user, target).check(new, live)
-    except StatusError as error:
+    except ApiError as error:
         return error.message
     return ""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.http_client import MERGE, STRATEGIC
-from trainer_devcluster.apiserver.patching import field_manager
+from trainer.kube.api_semantics import field_managers
 from trainer_devcluster.apiserver.schema.structural import StructuralSchema
 
 if TYPE_CHECKING:
@@ -296,8 +296,8 @@ async def test_definitions_are_worked_on_beside_the_event_loop(api: Api, monkeyp
         return call
 
     monkeypatch.setattr(StructuralSchema, "from_crd", noting(StructuralSchema.from_crd))
-    monkeypatch.setattr(field_manager, "apply", noting(field_manager.apply))
-    monkeypatch.setattr(field_manager, "update", noting(field_manager.update))
+    monkeypatch.setattr(field_managers, "apply", noting(field_managers.apply))
+    monkeypatch.setattr(field_managers, "update", noting(field_managers.update))
     await install(api, definition())
     path = f"{CRDS}/gadgets.example.com"
     assert (await api("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)).code == 200

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from devcluster.tests.apiserver.builders import CONFIG_MAP
+from trainer.kube.errors import ApiError
 from trainer.kube.resource import NAMESPACES, PODS, Resource
 from trainer_devcluster.apiserver.definitions.registry import Registry
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition, ScalePaths
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 STRATEGY = StoreOnlyStrategy()
 REGISTRY = Registry(
@@ -67,7 +67,7 @@ def test_targets(method: str, path: str, expected: tuple[str, str | None, str, s
 )
 def test_refused(method: str, path: str, code: int) -> None:
     """Unknown resources are not found; known ones refuse verbs that they do not have."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         resolve(REGISTRY, method, path)
     assert caught.value.code == code
 

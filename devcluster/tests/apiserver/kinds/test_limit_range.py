@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.kinds.context import created, make_context
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.kinds.limit_range import LimitRangeStrategy, admit_limits
 from trainer_devcluster.apiserver.kinds.resource_quota import ResourceQuotaStrategy, check_quota
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -92,7 +92,7 @@ def test_containers_get_what_they_leave_out() -> None:
 )
 def test_pods_out_of_range_are_refused(item: Object, resources: Object, problem: str) -> None:
     """The text is that of the real admission plugin."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         admit_limits(make_pod(**resources), make_stored(make_limits(item)))
     assert (caught.value.code, caught.value.message) == (403, f'pods "p" is forbidden: {problem}')
 
@@ -146,7 +146,7 @@ def test_quota(quota: Object, pods: list[Object], problem: str) -> None:
     if not problem:
         check_quota(pod, context)
         return
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         check_quota(pod, context)
     assert (caught.value.code, caught.value.message) == (403, f'pods "p" is forbidden: {problem}')
 

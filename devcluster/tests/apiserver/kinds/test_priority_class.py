@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.kinds.context import created, make_context, updated
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.kinds.priority_class import PriorityClassStrategy, admit_priority, system_classes
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -86,7 +86,7 @@ def test_pods_get_the_priority_of_their_class(pod: Object, classes: list[Object]
 )
 def test_pods_do_not_choose_a_number(pod: Object, message: str) -> None:
     """What does not come from a class is refused with 403."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         admit_priority({"metadata": {"name": "p"}, "spec": pod}, make_stored())
     assert (caught.value.code, caught.value.message) == (403, message)
 
@@ -144,7 +144,7 @@ def test_value_and_policy_stay() -> None:
 def test_there_is_one_default() -> None:
     """A second one is refused with 403, which names the first."""
     obj = make_class("b", 1, globalDefault=True)
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         STRATEGY.prepare_for_create(obj, make_stored(make_class("a", 1, globalDefault=True)))
     assert caught.value.message == (
         'priorityclasses.scheduling.k8s.io "b" is forbidden: PriorityClass a is already marked as default. Only one '

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trainer_devcluster.apiserver.objects.correlation import ABSENT, item_key, old_items, same
+from trainer.kube.api_semantics.json_values import ABSENT, same
+from trainer_devcluster.apiserver.objects.correlation import item_key, old_items
 
 BY_NAME = {
     "x-kubernetes-list-type": "map",

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from trainer.kube.errors import ApiError
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize, read_as
-from trainer_devcluster.apiserver.objects.list_types import Typing
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
+    from trainer.kube.api_semantics.value_types import Typing
     from trainer.kube.objects import Object
 
 
 def pod_type() -> Typing:
-    typing = Typing.for_built_in("v1", "Pod")
+    typing = built_in_type("v1", "Pod")
     assert typing is not None
     return typing
 
@@ -109,6 +110,6 @@ def test_options_of_another_kind_are_refused() -> None:
     """The body of a deletion may leave its kind out, but not be something else."""
     assert read_as("v1", "DeleteOptions", {"gracePeriodSeconds": 1, "unknown": 2}) == {"gracePeriodSeconds": 1}
     for body in ({"kind": "Pod"}, {"kind": ["DeleteOptions"]}, {"preconditions": "uid"}):
-        with pytest.raises(StatusError) as caught:
+        with pytest.raises(ApiError) as caught:
             read_as("v1", "DeleteOptions", body)
         assert caught.value.code == 400

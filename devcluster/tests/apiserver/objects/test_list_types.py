@@ -7,7 +7,8 @@ import tracemalloc
 import pytest
 
 from devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
-from trainer_devcluster.apiserver.objects.list_types import UNTYPED, ListType, Typing, description_of, object_meta
+from trainer.kube.api_semantics.value_types import UNTYPED, ListType, Typing
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type, description_of, object_meta
 
 
 def at(root: Typing | None, *path: str) -> Typing:
@@ -35,14 +36,14 @@ def test_built_in_lists_have_their_published_types(
     path: tuple[str, ...], list_type: ListType, keys: tuple[str, ...]
 ) -> None:
     """List types and keys of built-in kinds come from the published API."""
-    typing = at(Typing.for_built_in("v1", "Pod"), *path)
+    typing = at(built_in_type("v1", "Pod"), *path)
     assert typing.list_type is list_type
     assert typing.list_map_keys == keys
 
 
 def test_defaulted_list_keys_are_known() -> None:
     """A port without a protocol has the key TCP, as in Go's defaults; a name has no default."""
-    ports = at(Typing.for_built_in("v1", "Service"), "spec", "ports")
+    ports = at(built_in_type("v1", "Service"), "spec", "ports")
     assert ports.key_default("protocol") == "TCP"
     assert ports.key_default("port") is None
 
@@ -58,10 +59,10 @@ def test_custom_resources_have_their_own_lists_and_common_metadata() -> None:
 
 def test_strategic_merge_information_is_kept() -> None:
     """Merge keys and strategies are those of the published API."""
-    spec = at(Typing.for_built_in("v1", "Pod"), "spec")
+    spec = at(built_in_type("v1", "Pod"), "spec")
     assert at(spec, "containers").merge_key == "name"
     assert at(spec, "volumes").patch_strategies == {"merge", "retainKeys"}
-    assert at(Typing.for_built_in("v1", "Pod"), "metadata", "ownerReferences", "[]").is_atomic_map
+    assert at(built_in_type("v1", "Pod"), "metadata", "ownerReferences", "[]").is_atomic_map
 
 
 def test_prune_removes_what_the_kind_does_not_have() -> None:
@@ -70,7 +71,7 @@ def test_prune_removes_what_the_kind_does_not_have() -> None:
         "metadata": {"name": "p", "labels": {"any": "key"}, "colour": 1},
         "spec": {"containers": [{"name": "c", "imagee": "i", "resources": {"limits": {"cpu": "1"}}}], "foo": {}},
     }
-    typing = Typing.for_built_in("v1", "Pod")
+    typing = built_in_type("v1", "Pod")
     assert typing is not None
     assert typing.prune(pod) == ["metadata.colour", "spec.containers[0].imagee", "spec.foo"]
     assert pod == {
@@ -81,7 +82,7 @@ def test_prune_removes_what_the_kind_does_not_have() -> None:
 
 def test_kinds_that_are_not_in_the_data_have_no_type() -> None:
     """Asking for an unknown kind gives nothing rather than an error."""
-    assert Typing.for_built_in("apps/v1beta1", "Deployment") is None
+    assert built_in_type("apps/v1beta1", "Deployment") is None
     assert description_of("apps/v1beta1", "Deployment", "spec") == ""
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer_devcluster.apiserver.objects.list_types import Typing
-from trainer_devcluster.apiserver.patching import field_sets
-from trainer_devcluster.apiserver.patching.field_manager import ApplyConflict, apply, update
+from trainer.kube.api_semantics import field_sets
+from trainer.kube.api_semantics.field_managers import apply, update
+from trainer.kube.errors import ConflictError
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
+from trainer_devcluster.apiserver.objects.empty_objects import empty_object
+
+if TYPE_CHECKING:
+    from trainer.kube.api_semantics.value_types import Typing
 
 Object = dict[str, Any]
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -20,7 +25,7 @@ NOW = "2026-01-01T00:00:00Z"
 
 
 def typing_of(api_version: str, kind: str) -> Typing:
-    found = Typing.for_built_in(api_version, kind)
+    found = built_in_type(api_version, kind)
     assert found is not None
     return found
 
@@ -30,11 +35,13 @@ DEPLOYMENT = typing_of("apps/v1", "Deployment")
 
 
 def applied(live: Object | None, config: Object, manager: str, *, force: bool = False, typing: Typing) -> Object:
-    return apply(live, config, manager=manager, force=force, schema=typing, subresource=None, now=NOW)
+    empty = empty_object(config)
+    return apply(live, config, manager=manager, force=force, schema=typing, subresource=None, now=NOW, empty=empty)
 
 
 def updated(live: Object | None, new: Object, manager: str, *, typing: Typing) -> Object:
-    entries = update(live, new, manager=manager, schema=typing, subresource=None, now=NOW)
+    empty = empty_object(new)
+    entries = update(live, new, manager=manager, schema=typing, subresource=None, now=NOW, empty=empty)
     return {**new, "metadata": {**new["metadata"], "managedFields": entries}}
 
 
@@ -87,7 +94,7 @@ def test_an_autoscaler_takes_the_replicas_over() -> None:
     scaled["spec"]["replicas"] = 5
     live = updated(live, scaled, "autoscaler", typing=DEPLOYMENT)
     assert owned(live, "autoscaler") == {".spec.replicas"}
-    with pytest.raises(ApplyConflict, match=r'1 conflict: conflict with "autoscaler" using apps/v1: \.spec\.replicas'):
+    with pytest.raises(ConflictError, match=r'1 conflict: conflict with "autoscaler" using apps/v1: \.spec\.replicas'):
         applied(live, make_deployment(3, image="i"), "kubectl", typing=DEPLOYMENT)
     live = applied(live, make_deployment(image="j"), "kubectl", typing=DEPLOYMENT)
     assert live["spec"]["replicas"] == 5
@@ -102,7 +109,7 @@ def test_atomic_values_have_one_owner() -> None:
     assert ".spec.selector" in owned(live, "one")
     other = make_deployment()
     other["spec"] = {"selector": {"matchLabels": {"a": "1"}}}
-    with pytest.raises(ApplyConflict, match=r'conflict with "one": \.spec\.selector'):
+    with pytest.raises(ConflictError, match=r'conflict with "one": \.spec\.selector'):
         applied(live, other, "two", typing=DEPLOYMENT)
     live = applied(live, other, "two", force=True, typing=DEPLOYMENT)
     assert live["spec"]["selector"] == {"matchLabels": {"a": "1"}}
@@ -127,14 +134,14 @@ def test_conflicts_come_in_the_order_of_the_real_server() -> None:
     )
     change = make_deployment(4, image="j")
     change["spec"] |= {"paused": False, "minReadySeconds": 2}
-    with pytest.raises(ApplyConflict) as caught:
+    with pytest.raises(ConflictError) as caught:
         applied(live, change, "three", typing=DEPLOYMENT)
     image = '.spec.template.spec.containers[name="c"].image'
     assert caught.value.message == (
         f'Apply failed with 4 conflicts: conflicts with "one":\n- .spec.replicas\n- {image}\nconflicts with "two":\n'
         "- .spec.minReadySeconds\n- .spec.paused"
     )
-    assert [cause.field for cause in caught.value.causes] == [
+    assert [cause["field"] for cause in caught.value.causes] == [
         ".spec.replicas", image, ".spec.minReadySeconds", ".spec.paused",
     ]  # fmt: skip
 
@@ -204,7 +211,7 @@ def test_taking_an_owner_away_takes_only_its_fields(first: Object, second: Objec
     one = applied(None, first, "one", typing=DEPLOYMENT)
     try:
         both = applied(one, second, "two", typing=DEPLOYMENT)
-    except ApplyConflict:
+    except ConflictError:
         return
     nothing = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "uid": "u"}}
     left = applied(both, nothing, "two", typing=DEPLOYMENT)

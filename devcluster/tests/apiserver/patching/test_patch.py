@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer_devcluster.apiserver.objects.list_types import Typing
-from trainer_devcluster.apiserver.patching.patch import (
-    MAX_OPERATIONS,
-    PatchError,
-    PatchErrorKind,
-    json_patch,
-    merge_patch,
-    strategic_merge_patch,
-)
+from trainer.kube.api_semantics.json_patch import MAX_OPERATIONS, json_patch
+from trainer.kube.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
+
+if TYPE_CHECKING:
+    from trainer.kube.api_semantics.value_types import Typing
 
 CONFIG_MAP: dict[str, dict[str, Any]] = {"metadata": {"labels": {"l": "1"}}, "data": {"b": "2", "c": "3"}}
 
@@ -31,7 +28,7 @@ objects = st.dictionaries(st.text(max_size=3), values, max_size=4)
 
 
 def pod_type() -> Typing:
-    typing = Typing.for_built_in("v1", "Pod")
+    typing = built_in_type("v1", "Pod")
     assert typing is not None
     return typing
 
@@ -64,33 +61,33 @@ def test_json_patch(operations: list[dict[str, Any]], expected: dict[str, Any]) 
 
 
 @pytest.mark.parametrize(
-    ("operations", "kind"),
+    ("operations", "code"),
     [
-        pytest.param([{"op": "test", "path": "/data/c", "value": "no"}], PatchErrorKind.FAILED, id="failing test"),
-        pytest.param([{"op": "remove", "path": "/data/zzz"}], PatchErrorKind.FAILED, id="nothing to remove"),
-        pytest.param([{"op": "add", "path": "/x/y/z", "value": 1}], PatchErrorKind.FAILED, id="no parent"),
-        pytest.param([{"op": "replace", "path": "", "value": 1}], PatchErrorKind.FAILED, id="no object left"),
-        pytest.param({"data": {}}, PatchErrorKind.MALFORMED, id="an object"),
-        pytest.param([{"op": "dance", "path": "/data"}], PatchErrorKind.MALFORMED, id="unknown operation"),
-        pytest.param(["remove"], PatchErrorKind.MALFORMED, id="operation is no object"),
+        pytest.param([{"op": "test", "path": "/data/c", "value": "no"}], 422, id="failing test"),
+        pytest.param([{"op": "remove", "path": "/data/zzz"}], 422, id="nothing to remove"),
+        pytest.param([{"op": "add", "path": "/x/y/z", "value": 1}], 422, id="no parent"),
+        pytest.param([{"op": "replace", "path": "", "value": 1}], 422, id="no object left"),
+        pytest.param({"data": {}}, 400, id="an object"),
+        pytest.param([{"op": "dance", "path": "/data"}], 400, id="unknown operation"),
+        pytest.param(["remove"], 400, id="operation is no object"),
         pytest.param(
             [{"op": "test", "path": "/data/c", "value": "3"}] * (MAX_OPERATIONS + 1),
-            PatchErrorKind.TOO_LARGE,
+            413,
             id="too many",
         ),
         pytest.param(
             # Each copy doubles the object: without a limit, gigabytes at the end.
             [{"op": "copy", "from": "/data", "path": f"/data/{number}"} for number in range(22)],
-            PatchErrorKind.FAILED,
+            422,
             id="copies without end",
         ),
     ],
 )
-def test_json_patch_errors(operations: object, kind: PatchErrorKind) -> None:
-    """The kind of the error says whether the patch is malformed or does not apply."""
+def test_json_patch_errors(operations: object, code: int) -> None:
+    """The answer says whether the patch is malformed or does not apply."""
     with pytest.raises(PatchError) as caught:
         json_patch(CONFIG_MAP, operations)
-    assert caught.value.kind is kind
+    assert caught.value.answer.code == code
 
 
 @given(objects, values)
@@ -130,7 +127,7 @@ def test_merge_patches_must_be_objects(patch: object) -> None:
     for apply in (merge_patch, lambda doc, body: strategic_merge_patch(doc, body, pod_type())):
         with pytest.raises(PatchError) as caught:
             apply({}, patch)
-        assert caught.value.kind is PatchErrorKind.MALFORMED
+        assert caught.value.answer.code == 400
 
 
 POD = {
@@ -231,7 +228,7 @@ def test_malformed_strategic_merge_patches(patch: dict[str, Any]) -> None:
     """A wrong directive or item is the client's mistake."""
     with pytest.raises(PatchError) as caught:
         strategic_merge_patch(POD, patch, pod_type())
-    assert caught.value.kind is PatchErrorKind.MALFORMED
+    assert caught.value.answer.code == 400
 
 
 @given(objects)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devcluster.tests.apiserver.widgets import WIDGET_SCHEMA
-from trainer_devcluster.apiserver.patching import field_sets
-from trainer_devcluster.apiserver.patching.typed_values import (
+from trainer.kube.api_semantics import field_sets
+from trainer.kube.api_semantics.typed_values import (
     TypedValueError,
     compare,
     fields_of,
@@ -77,24 +77,10 @@ ONE = ".spec.parts: element 0: associative list with keys"
     ("value", "message"),
     [
         pytest.param({"spec": {"unknown": 1}}, ".spec.unknown: field not declared in schema", id="unknown"),
-        pytest.param({"spec": {"size": "x"}}, ".spec.size: expected numeric (int or float), got string", id="type"),
-        pytest.param(
-            {"spec": {"size": {}}},
-            ".spec.size: expected numeric (int or float), got map[string]interface {}",
-            id="map for a number",
-        ),
-        pytest.param(
-            {"spec": {"mode": True}},
-            ".spec.mode: expected string, got &value.valueUnstructured{Value:true}",
-            id="boolean",
-        ),
-        pytest.param(
-            {"spec": {"mode": [{"a": None}]}},
-            ".spec.mode: expected string, got &value.valueUnstructured{Value:[]interface {}{"
-            'map[string]interface {}{"a":interface {}(nil)}}}',
-            id="list for text",
-        ),
-        pytest.param({"spec": ["a", {"b": 1}]}, ".spec: expected map, got &{[a map[b:1]]}", id="list for a map"),
+        pytest.param({"spec": {"size": "x"}}, '.spec.size: expected numeric (int or float), got "x"', id="type"),
+        pytest.param({"spec": {"mode": True}}, ".spec.mode: expected string, got true", id="boolean"),
+        pytest.param({"spec": {"mode": [{}]}}, ".spec.mode: expected string, got [{}]", id="list for text"),
+        pytest.param({"spec": ["a", {"b": 1}]}, '.spec: expected map, got ["a",{"b":1}]', id="list for a map"),
         pytest.param({"spec": {"parts": [1]}}, f"{ONE} may not have non-map elements", id="number for an item"),
         pytest.param({"spec": {"parts": [None]}}, f"{ONE} may not have a null element", id="null for an item"),
         pytest.param(

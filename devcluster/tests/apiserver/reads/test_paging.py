@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from devcluster.tests.apiserver.builders import PARTITION, put, remove
-from trainer.kube.objects import ObjectKey, name_of
-from trainer_devcluster.apiserver.reads.paging import Page, Position, first_page, next_page
+from trainer.kube.api_semantics.paging import Lists, Page, Position
+from trainer.kube.errors import ApiError
+from trainer.kube.objects import ObjectKey, key_of, name_of
 from trainer_devcluster.apiserver.storage.storage import Storage
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -20,8 +21,12 @@ def everything(_: Object) -> bool:
     return True
 
 
-def names(page: Page) -> list[str]:
+def names(page: Page[Object]) -> list[str]:
     return [name_of(obj) for obj in page.items]
+
+
+def lists(storage: Storage) -> Lists[Object]:
+    return Lists(partial(storage.snapshot, PARTITION), key_of, lambda: storage.revision)
 
 
 @pytest.fixture
@@ -34,11 +39,11 @@ def storage() -> Storage:
 
 def test_pages_are_consistent_while_objects_change(storage: Storage) -> None:
     """The second page continues the list as it was when the first was read."""
-    first = first_page(storage, PARTITION, everything, 2, None)
+    first = lists(storage).first_page(everything, 2)
     remove(storage, "c")
     put(storage, "bb")
-    second = next_page(storage, PARTITION, everything, 2, first.continue_token)
-    last = next_page(storage, PARTITION, everything, 2, second.continue_token)
+    second = lists(storage).next_page(everything, 2, first.continue_token)
+    last = lists(storage).next_page(everything, 2, second.continue_token)
     assert [names(page) for page in (first, second, last)] == [["a", "b"], ["c", "d"], ["e"]]
     assert [page.remaining for page in (first, second, last)] == [3, 1, None]
     assert first.revision == second.revision == last.revision
@@ -47,20 +52,20 @@ def test_pages_are_consistent_while_objects_change(storage: Storage) -> None:
 
 def test_limit_counts_selected_objects(storage: Storage) -> None:
     """Objects that are not selected take no room on a page."""
-    page = first_page(storage, PARTITION, lambda obj: name_of(obj) in "bde", 2, None)
+    page = lists(storage).first_page(lambda obj: name_of(obj) in "bde", 2)
     assert names(page) == ["b", "d"]
-    assert names(next_page(storage, PARTITION, lambda obj: name_of(obj) in "bde", 2, page.continue_token)) == ["e"]
+    assert names(lists(storage).next_page(lambda obj: name_of(obj) in "bde", 2, page.continue_token)) == ["e"]
 
 
 def test_forgotten_pages_offer_an_inconsistent_rest(storage: Storage) -> None:
     """A token older than the history is refused with one for the rest of the present state."""
-    token = first_page(storage, PARTITION, everything, 2, None).continue_token
+    token = lists(storage).first_page(everything, 2).continue_token
     for value in range(10):
         put(storage, "z", str(value))
-    with pytest.raises(StatusError) as caught:
-        next_page(storage, PARTITION, everything, 2, token)
-    assert (caught.value.code, caught.value.reason) == (410, "Expired")
-    rest = next_page(storage, PARTITION, everything, 0, caught.value.to_status()["metadata"]["continue"])
+    with pytest.raises(ApiError) as caught:
+        lists(storage).next_page(everything, 2, token)
+    assert (caught.value.code, caught.value.status_reason) == (410, "Expired")
+    rest = lists(storage).next_page(everything, 0, caught.value.status["metadata"]["continue"])
     assert names(rest) == ["c", "d", "e", "z"]
     assert rest.revision == storage.revision
 
@@ -76,8 +81,8 @@ def test_forgotten_pages_offer_an_inconsistent_rest(storage: Storage) -> None:
 )
 def test_malformed_tokens_are_bad_requests(storage: Storage, token: str) -> None:
     """A token that is not ours is answered with 400."""
-    with pytest.raises(StatusError) as caught:
-        next_page(storage, PARTITION, everything, 2, token)
+    with pytest.raises(ApiError) as caught:
+        lists(storage).next_page(everything, 2, token)
     assert caught.value.code == 400
 
 

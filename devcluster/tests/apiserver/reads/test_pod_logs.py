@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
 from trainer.kube.testing.clock import ManualClock
@@ -19,7 +20,6 @@ from trainer_devcluster.apiserver.container_logs.log_growth import POLL_INTERVAL
 from trainer_devcluster.apiserver.definitions.registry import Registry
 from trainer_devcluster.apiserver.reads.pod_logs import ContainerLog, choose_attempt, choose_container, log_parameters
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -61,7 +61,7 @@ def test_choice_of_the_container(subject: Object, name: str, expected: str) -> N
     if len(expected) == 1:
         assert choose_container(subject, name) == expected
         return
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         choose_container(subject, name)
     assert (caught.value.code, caught.value.message) == (400, expected)
 
@@ -93,7 +93,7 @@ def test_choice_of_the_run(subject: Object, previous: bool, expected: int | str)
     if isinstance(expected, int):
         assert choose_attempt(subject, "c", previous=previous) == expected
         return
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         choose_attempt(subject, "c", previous=previous)
     assert (caught.value.code, caught.value.message) == (400, expected)
 
@@ -114,7 +114,7 @@ def test_choice_of_the_run(subject: Object, previous: bool, expected: int | str)
 )
 def test_refused_parameters(query: dict[str, str], code: int) -> None:
     """Parameters that cannot be meant are refused."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         log_parameters(query, NOW)
     assert caught.value.code == code
 

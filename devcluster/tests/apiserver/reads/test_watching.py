@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from devcluster.tests.apiserver.builders import CONFIG_MAP, PARTITION, TARGET, config_map, key, put, remove
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import Object, name_of
 from trainer.kube.testing.clock import ManualClock
 from trainer_devcluster.apiserver.backend import Backend
@@ -17,7 +18,6 @@ from trainer_devcluster.apiserver.definitions.registry import Registry
 from trainer_devcluster.apiserver.reads.watching import SLICE_CHANGES, Watch
 from trainer_devcluster.apiserver.storage.storage import INITIAL_REVISION, Storage
 from trainer_devcluster.apiserver.wire.params import ListParameters, list_parameters
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,9 +164,9 @@ async def test_version_of_the_future_times_out(backend: Backend, clock: ManualCl
     with anyio.fail_after(10):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(clock.advance, 4)
-            with pytest.raises(StatusError) as caught:
+            with pytest.raises(ApiError) as caught:
                 await watch.start()
-    assert (caught.value.code, caught.value.reason) == (504, "Timeout")
+    assert (caught.value.code, caught.value.status_reason) == (504, "Timeout")
 
 
 async def test_other_namespaces_are_not_seen(backend: Backend, clock: ManualClock) -> None:

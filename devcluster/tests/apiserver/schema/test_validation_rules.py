@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainer_devcluster.apiserver.objects.correlation import ABSENT
+from trainer.kube.api_semantics.json_values import ABSENT
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
 from trainer_devcluster.apiserver.schema.validation_rules import compile_rules
 

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devcluster.tests.apiserver.builders import PARTITION, put, remove
+from trainer.kube.api_semantics.paging import CompactedError
 from trainer_devcluster.apiserver.storage.journal import Journal
-from trainer_devcluster.apiserver.storage.storage import CompactedError, Partition, Storage
+from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -6,15 +6,15 @@ import anyio
 import pytest
 
 from devcluster.tests.apiserver.builders import PARTITION, config_map, key, put, remove
+from trainer.kube.api_semantics.json_values import writable_copy
+from trainer.kube.api_semantics.paging import CompactedError
 from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.storage.storage import (
     INITIAL_REVISION,
-    CompactedError,
     KeyExistsError,
     Partition,
     StaleWriteError,
     Storage,
-    writable_copy,
 )
 
 OTHER = Partition("", "secrets")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.wire.body import decode_json, decode_object, decode_yaml
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_formats(content: bytes, content_type: str, expected: dict[str, Any]) ->
 )
 def test_refused(content: bytes, content_type: str, code: int) -> None:
     """What cannot be read is the client's fault."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         decode_object(content, content_type)
     assert caught.value.code == code
 
@@ -91,5 +91,5 @@ def test_yaml_that_explodes_is_refused() -> None:
     """A small document whose aliases expand without bounds is not followed."""
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
-    with pytest.raises(StatusError, match="more than 250000 nodes"):
+    with pytest.raises(ApiError, match="more than 250000 nodes"):
         decode_yaml("\n".join(lines).encode())

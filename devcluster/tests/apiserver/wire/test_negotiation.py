@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.wire.negotiation import AnswerFormat, Shape, answer_format, wants_aggregated_discovery
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
@@ -46,7 +46,7 @@ def test_answer_format(accept: str, expected: AnswerFormat) -> None:
 )
 def test_nothing_acceptable(accept: str) -> None:
     """Without an alternative that can be written the answer is 406."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         answer_format(accept)
     assert caught.value.code == 406
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainer.kube.client import Propagation
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.wire.params import (
     DeleteParameters,
     FieldValidation,
@@ -16,7 +17,6 @@ from trainer_devcluster.apiserver.wire.params import (
     list_parameters,
     write_parameters,
 )
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_list_parameters(query: dict[str, str], expected: ListParameters) -> Non
 )
 def test_refused_list_parameters(query: dict[str, str], code: int) -> None:
     """What cannot be read, or makes no sense together, is refused."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         list_parameters(query)
     assert caught.value.code == code
 
@@ -103,7 +103,7 @@ def test_streaming_lists_can_be_off() -> None:
     initial = {"watch": "1", "sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     assert list_parameters(initial).send_initial_events
     assert list_parameters({"watch": "1"}, streams_lists=False).watch
-    with pytest.raises(StatusError, match="forbidden for watch unless the WatchList feature gate") as caught:
+    with pytest.raises(ApiError, match="forbidden for watch unless the WatchList feature gate") as caught:
         list_parameters(initial, streams_lists=False)
     assert caught.value.code == 422
 
@@ -137,10 +137,10 @@ def test_write_parameters(query: dict[str, str], agent: str, expected: WritePara
 )
 def test_refused_write_parameters(query: dict[str, str], field: str) -> None:
     """Values outside of the documented set are named in the answer."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         write_parameters(query, "")
     assert caught.value.code == 422
-    assert [cause["field"] for cause in caught.value.to_status()["details"]["causes"]] == [field]
+    assert [cause["field"] for cause in caught.value.status["details"]["causes"]] == [field]
 
 
 @pytest.mark.parametrize(
@@ -179,6 +179,6 @@ def test_delete_parameters(query: dict[str, str], body: dict[str, object] | None
 )
 def test_refused_delete_parameters(query: dict[str, str], body: dict[str, object] | None) -> None:
     """Impossible options are answered with 422."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         delete_parameters(query, body)
     assert caught.value.code == 422

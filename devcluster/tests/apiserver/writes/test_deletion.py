@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trainer.kube.client import Propagation
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, JOBS, NAMESPACES, PODS
 from trainer.kube.testing.clock import ManualClock
@@ -16,7 +17,6 @@ from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds import BUILTIN_KINDS
 from trainer_devcluster.apiserver.storage.storage import Partition, Storage
 from trainer_devcluster.apiserver.wire.params import DeleteParameters
-from trainer_devcluster.apiserver.wire.status import StatusError
 from trainer_devcluster.apiserver.writes.deletion import Deleter, is_finished
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def test_namespaces_wait_for_their_content(backend: Backend) -> None:
 def test_the_default_namespace_stays(backend: Backend) -> None:
     """Some namespaces cannot be deleted."""
     target = stored(backend, NAMESPACES, {"name": "default"}, spec={})
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         Deleter(backend).delete(target, DeleteParameters())
     assert caught.value.code == 403
 
@@ -193,7 +193,7 @@ def test_preconditions(backend: Backend, parameters: DeleteParameters, code: int
     if code is None:
         Deleter(backend).delete(target, parameters)
         return
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         Deleter(backend).delete(target, parameters)
     assert caught.value.code == code
     assert current(backend, target) is not None
@@ -211,6 +211,6 @@ def test_missing_objects_are_not_found(backend: Backend) -> None:
     """There is nothing to delete under an unknown name."""
     target = target_of(backend, CONFIG_MAPS, "missing")
     assert target.key == ObjectKey("ns", "missing")
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         Deleter(backend).delete(target, DeleteParameters())
     assert caught.value.code == 404

@@ -14,10 +14,10 @@ from yarl import URL
 
 from devcluster.tests.apiserver import loose_kind
 from devcluster.tests.apiserver.http_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, api_for
-from trainer_devcluster.apiserver.reads.paging import Position
+from trainer.kube.api_semantics.paging import Position
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.server import ServerOptions, serve
 from trainer_devcluster.apiserver.wire.body import decode_object
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,5 +190,5 @@ def test_continue_tokens(token: str) -> None:
 def outcome(read: Callable[[], object]) -> tuple[int, object]:
     try:
         return 200, read()
-    except StatusError as error:
+    except ApiError as error:
         return error.code, None

@@ -10,15 +10,16 @@ import anyio
 import msgspec
 import structlog
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.json_patch import json_patch
+from trainer.kube.api_semantics.patches import PatchError
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.admission import review
 from trainer_devcluster.apiserver.admission.caller import CallError
 from trainer_devcluster.apiserver.admission.conditions import ConditionError, all_hold
 from trainer_devcluster.apiserver.admission.configurations import MUTATING, VALIDATING, Configurations, Invocation
 from trainer_devcluster.apiserver.admission.matching import selects
 from trainer_devcluster.apiserver.admission.reinvocation import Reinvocation
-from trainer_devcluster.apiserver.patching import patch
-from trainer_devcluster.apiserver.wire import status
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +76,7 @@ class Admission:
                 they are asked again. Default: nothing.
 
         Raises:
-            StatusError: a webhook denies the request, cannot be called, or spoils the object.
+            ApiError: a webhook denies the request, cannot be called, or spoils the object.
         """
         invocations = self._mutating.concerned(attributes.endpoint)
         reinvocation = Reinvocation()
@@ -100,16 +101,16 @@ class Admission:
         """Let all validating webhooks look at a request, at the same time.
 
         Raises:
-            StatusError: one of them denies it or cannot be called; of several the first in their order counts.
+            ApiError: one of them denies it or cannot be called; of several the first in their order counts.
         """
         invocations = self._validating.concerned(attributes.endpoint)
-        failures: dict[int, StatusError] = {}
+        failures: dict[int, ApiError] = {}
         verdicts: dict[int, Verdict] = {}
 
         async def ask(position: int, invocation: Invocation) -> None:
             try:
                 verdict = await self._ask(invocation, attributes, mutating=False)
-            except StatusError as error:
+            except ApiError as error:
                 failures[position] = error
             else:
                 if verdict is not None:
@@ -151,16 +152,16 @@ class Admission:
             return True, attributes
         if attributes.object is None:
             message = f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for '
-            raise status.internal_error(message + "this operation")
+            raise statuses.internal_error(message + "this operation")
         try:
             seen = await self._in_version(attributes.object, invocation.endpoint.resource)
-            patched = patch.json_patch(seen, operations)
+            patched = json_patch(seen, operations)
             accepted = accept(await self._in_version(patched, attributes.endpoint.resource))
-        except patch.PatchError as error:
-            raise status.internal_error(error.message) from error
+        except PatchError as error:
+            raise statuses.internal_error(error.message) from error
         except RecursionError as error:
             text = f'the patch of admission webhook "{webhook.name}" nests the object too deeply'
-            raise status.internal_error(text) from error
+            raise statuses.internal_error(text) from error
         return True, replace(attributes, object=accepted)
 
     async def _ask(self, invocation: Invocation, attributes: Attributes, *, mutating: bool) -> Verdict | None:
@@ -175,9 +176,9 @@ class Admission:
         except ConditionError as error:
             if webhook.fails_open:
                 return None
-            raise status.forbidden(attributes.endpoint.resource, attributes.name, str(error)) from error
+            raise statuses.forbidden(attributes.endpoint.resource, attributes.name, str(error)) from error
         if attributes.dry_run and not webhook.supports_dry_run:
-            raise status.bad_request(f'admission webhook "{webhook.name}" does not support dry run')
+            raise statuses.bad_request(f'admission webhook "{webhook.name}" does not support dry run')
         try:
             return await self._caller.call(webhook, request, mutating=mutating)
         except CallError as error:
@@ -209,7 +210,7 @@ class Admission:
         """Go on without a webhook that is not to be relied on, or fail the request."""
         log.warning("failed to call webhook", error=str(error), fails_open=webhook.fails_open)
         if not webhook.fails_open:
-            raise status.internal_error(str(error)) from error
+            raise statuses.internal_error(str(error)) from error
 
 
 def _operations(webhook: Webhook, content: bytes) -> list[object]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import ObjectKey, metadata_of
 from trainer.kube.resource import NAMESPACES
 from trainer_devcluster.apiserver.admission.attributes import Operation
 from trainer_devcluster.apiserver.admission.namespaces import PARTITION as NAMESPACE_PARTITION
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ def selects(webhook: Webhook, attributes: Attributes, storage: Storage) -> bool:
     """Whether the selectors of a webhook take in the object and its namespace.
 
     Raises:
-        StatusError: 404, the namespace is gone.
+        ApiError: 404, the namespace is gone.
     """
     return _selects_namespace(webhook, attributes, storage) and _selects_object(webhook, attributes)
 
@@ -43,7 +43,7 @@ def _namespace_labels(attributes: Attributes, storage: Storage) -> Mapping[str, 
         return _labels(attributes.object)
     namespace = storage.get(NAMESPACE_PARTITION, ObjectKey("", attributes.namespace))
     if namespace is None:
-        raise status.not_found(NAMESPACES, attributes.namespace)
+        raise statuses.not_found(NAMESPACES, attributes.namespace)
     return _labels(namespace)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of
 from trainer.kube.resource import CONFIG_MAPS, NAMESPACES, SERVICE_ACCOUNTS, SERVICES
 from trainer_devcluster.apiserver.authentication.tls import SERVICE_ADDRESS
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -28,15 +28,15 @@ def require_active(storage: Storage, resource: Resource, name: str, namespace: s
     """Let an object be created only in a namespace that exists and stays.
 
     Raises:
-        StatusError: 404, there is no such namespace; 403, it is being deleted.
+        ApiError: 404, there is no such namespace; 403, it is being deleted.
     """
     found = storage.get(PARTITION, ObjectKey("", namespace))
     if found is None:
-        raise status.not_found(NAMESPACES, namespace)
+        raise statuses.not_found(NAMESPACES, namespace)
     if is_being_deleted(found):
         message = f"unable to create new content in namespace {namespace} because it is being terminated"
         cause = FieldError("metadata.namespace", f"namespace {namespace} is being terminated", "NamespaceTerminating")
-        raise status.forbidden(resource, name, message, [cause])
+        raise statuses.forbidden(resource, name, message, [cause])
 
 
 def first_objects(namespace: Object, ca_pem: str) -> list[tuple[Resource, Object]]:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from trainer_devcluster.apiserver.wire.status import StatusError
+from trainer.kube.api_semantics import statuses
 
 if TYPE_CHECKING:
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Kind
@@ -130,7 +131,7 @@ def decode(content: bytes, version: str, uid: str, *, mutating: bool) -> Verdict
     )
 
 
-def denial(webhook: str, result: Object) -> StatusError:
+def denial(webhook: str, result: Object) -> ApiError:
     """The answer to a client whose request a webhook does not allow; its status comes from the webhook."""
     message, reason = str(result.get("message") or ""), str(result.get("reason") or "")
     text = f'admission webhook "{webhook}" denied the request'
@@ -140,7 +141,7 @@ def denial(webhook: str, result: Object) -> StatusError:
     if not isinstance(code, int) or isinstance(code, bool) or not HTTPStatus.BAD_REQUEST <= code < 600:
         code = HTTPStatus.BAD_REQUEST.value
     details = result.get("details")
-    return StatusError(code, reason, text, details if isinstance(details, dict) else None)
+    return statuses.failure(code, reason, text, details if isinstance(details, dict) else None)
 
 
 def _kind(kind: Kind) -> Object:

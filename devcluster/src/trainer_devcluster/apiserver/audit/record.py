@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.authentication.user import User
     from trainer_devcluster.apiserver.authorization.attributes import Attributes
     from trainer_devcluster.apiserver.authorization.authorizer import Decision
-    from trainer_devcluster.apiserver.wire.status import StatusError
 
 CLIENT_CLOSED_REQUEST: Final = 499
 """Not a status of HTTP; nginx logs it for a client that did not wait for the answer."""
@@ -42,7 +42,7 @@ class Record:
         """Whom the sender impersonates."""
         self.code = 0
         """Status of the answer; 0 before there is one."""
-        self.failure: StatusError | None = None
+        self.failure: ApiError | None = None
         """What has been answered instead of what was asked for."""
 
     def sent_by(self, user: User) -> None:
@@ -95,7 +95,7 @@ class Record:
     def _response_status(self) -> Object:
         if self.failure is None:
             return {"metadata": {}, "code": self.code or CLIENT_CLOSED_REQUEST}
-        status = self.failure.to_status()
+        status = self.failure.status
         return {name: value for name, value in status.items() if name not in ("kind", "apiVersion")}
 
 

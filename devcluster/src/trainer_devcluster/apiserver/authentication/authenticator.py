@@ -7,10 +7,10 @@ import re
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
+from trainer.kube.api_semantics import statuses
 from trainer_devcluster.apiserver.authentication.service_account_tokens import ISSUER, InvalidTokenError
 from trainer_devcluster.apiserver.authentication.user import ADMINISTRATOR, ANONYMOUS
 from trainer_devcluster.apiserver.storage.data_directory import refuse_content, write_private
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,16 +50,16 @@ class Authenticator:
         """Who sent a request with this Authorization header, or without one.
 
         Raises:
-            StatusError: 401, the header is not that of a bearer token, or the token is wrong.
+            ApiError: 401, the header is not that of a bearer token, or the token is wrong.
         """
         if authorization is None:
             return ANONYMOUS
         if authorization[: len(_SCHEME)].lower() != _SCHEME:
-            raise status.unauthorized()
+            raise statuses.unauthorized()
         try:
             return self.identify(authorization[len(_SCHEME) :].strip()).user
         except InvalidTokenError as error:
-            raise status.unauthorized() from error
+            raise statuses.unauthorized() from error
 
     def identify(self, token: str, audiences: Sequence[str] = (ISSUER,)) -> Identity:
         """Whose a token is.

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from trainer.kube.api_semantics import statuses
 from trainer_devcluster.apiserver.authentication.service_account_tokens import USER_PREFIX, service_account
 from trainer_devcluster.apiserver.authentication.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
 from trainer_devcluster.apiserver.authorization.attributes import Attributes
 from trainer_devcluster.apiserver.authorization.refusal import forbidden
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.header_text import header_text
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def acting_user(user: User, headers: CIMultiDictProxy[str], authorizer: Authoriz
     """Who counts as the sender of a request: the user, or whom the headers name.
 
     Raises:
-        StatusError: 403, the user may not act as that one; 400, the headers name groups or such but nobody.
+        ApiError: 403, the user may not act as that one; 400, the headers name groups or such but nobody.
     """
     name, uid = header_text(headers.get(_USER, "")), header_text(headers.get(_UID, ""))
     groups, extra = tuple(map(header_text, headers.getall(_GROUP, []))), _extra(headers)
     if not name:
         if groups or uid or extra:
-            raise status.bad_request(f"the headers name whom to act as only in part: {_USER} is missing")
+            raise statuses.bad_request(f"the headers name whom to act as only in part: {_USER} is missing")
         return user
     for wanted in _wanted(user, name, groups, uid, extra):
         decision = authorizer.authorize(wanted)

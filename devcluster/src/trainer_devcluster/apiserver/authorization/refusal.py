@@ -5,15 +5,16 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import show
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
+    from trainer.kube.errors import ApiError
     from trainer_devcluster.apiserver.authorization.attributes import Attributes
 
 
-def forbidden(attributes: Attributes, reason: str = "") -> status.StatusError:
+def forbidden(attributes: Attributes, reason: str = "") -> ApiError:
     """The 403 for something that is not allowed.
 
     Args:
@@ -23,9 +24,9 @@ def forbidden(attributes: Attributes, reason: str = "") -> status.StatusError:
     # The real server lets nothing through that a browser could take for markup.
     message = escape(_sentence(attributes), quote=False) + (f": {reason}" if reason else "")
     if attributes.path:
-        return status.StatusError(403, "Forbidden", f"forbidden: {message}", {})
+        return statuses.failure(403, "Forbidden", f"forbidden: {message}", {})
     resource = Resource(attributes.group, attributes.version, attributes.resource, "", namespaced=False)
-    return status.forbidden(resource, attributes.name, message)
+    return statuses.forbidden(resource, attributes.name, message)
 
 
 def _sentence(attributes: Attributes) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import metadata_of, name_of
 from trainer.kube.resource import CLUSTER_ROLES, ROLES
 from trainer_devcluster.apiserver.authentication.user import MASTERS
@@ -19,7 +20,6 @@ from trainer_devcluster.apiserver.authorization.grants import role_key
 from trainer_devcluster.apiserver.authorization.refusal import forbidden
 from trainer_devcluster.apiserver.authorization.rules import EVERYTHING, rules_in
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +53,7 @@ class WriteGuard:
             live: as it is stored; None for a creation.
 
         Raises:
-            StatusError: 403; 404, the role of a binding does not exist.
+            ApiError: 403; 404, the role of a binding does not exist.
         """
         if MASTERS in self.user.groups:
             return
@@ -74,7 +74,7 @@ class WriteGuard:
         aggregates = "aggregationRule" in new or (live is not None and "aggregationRule" in live)
         if aggregates and uncovered(self._held(), EVERYTHING):
             message = "must have cluster-admin privileges to use the aggregationRule"
-            raise status.forbidden(resource, name_of(new), message)
+            raise statuses.forbidden(resource, name_of(new), message)
 
     def _check_binding(self, new: Object) -> None:
         resource = ROLES if new["roleRef"].get("kind") == ROLES.kind else CLUSTER_ROLES
@@ -83,7 +83,7 @@ class WriteGuard:
             return
         role = self.storage.get(Partition.of(resource), key)
         if role is None:
-            raise status.not_found(resource, key.name)
+            raise statuses.not_found(resource, key.name)
         self._check_held(rules_in(role), name_of(new))
 
     def _check_held(self, rules: Iterable[Rule], name: str) -> None:
@@ -98,7 +98,7 @@ class WriteGuard:
         )
         if held.problems:
             message += f"; resolution errors: [{' '.join(held.problems)}]"
-        raise status.forbidden(self.target.definition.resource, name, message)
+        raise statuses.forbidden(self.target.definition.resource, name, message)
 
     def _held(self) -> tuple[Rule, ...]:
         return self.authorizer.rules_of(self.user, self.target.namespace or "").rules

@@ -5,17 +5,18 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Final, Protocol
 
+from trainer.kube.api_semantics import statuses
 from trainer_devcluster.apiserver.conversion import review
 from trainer_devcluster.apiserver.conversion.review import REVIEW_VERSIONS, ReviewError, described
 from trainer_devcluster.apiserver.webhooks.client import PostError
 from trainer_devcluster.apiserver.webhooks.client_config import ClientConfig
 from trainer_devcluster.apiserver.webhooks.trust import TrustError
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.webhooks.client import WebhookClient
 
@@ -33,7 +34,7 @@ class Converter(Protocol):
             api_version: group and version that is wanted.
 
         Raises:
-            StatusError: 500, they cannot be converted.
+            ApiError: 500, they cannot be converted.
         """
 
 
@@ -73,7 +74,7 @@ class WebhookConverter:
         """Have the webhook convert the objects; of their metadata it changes labels and annotations only.
 
         Raises:
-            StatusError: 500, the webhook cannot be called, says that it has failed, or spoils an object.
+            ApiError: 500, the webhook cannot be called, says that it has failed, or spoils an object.
         """
         if not objects:
             return []
@@ -111,6 +112,6 @@ def _checked(original: Object, converted: Any, api_version: str, failed: str, in
         raise _failure(f"{failed} metadata in object at index {index}: {error}") from error
 
 
-def _failure(message: str) -> StatusError:
+def _failure(message: str) -> ApiError:
     # The real server answers with an unspecific 500: no reason, the text alone.
-    return StatusError(500, "", message)
+    return statuses.failure(500, "", message)

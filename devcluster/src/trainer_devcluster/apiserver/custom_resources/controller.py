@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
+from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.client import Propagation
 from trainer.kube.clock import move_on_after
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import find_condition, is_being_deleted, key_of, metadata_of, name_of, uid_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.authentication.user import SERVER
 from trainer_devcluster.apiserver.custom_resources.conditions import TakenNames, is_established, status_of, terminating
 from trainer_devcluster.apiserver.custom_resources.versions import definitions_of
 from trainer_devcluster.apiserver.definitions.routing import Target
-from trainer_devcluster.apiserver.storage.storage import Partition, writable_copy
+from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import DeleteParameters, WriteParameters
-from trainer_devcluster.apiserver.wire.status import StatusError
 from trainer_devcluster.apiserver.writes.write import Write
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class CustomResources:
         target = Target(definition, "update", None, name_of(crd), subresource)
         try:
             await self._writer.update(Write(target, WriteParameters(_MANAGER), SERVER), change)
-        except StatusError as error:
+        except ApiError as error:
             log.warning("cannot update custom resource definition", name=name_of(crd), error=error.message)
             return error.code == 404
         return True

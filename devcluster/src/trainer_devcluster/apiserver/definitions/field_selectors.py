@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.selectors import FieldSelector, LabelSelector
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -49,18 +49,18 @@ class Selectors:
         """Parse both.
 
         Raises:
-            StatusError: 400, a selector cannot be parsed, or names a field that the kind does not select by.
+            ApiError: 400, a selector cannot be parsed, or names a field that the kind does not select by.
         """
         try:
             self._labels = LabelSelector.parse(label_selector)
             self._fields = FieldSelector.parse(field_selector)
         except ValueError as error:
-            raise status.bad_request(str(error)) from error
+            raise statuses.bad_request(str(error)) from error
         supported = _BUILT_IN.get((definition.resource.group, definition.resource.plural), ())
         supported += definition.selectable_fields
         for path, _, _ in self._fields.requirements:
             if path not in _EVERY_KIND + supported:
-                raise status.bad_request(_not_supported(path, definition, supported))
+                raise statuses.bad_request(_not_supported(path, definition, supported))
 
     @property
     def select_everything(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer_devcluster.apiserver.objects.list_types import UNTYPED, Typing
+from trainer.kube.api_semantics.value_types import UNTYPED, Typing
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.names import NameRule
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class ResourceDefinition:
         """Types of its fields, and how its lists and maps are merged."""
         if self.schema is not None:
             return self.schema.typing
-        return Typing.for_built_in(self.resource.api_version, self.resource.kind) or UNTYPED
+        return built_in_type(self.resource.api_version, self.resource.kind) or UNTYPED
 
     @property
     def collection_kind(self) -> str:
@@ -103,7 +104,7 @@ async def as_requested(definition: ResourceDefinition, obj: Object) -> Object:
     """A stored object in the version of a definition; shared, never change it.
 
     Raises:
-        StatusError: 500, it cannot be converted.
+        ApiError: 500, it cannot be converted.
     """
     return (await all_as_requested(definition, [obj]))[0]
 
@@ -112,7 +113,7 @@ async def all_as_requested(definition: ResourceDefinition, objects: Sequence[Obj
     """Stored objects in the version of a definition; shared, never change them.
 
     Raises:
-        StatusError: 500, they cannot be converted.
+        ApiError: 500, they cannot be converted.
     """
     if definition.versions is None:
         return list(objects)
@@ -128,6 +129,6 @@ async def as_stored(definition: ResourceDefinition, obj: Object) -> Object:
     """An object of a definition as it is stored.
 
     Raises:
-        StatusError: 500, it cannot be converted.
+        ApiError: 500, it cannot be converted.
     """
     return obj if definition.versions is None else await definition.versions.to_store(obj)

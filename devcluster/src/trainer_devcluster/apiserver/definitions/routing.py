@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import PODS
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer_devcluster.apiserver.definitions.registry import Registry
@@ -54,7 +54,7 @@ def resolve(registry: Registry, method: str, path: str) -> Target:
 
     Raises:
         UnknownPathError: no served group and version.
-        StatusError: 404 for an unknown resource or subresource, 405 for a verb that it does not have.
+        ApiError: 404 for an unknown resource or subresource, 405 for a verb that it does not have.
     """
     parts = [part for part in path.split("/") if part]
     group, version, rest = _split(parts)
@@ -65,10 +65,10 @@ def resolve(registry: Registry, method: str, path: str) -> Target:
         namespace, rest = rest[1], rest[2:]
     definition = registry.find(group, version, rest[0])
     if definition is None or len(rest) > 3 or (namespace is not None) > definition.resource.namespaced:
-        raise status.no_such_resource()
+        raise statuses.no_such_resource()
     name, subresource = (rest[1] if len(rest) > 1 else ""), (rest[2] if len(rest) > 2 else "")
     if name and definition.resource.namespaced and namespace is None:
-        raise status.no_such_resource()
+        raise statuses.no_such_resource()
     verb = _verb(definition, method, namespace, name, subresource)
     return Target(definition, verb, namespace, name, subresource)
 
@@ -92,21 +92,21 @@ def _verb(definition: ResourceDefinition, method: str, namespace: str | None, na
         verbs = _COLLECTION_VERBS
     verb = verbs.get(method)
     if verb is None or verb not in definition.verbs:
-        raise status.method_not_allowed()
+        raise statuses.method_not_allowed()
     return verb
 
 
 def _subresource_verb(definition: ResourceDefinition, method: str, subresource: str) -> str:
     if subresource in _UNSUPPORTED and definition.resource == PODS:
-        raise status.method_not_allowed(f"the dev cluster does not support pods/{subresource}")
+        raise statuses.method_not_allowed(f"the dev cluster does not support pods/{subresource}")
     served = set(definition.subresources)
     if definition.status_subresource:
         served.add("status")
     if definition.scale is not None:
         served.add("scale")
     if subresource not in served or subresource not in _SUBRESOURCE_VERBS:
-        raise status.no_such_resource()
+        raise statuses.no_such_resource()
     verb = _SUBRESOURCE_VERBS[subresource].get(method)
     if verb is None:
-        raise status.method_not_allowed()
+        raise statuses.method_not_allowed()
     return verb

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.objects import ObjectKey, key_of, resource_version_of
-from trainer_devcluster.apiserver.storage.storage import writable_copy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class Versions:
         """Stored objects in a version; shared, never change them.
 
         Raises:
-            StatusError: 500, they cannot be converted.
+            ApiError: 500, they cannot be converted.
         """
         found = [self.known(obj, api_version) for obj in objects]
         missing = [index for index, obj in enumerate(found) if obj is None]
@@ -65,7 +65,7 @@ class Versions:
         """Objects in another version, without what that one does not have; those that are in it stay as they are.
 
         Raises:
-            StatusError: 500, they cannot be converted.
+            ApiError: 500, they cannot be converted.
         """
         converted = list(objects)
         foreign = [index for index, obj in enumerate(objects) if obj["apiVersion"] != api_version]
@@ -79,7 +79,7 @@ class Versions:
         """An object as it is stored.
 
         Raises:
-            StatusError: 500, it cannot be converted.
+            ApiError: 500, it cannot be converted.
         """
         if obj["apiVersion"] == self.storage:
             return obj

@@ -14,7 +14,7 @@ import msgspec
 
 from trainer_devcluster.apiserver.discovery.discovery import preference
 from trainer_devcluster.apiserver.discovery.openapi_references import add_referenced
-from trainer_devcluster.apiserver.objects.list_types import built_in_definitions, definition_name
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions, definition_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

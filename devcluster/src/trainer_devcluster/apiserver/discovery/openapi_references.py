@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trainer_devcluster.apiserver.objects.list_types import built_in_definitions
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ import msgspec
 
 from trainer_devcluster.apiserver.discovery.openapi import schema_name
 from trainer_devcluster.apiserver.discovery.openapi_references import add_referenced
-from trainer_devcluster.apiserver.objects.list_types import built_in_definitions
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_definitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

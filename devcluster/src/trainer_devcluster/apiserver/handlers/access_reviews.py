@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import invalid, required
 from trainer.kube.objects import metadata_of
 from trainer_devcluster.apiserver.authentication.user import User
@@ -12,7 +13,6 @@ from trainer_devcluster.apiserver.authorization.attributes import Attributes
 from trainer_devcluster.apiserver.authorization.rbac import joined
 from trainer_devcluster.apiserver.handlers.review import Review
 from trainer_devcluster.apiserver.kinds.authorization import GROUP
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -75,7 +75,7 @@ async def self_subject_rules_review(call: Call) -> web.StreamResponse:
     review = await _read(call)
     namespace = review.object["spec"].get("namespace")
     if not namespace:
-        raise status.bad_request("no namespace on request")
+        raise statuses.bad_request("no namespace on request")
     held = call.access.authorizer.rules_of(call.user, namespace)
     rules = [rule.to_object() for rule in held.rules]
     outcome: Object = {
@@ -99,7 +99,7 @@ async def _read(call: Call) -> Review:
 def _decided(call: Call, review: Review, user: User, causes: list[FieldError]) -> web.Response:
     if causes:
         # The real server has lost the kind when it gets here.
-        raise status.invalid("", GROUP, "", causes)
+        raise statuses.invalid("", GROUP, "", causes)
     decision = call.access.authorizer.authorize(_attributes(user, review.object["spec"]))
     outcome: Object = {"allowed": decision.allowed}
     if decision.reason:

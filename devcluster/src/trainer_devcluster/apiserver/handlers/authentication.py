@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import ObjectKey, metadata_of, name_of, uid_of
@@ -19,7 +20,6 @@ from trainer_devcluster.apiserver.handlers.review import Review
 from trainer_devcluster.apiserver.kinds.authentication import TOKEN_REQUEST
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -66,7 +66,7 @@ async def token_review(call: Call) -> web.StreamResponse:
     review.note_manager()
     spec = review.object["spec"]
     if not spec.get("token"):
-        raise status.bad_request("token is required for TokenReview in authentication")
+        raise statuses.bad_request("token is required for TokenReview in authentication")
     try:
         identity = call.access.authenticator.identify(spec["token"], spec.get("audiences") or [ISSUER])
     except InvalidTokenError as error:
@@ -86,7 +86,7 @@ def _binding(call: Call, reference: Object | None) -> Binding | None:
     """What a token shall be bound to.
 
     Raises:
-        StatusError: 400, it cannot be; 404, there is no such object; 409, it is another one.
+        ApiError: 400, it cannot be; 404, there is no such object; 409, it is another one.
     """
     if not reference:
         return None
@@ -94,13 +94,13 @@ def _binding(call: Call, reference: Object | None) -> Binding | None:
     resource = BINDABLE.get(kind)
     if resource is None or (reference.get("apiVersion") or "v1") != "v1":
         described = f"{reference.get('apiVersion') or ''}, Kind={kind}"
-        raise status.bad_request(f"cannot bind token to object of type {described}: only to a Pod, Secret or Node")
+        raise statuses.bad_request(f"cannot bind token to object of type {described}: only to a Pod, Secret or Node")
     key = ObjectKey((call.target.namespace or "") if resource.namespaced else "", name)
     obj = call.backend.storage.get(Partition.of(resource), key)
     if obj is None:
-        raise status.not_found(resource, name)
+        raise statuses.not_found(resource, name)
     if kind == "Pod" and (obj["spec"].get("serviceAccountName") or "default") != call.target.name:
-        raise status.bad_request(
+        raise statuses.bad_request(
             f'cannot bind token for serviceaccount "{call.target.name}" to pod running with different serviceaccount '
             "name."
         )
@@ -110,7 +110,7 @@ def _binding(call: Call, reference: Object | None) -> Binding | None:
             f"the UID in the bound object reference ({wanted}) does not match the UID in record. The object might have "
             "been deleted and then recreated"
         )
-        raise status.conflict(resource, name, message)
+        raise statuses.conflict(resource, name, message)
     return Binding(kind, name, uid_of(obj), _node_of(call, obj) if kind == "Pod" else None)
 
 

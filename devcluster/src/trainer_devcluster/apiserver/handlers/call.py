@@ -11,9 +11,9 @@ import msgspec
 from aiohttp import web
 from aiohttp.web_protocol import RequestPayloadError
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.clock import move_on_after
 from trainer_devcluster.apiserver.authorization.writes import WriteGuard
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.body import MAX_BODY_BYTES, decode_object
 from trainer_devcluster.apiserver.wire.header_text import header_text
 from trainer_devcluster.apiserver.wire.negotiation import JSON, PROTOBUF
@@ -24,6 +24,7 @@ from trainer_devcluster.apiserver.writes.write import LARGE_BYTES, Write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.audit.record import Record
     from trainer_devcluster.apiserver.authentication.user import User
@@ -62,7 +63,7 @@ class Call:
         """The write that the request asks for.
 
         Raises:
-            StatusError: 400 or 422, a parameter is not one of those allowed.
+            ApiError: 400 or 422, a parameter is not one of those allowed.
         """
         return self.write_of(self.target)
 
@@ -70,7 +71,7 @@ class Call:
         """A write to something else than the target of the request, with the parameters of the request.
 
         Raises:
-            StatusError: as `write`.
+            ApiError: as `write`.
         """
         parameters = write_parameters(self.query, self.user_agent, self.target.verb)
         size = self.request.content_length
@@ -94,11 +95,11 @@ class Call:
         """The body.
 
         Raises:
-            StatusError: 413, it is too large; 400, it is not encoded as its headers say; 504, it does not come.
+            ApiError: 413, it is too large; 400, it is not encoded as its headers say; 504, it does not come.
         """
         encoding = self.request.headers.get("Content-Encoding", "identity").lower()
         if encoding != "identity":
-            raise status.bad_request(f"the content encoding {encoding!r} is not supported: send the body as it is")
+            raise statuses.bad_request(f"the content encoding {encoding!r} is not supported: send the body as it is")
         if (self.request.content_length or 0) > MAX_BODY_BYTES:
             raise _too_large()
         try:
@@ -106,9 +107,9 @@ class Call:
                 return await self.request.read()
             async with move_on_after(self.backend.clock, BODY_SECONDS):
                 return await self.request.read()
-            raise status.timeout("the body did not arrive within the requested timeout")
+            raise statuses.timeout("the body did not arrive within the requested timeout")
         except RequestPayloadError as error:
-            raise status.bad_request(f"the body cannot be read: {' '.join(str(error).split())}") from error
+            raise statuses.bad_request(f"the body cannot be read: {' '.join(str(error).split())}") from error
         except web.HTTPRequestEntityTooLarge as error:
             raise _too_large() from error
 
@@ -116,7 +117,7 @@ class Call:
         """The body as an object, and the paths of its duplicate fields.
 
         Raises:
-            StatusError: 400, 413 or 415, it cannot be read.
+            ApiError: 400, 413 or 415, it cannot be read.
         """
         content_type = self.request.headers.get("Content-Type", JSON)
         # The first protobuf body has a table of field numbers read from disk.
@@ -134,7 +135,7 @@ class Call:
         """The body as `decode` reads it, in a thread when it is large or `beside_loop` is set.
 
         Raises:
-            StatusError: 400 or 413, it cannot be read; whatever `decode` raises.
+            ApiError: 400 or 413, it cannot be read; whatever `decode` raises.
         """
         content = await self.content()
         if len(content) < LARGE_BYTES and not beside_loop:
@@ -142,8 +143,8 @@ class Call:
         return await anyio.to_thread.run_sync(decode, content)
 
 
-def _too_large() -> status.StatusError:
-    return status.request_entity_too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
+def _too_large() -> ApiError:
+    return statuses.request_entity_too_large(f"Request entity too large: limit is {MAX_BODY_BYTES}")
 
 
 def answer(body: Any, code: int = 200, *, warnings: Iterable[str] = (), content_type: str = JSON) -> web.Response:
@@ -160,12 +161,11 @@ def with_warnings(response: R, warnings: Iterable[str]) -> R:
     return response
 
 
-def failure(error: status.StatusError) -> web.Response:
+def failure(error: ApiError, warnings: Iterable[str] = ()) -> web.Response:
     """The answer to a failed request."""
-    response = answer(error.to_status(), error.code, warnings=error.warnings)
-    retry_after = (error.details or {}).get("retryAfterSeconds")
-    if retry_after:
-        response.headers["Retry-After"] = str(retry_after)
+    response = answer(error.status, error.code, warnings=warnings)
+    if error.retry_after_seconds:
+        response.headers["Retry-After"] = f"{error.retry_after_seconds:.0f}"
     if error.code == 401:
         response.headers["WWW-Authenticate"] = 'Bearer realm="trainer-dev"'
     return response

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import name_of
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
@@ -14,7 +15,6 @@ from trainer_devcluster.apiserver.handlers.read import page_answer, presenter
 from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.wire.params import delete_parameters, list_parameters
-from trainer_devcluster.apiserver.wire.status import StatusError
 from trainer_devcluster.apiserver.writes.deletion_requests import DeletionRequest
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def delete_collection(call: Call) -> web.StreamResponse:
             await anyio.lowlevel.checkpoint()
         try:
             await call.deleter.delete(replace(call.target, verb="delete", name=name_of(obj)), request)
-        except StatusError as error:
+        except ApiError as error:
             if error.code != 404:
                 raise
     return await page_answer(shown, page, warnings=call.warnings.texts)

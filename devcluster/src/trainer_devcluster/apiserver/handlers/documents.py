@@ -11,9 +11,9 @@ import anyio
 import msgspec
 from aiohttp import web
 
+from trainer.kube.api_semantics import statuses
 from trainer_devcluster.apiserver.discovery import discovery, openapi, openapi_v2
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.header_text import header_text
 from trainer_devcluster.apiserver.wire.negotiation import JSON, wants_aggregated_discovery
 
@@ -56,12 +56,12 @@ class Documents:
         """The answer, or None when the path is not one of a document.
 
         Raises:
-            StatusError: 405, the method is not GET; 406, no acceptable form.
+            ApiError: 405, the method is not GET; 406, no acceptable form.
         """
         path = request.path.rstrip("/")
         response = await self._find(request, path)
         if response is not None and request.method != "GET":
-            raise status.method_not_allowed()
+            raise statuses.method_not_allowed()
         return response
 
     async def _find(self, request: web.Request, path: str) -> web.Response | None:

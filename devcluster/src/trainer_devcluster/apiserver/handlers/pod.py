@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import find_condition, is_being_deleted
 from trainer_devcluster.apiserver.admission.attributes import Operation
@@ -14,10 +16,9 @@ from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.objects.decoding import read_as
 from trainer_devcluster.apiserver.reads import reading
 from trainer_devcluster.apiserver.reads.pod_logs import ContainerLog, log_parameters
-from trainer_devcluster.apiserver.storage.storage import writable_copy
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.definitions.routing import Target
     from trainer_devcluster.apiserver.handlers.call import Call
@@ -44,7 +45,7 @@ async def bind(call: Call) -> web.StreamResponse:
     node = (binding.get("target") or {}).get("name")
     if not node:
         cause = FieldError("target.name", "Required value", "FieldValueRequired")
-        raise status.invalid("Binding", "", call.target.name, [cause])
+        raise statuses.invalid("Binding", "", call.target.name, [cause])
     now = call.backend.now()
     await call.writer.update(write, lambda pod: _bound(writable_copy(pod), node, now), operation=None)
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -71,6 +72,6 @@ def _bound(pod: Object, node: str, now: str) -> Object:
     return pod
 
 
-def _conflict(name: str, message: str) -> status.StatusError:
+def _conflict(name: str, message: str) -> ApiError:
     text = f'Operation cannot be fulfilled on pods/binding "{name}": {message}'
-    return status.StatusError(409, "Conflict", text, {"name": name, "kind": "pods/binding"})
+    return statuses.failure(409, "Conflict", text, {"name": name, "kind": "pods/binding"})

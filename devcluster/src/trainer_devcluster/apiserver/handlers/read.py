@@ -20,8 +20,9 @@ from trainer_devcluster.apiserver.wire.params import list_parameters
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from trainer.kube.api_semantics.paging import Page
+    from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.handlers.call import Call
-    from trainer_devcluster.apiserver.reads.paging import Page
 
 _THREAD_ITEMS = 500
 """Lists from this length on are written beside the event loop."""
@@ -32,7 +33,7 @@ def presenter(call: Call) -> Presenter:
     """The presenter for the request's Accept header.
 
     Raises:
-        StatusError: 406, we cannot write what is accepted; 400, a bad `includeObject`.
+        ApiError: 406, we cannot write what is accepted; 400, a bad `includeObject`.
     """
     wanted = answer_format(call.request.headers.get("Accept", ""))
     shown = include_object(call.query.get("includeObject", ""))
@@ -56,7 +57,7 @@ async def list_or_watch(call: Call) -> web.StreamResponse:
     return await page_answer(shown, page, warnings=call.warnings.texts)
 
 
-async def page_answer(shown: Presenter, page: Page, *, warnings: Sequence[str] = ()) -> web.StreamResponse:
+async def page_answer(shown: Presenter, page: Page[Object], *, warnings: Sequence[str] = ()) -> web.StreamResponse:
     """The answer with one page of a list; a long one is made and sent without holding up other requests."""
     if len(page.items) < _THREAD_ITEMS:
         return answer(shown.page(page), warnings=warnings)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import field_managers, statuses
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.handlers.call import answer
-from trainer_devcluster.apiserver.patching import field_manager
-from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.objects.empty_objects import empty_object
 
 if TYPE_CHECKING:
     from aiohttp import web
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
@@ -37,7 +38,7 @@ class Review:
             definition: what the body is, when it is not an object of the target's kind.
 
         Raises:
-            StatusError: 400, 413 or 415, it cannot be read or is something else.
+            ApiError: 400, 413 or 415, it cannot be read or is something else.
         """
         write = call.write_of(_target(call, definition or call.target.definition))
         body, write.duplicates = await call.decoded()
@@ -49,22 +50,23 @@ class Review:
     def note_manager(self, subresource: str | None = None) -> None:
         """Say in the answer who has set which fields, as the real server does; call it before the answer is put in."""
         definition = self._write.target.definition
-        entries = field_manager.update(
+        entries = field_managers.update(
             None,
             self.object,
             manager=self._write.parameters.field_manager,
             schema=definition.typing,
             subresource=subresource,
             now=self._call.backend.now(),
+            empty=empty_object(self.object),
         )
         self.object["metadata"].pop("managedFields", None)
         if entries:
             self.object["metadata"]["managedFields"] = entries
 
-    def refused(self, *causes: FieldError) -> status.StatusError:
+    def refused(self, *causes: FieldError) -> ApiError:
         """A 422 that names what is wrong with it."""
         resource = self._write.target.definition.resource
-        return status.invalid(resource.kind, resource.group, self.object["metadata"].get("name", ""), list(causes))
+        return statuses.invalid(resource.kind, resource.group, self.object["metadata"].get("name", ""), list(causes))
 
     def answered(self, outcome: Object) -> web.Response:
         """The answer, with the outcome as its status."""

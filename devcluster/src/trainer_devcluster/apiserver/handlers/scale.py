@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.json_values import writable_copy
 from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.write import JSON_PATCH, MERGE_PATCH, patch_type, patching
 from trainer_devcluster.apiserver.reads import reading
-from trainer_devcluster.apiserver.storage.storage import writable_copy
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.body import decode_json
 from trainer_devcluster.apiserver.writes.scale import read_scale, scale_of, scale_to_change, scaled
 
@@ -39,7 +39,7 @@ async def patch(call: Call) -> web.StreamResponse:
     """PATCH of the Scale, by JSON patch or merge patch."""
     content_type = patch_type(call)
     if content_type not in {JSON_PATCH, MERGE_PATCH}:
-        raise status.unsupported_media_type([JSON_PATCH, MERGE_PATCH])
+        raise statuses.unsupported_media_type([JSON_PATCH, MERGE_PATCH])
     body = await call.read(decode_json)
     return await _write(call, patching(content_type, body.value, None))
 
@@ -56,5 +56,5 @@ async def _write(call: Call, change: Callable[[Object], Object]) -> web.Response
 def _paths(call: Call) -> ScalePaths:
     paths = call.target.definition.scale
     if paths is None:
-        raise status.no_such_resource()
+        raise statuses.no_such_resource()
     return paths

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.kube.api_semantics import patches, statuses
+from trainer.kube.api_semantics.json_patch import json_patch
+from trainer.kube.api_semantics.json_values import writable_copy
+from trainer.kube.api_semantics.patches import PatchError
+from trainer.kube.api_semantics.value_types import UNTYPED
 from trainer.kube.field_errors import FieldError
 from trainer_devcluster.apiserver.handlers.call import answer
 from trainer_devcluster.apiserver.handlers.read import presenter
-from trainer_devcluster.apiserver.objects.list_types import UNTYPED
-from trainer_devcluster.apiserver.patching import patch as patches
-from trainer_devcluster.apiserver.patching.patch import PatchError, PatchErrorKind
-from trainer_devcluster.apiserver.storage.storage import writable_copy
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.body import decode_json, decode_yaml
 from trainer_devcluster.apiserver.wire.params import META_GROUP
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
     from trainer_devcluster.apiserver.handlers.call import Call
@@ -71,38 +72,34 @@ def patch_type(call: Call) -> str:
     """The media type of a patch.
 
     Raises:
-        StatusError: 415, the resource cannot be patched that way.
+        ApiError: 415, the resource cannot be patched that way.
     """
     accepted = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
     if not call.target.definition.is_custom:
         accepted.insert(2, STRATEGIC_PATCH)
     content_type = call.request.headers.get("Content-Type", "").split(";", 1)[0].strip().lower()
     if content_type not in accepted:
-        raise status.unsupported_media_type(accepted)
+        raise statuses.unsupported_media_type(accepted)
     return content_type
 
 
 def patching(content_type: str, patch_body: Any, definition: ResourceDefinition | None) -> Callable[[Object], Object]:
     """A function that applies a patch to an object; without a definition lists are merged as one value.
 
-    The function raises StatusError: 400 for a malformed patch, 413 for one that is too large, 422 for one that does not
+    The function raises ApiError: 400 for a malformed patch, 413 for one that is too large, 422 for one that does not
     fit the object.
     """
 
     def apply(obj: Object) -> Object:
         try:
             if content_type == JSON_PATCH:
-                return patches.json_patch(obj, patch_body)
+                return json_patch(obj, patch_body)
             if content_type == MERGE_PATCH:
                 return patches.merge_patch(obj, patch_body)
             typing = definition.typing if definition is not None else UNTYPED
             return patches.strategic_merge_patch(obj, patch_body, typing)
         except PatchError as error:
-            if error.kind is PatchErrorKind.MALFORMED:
-                raise status.bad_request(error.message) from error
-            if error.kind is PatchErrorKind.TOO_LARGE:
-                raise status.request_entity_too_large(error.message) from error
-            raise status.unprocessable() from error
+            raise error.answer from error
 
     return apply
 
@@ -115,26 +112,26 @@ def _check_apply_options(write: Write) -> None:
 
 def _applied(write: Write, body: Any) -> Object:
     if not isinstance(body, dict) or not isinstance(body.get("metadata") or {}, dict):
-        raise status.bad_request(
+        raise statuses.bad_request(
             "error decoding YAML: an apply patch must be an object with apiVersion, kind and metadata"
         )
     resource = write.target.definition.resource
     version, kind = body.get("apiVersion"), body.get("kind")
     if version != resource.api_version:
-        raise status.bad_request(
+        raise statuses.bad_request(
             f"Incorrect version specified in apply patch. Specified patch version: {version}, expected: "
             f"{resource.api_version}"
         )
     if kind != resource.kind:
-        raise status.bad_request(f"Incorrect kind specified in apply patch: {kind}, expected: {resource.kind}")
+        raise statuses.bad_request(f"Incorrect kind specified in apply patch: {kind}, expected: {resource.kind}")
     metadata = body["metadata"] = body.get("metadata") or {}
     if metadata.get("managedFields") is not None:
-        raise status.bad_request("metadata.managedFields must be nil")
+        raise statuses.bad_request("metadata.managedFields must be nil")
     metadata.setdefault("name", write.target.name)
     if write.target.namespace:
         metadata.setdefault("namespace", write.target.namespace)
     return body
 
 
-def _invalid_options(reason: str, message: str, field: str) -> status.StatusError:
-    return status.invalid("PatchOptions", META_GROUP, "", [FieldError(field, message, reason)])
+def _invalid_options(reason: str, message: str, field: str) -> ApiError:
+    return statuses.invalid("PatchOptions", META_GROUP, "", [FieldError(field, message, reason)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from trainer.kube.api_semantics.value_types import UNTYPED
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS as V2
@@ -14,8 +15,8 @@ from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.definitions.versions import Versions
 from trainer_devcluster.apiserver.kinds import horizontal_pod_autoscaler as v2
 from trainer_devcluster.apiserver.kinds.editing import fill, section
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
-from trainer_devcluster.apiserver.objects.list_types import UNTYPED, Typing
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
 _V1: Final = replace(V2, version="v1")
-_TYPING: Final = Typing.for_built_in(V2.api_version, V2.kind) or UNTYPED
+_TYPING: Final = built_in_type(V2.api_version, V2.kind) or UNTYPED
 
 
 class HorizontalPodAutoscalerV1Strategy(StoreOnlyStrategy):

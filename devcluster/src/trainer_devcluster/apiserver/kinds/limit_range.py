@@ -70,7 +70,7 @@ def admit_limits(pod: Object, context: WriteContext) -> None:
     """Give the containers of a new pod what the LimitRanges of its namespace have for them, in place; idempotent.
 
     Raises:
-        StatusError: 403, a container or the pod asks for more or less than it may.
+        ApiError: 403, a container or the pod asks for more or less than it may.
     """
     limit_ranges = [entry for entry in context.listed(LIMIT_RANGES) if namespace_of(entry) == namespace_of(pod)]
     for limit_range in limit_ranges:

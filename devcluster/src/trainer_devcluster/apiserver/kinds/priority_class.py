@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import forbidden, not_supported
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import Resource
@@ -12,7 +13,6 @@ from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill
 from trainer_devcluster.apiserver.kinds.pods.refusal import refused
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -45,7 +45,7 @@ class PriorityClassStrategy(StoreOnlyStrategy):
         """Refuse a second class for pods that name none.
 
         Raises:
-            StatusError: 403, there is one.
+            ApiError: 403, there is one.
         """
         self._check_default(obj, context)
 
@@ -53,7 +53,7 @@ class PriorityClassStrategy(StoreOnlyStrategy):
         """Refuse a second class for pods that name none.
 
         Raises:
-            StatusError: 403, there is one.
+            ApiError: 403, there is one.
         """
         self._check_default(obj, context)
 
@@ -87,7 +87,7 @@ class PriorityClassStrategy(StoreOnlyStrategy):
         for other in context.listed(PRIORITY_CLASSES):
             if other.get("globalDefault") and name_of(other) != name_of(obj):
                 message = f"PriorityClass {name_of(other)} is already marked as default. Only one default can exist"
-                raise status.forbidden(PRIORITY_CLASSES, name_of(obj), message)
+                raise statuses.forbidden(PRIORITY_CLASSES, name_of(obj), message)
 
 
 def system_classes() -> list[Object]:
@@ -102,7 +102,7 @@ def admit_priority(pod: Object, context: WriteContext) -> None:
     """Give a new pod the priority of its class, in place; idempotent.
 
     Raises:
-        StatusError: 403, there is no such class, or the pod asks for another priority.
+        ApiError: 403, there is no such class, or the pod asks for another priority.
     """
     spec = pod["spec"]
     name, priority, policy = _class_of(pod, context)

@@ -6,29 +6,12 @@ atomic lists correspond to nothing (Kubernetes documentation, "Transition rules"
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from trainer.kube.api_semantics.json_values import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-ABSENT: Final = object()
-"""Stands for an old value that does not exist or cannot be found."""
-
-
-def same(left: object, right: object) -> bool:
-    """Whether two JSON values are equal; unlike in Python, true is not 1."""
-    return left is right or (left == right and _same_types(left, right))
-
-
-def _same_types(left: object, right: object) -> bool:
-    """Whether two values that are equal for Python have booleans in the same places."""
-    if left is right:
-        return True
-    if isinstance(left, dict) and isinstance(right, dict):
-        return all(_same_types(child, right[key]) for key, child in left.items())
-    if isinstance(left, list) and isinstance(right, list):
-        return all(map(_same_types, left, right))
-    return isinstance(left, bool) == isinstance(right, bool)
 
 
 def item_key(item: object, schema: Mapping[str, Any]) -> tuple[object, ...] | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.quantity import Quantity
+from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.go_time import canonical_time
-from trainer_devcluster.apiserver.objects.list_types import Typing
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
+    from trainer.kube.api_semantics.value_types import Typing
     from trainer.kube.objects import Object
 
 _PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
@@ -50,17 +51,17 @@ def read_as(api_version: str, kind: str, body: Object) -> Object:
     """A body that holds options or a subresource, normalized in place; unknown fields are dropped.
 
     Raises:
-        StatusError: 400, it is of another kind, or a value has the wrong type.
+        ApiError: 400, it is of another kind, or a value has the wrong type.
     """
     if body.get("kind") not in (None, "", kind):
-        raise status.bad_request(f"the body must be of kind {kind}, not {body['kind']}")
-    typing = Typing.for_built_in(api_version, kind)
+        raise statuses.bad_request(f"the body must be of kind {kind}, not {body['kind']}")
+    typing = built_in_type(api_version, kind)
     assert typing is not None
     try:
         typing.prune(body)
         normalize(body, typing)
     except WrongTypeError as error:
-        raise status.bad_request(f"{kind}: {error}") from error
+        raise statuses.bad_request(f"{kind}: {error}") from error
     return body
 
 

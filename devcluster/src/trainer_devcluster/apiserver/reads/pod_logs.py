@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import key_of, name_of, uid_of
 from trainer.kube.resource import PODS
 from trainer_devcluster.apiserver.container_logs.cri_log import CHUNK_BYTES, LogFilter, LogReader, log_path
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.params import boolean, integer
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
     """The checked query parameters.
 
     Raises:
-        StatusError: 400 for values that cannot be read, 422 for values that make no sense.
+        ApiError: 400 for values that cannot be read, 422 for values that make no sense.
     """
     since_seconds, limit_bytes = integer(query, "sinceSeconds"), integer(query, "limitBytes")
     tail_lines = integer(query, "tailLines")
@@ -69,14 +69,14 @@ def log_parameters(query: Mapping[str, str], now: datetime) -> LogParameters:
         )
         causes.append(FieldError("stream", message, "FieldValueNotSupported"))
     if causes:
-        raise status.invalid("PodLogOptions", "", "", causes)
+        raise statuses.invalid("PodLogOptions", "", "", causes)
     since = now - timedelta(seconds=min(since_seconds, _LONGEST_SINCE)) if since_seconds is not None else None
     if since_time is not None:
         try:
             # An API server asks the kubelet for whole seconds, whatever it was asked for itself.
             since = parse_timestamp(since_time).replace(microsecond=0)
         except ValueError as error:
-            raise status.bad_request(f"sinceTime: Invalid value: {since_time!r}: {error}") from error
+            raise statuses.bad_request(f"sinceTime: Invalid value: {since_time!r}: {error}") from error
     return LogParameters(
         container=query.get("container", ""),
         follow=boolean(query, "follow"),
@@ -95,7 +95,7 @@ class ContainerLog:
         """Choose the container and its run.
 
         Raises:
-            StatusError: 400, the container is not named, unknown, has not started, or has no previous run.
+            ApiError: 400, the container is not named, unknown, has not started, or has no previous run.
         """
         self._backend = backend
         self._key, self._uid = key_of(pod), uid_of(pod)
@@ -146,7 +146,7 @@ def choose_container(pod: Object, name: str) -> str:
     """The named container, or the only one.
 
     Raises:
-        StatusError: 400, there are several and none is named, or none has the name.
+        ApiError: 400, there are several and none is named, or none has the name.
     """
     spec = pod.get("spec") or {}
     containers = [container["name"] for container in spec.get("containers") or []]
@@ -157,9 +157,9 @@ def choose_container(pod: Object, name: str) -> str:
         message = f"a container name must be specified for pod {name_of(pod)}, choose one of: [{' '.join(containers)}]"
         if init_containers:
             message += f" or one of the init containers: [{' '.join(init_containers)}]"
-        raise status.bad_request(message)
+        raise statuses.bad_request(message)
     if name not in containers + init_containers:
-        raise status.bad_request(f"container {name} is not valid for pod {name_of(pod)}")
+        raise statuses.bad_request(f"container {name} is not valid for pod {name_of(pod)}")
     return name
 
 
@@ -167,11 +167,11 @@ def choose_attempt(pod: Object, container: str, *, previous: bool) -> int:
     """The restart count of the run whose log is meant: the present or last one, or the one before.
 
     Raises:
-        StatusError: 400, there has been no such run.
+        ApiError: 400, there has been no such run.
     """
     container_status = _status_of(pod, container)
     if container_status is None:
-        raise status.bad_request(f'container "{container}" in pod "{name_of(pod)}" is waiting to start - no logs yet')
+        raise statuses.bad_request(f'container "{container}" in pod "{name_of(pod)}" is waiting to start - no logs yet')
     count = int(container_status.get("restartCount") or 0)
     state = container_status.get("state") or {}
     has_terminated = bool((container_status.get("lastState") or {}).get("terminated"))
@@ -179,12 +179,12 @@ def choose_attempt(pod: Object, container: str, *, previous: bool) -> int:
     if previous:
         if not has_terminated:
             message = f'previous terminated container "{container}" in pod "{name_of(pod)}" not found'
-            raise status.bad_request(message)
+            raise statuses.bad_request(message)
         return count if waiting else count - 1
     if waiting and not has_terminated:
         reason = (state.get("waiting") or {}).get("reason")
         suffix = f": {reason}" if reason else " - no logs yet"
-        raise status.bad_request(f'container "{container}" in pod "{name_of(pod)}" is waiting to start{suffix}')
+        raise statuses.bad_request(f'container "{container}" in pod "{name_of(pod)}" is waiting to start{suffix}')
     return count
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.objects import resource_version_of
 from trainer_devcluster.apiserver.tables.table import IncludeObject, table
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.negotiation import META_GROUP, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from trainer.kube.api_semantics.paging import Page
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
-    from trainer_devcluster.apiserver.reads.paging import Page
     from trainer_devcluster.apiserver.wire.negotiation import AnswerFormat
 
 
@@ -43,7 +43,7 @@ class Presenter:
             return self._metadata(obj)
         return self._versioned(obj)
 
-    def page(self, page: Page) -> Object:
+    def page(self, page: Page[Object]) -> Object:
         """One page of a list."""
         version = str(page.revision)
         if self.wanted.shape is Shape.TABLE:
@@ -83,7 +83,7 @@ class Presenter:
             return self._metadata(obj)
         return obj
 
-    def _table(self, objects: list[Object], resource_version: str, page: Page | None = None) -> Object:
+    def _table(self, objects: list[Object], resource_version: str, page: Page[Object] | None = None) -> Object:
         return table(
             [self._versioned(obj) for obj in objects],
             self.definition,
@@ -107,16 +107,16 @@ def include_object(text: str) -> IncludeObject:
     """The `includeObject` parameter of a Table request.
 
     Raises:
-        StatusError: 400, it is not one of the policies.
+        ApiError: 400, it is not one of the policies.
     """
     try:
         return IncludeObject(text or IncludeObject.METADATA)
     except ValueError as error:
         supported = ", ".join(IncludeObject)
-        raise status.bad_request(f"includeObject: {text!r} is not one of {supported}") from error
+        raise statuses.bad_request(f"includeObject: {text!r} is not one of {supported}") from error
 
 
-def _list_metadata(page: Page) -> Object:
+def _list_metadata(page: Page[Object]) -> Object:
     metadata: Object = {"resourceVersion": str(page.revision)}
     if page.continue_token:
         metadata["continue"] = page.continue_token

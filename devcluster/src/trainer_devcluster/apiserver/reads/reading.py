@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.paging import Lists, Page
 from trainer.kube.clock import move_on_after
-from trainer.kube.objects import namespace_of
+from trainer.kube.objects import key_of, namespace_of
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
 from trainer_devcluster.apiserver.definitions.resource_definition import all_as_requested, selects_by_version
-from trainer_devcluster.apiserver.reads import paging
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.params import Match
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions.routing import Target
-    from trainer_devcluster.apiserver.reads.paging import Page
     from trainer_devcluster.apiserver.wire.params import ListParameters
 
 REVISION_TIMEOUT = 3.0
@@ -31,19 +31,19 @@ def get(backend: Backend, target: Target) -> Object:
     """The object as it is stored.
 
     Raises:
-        StatusError: 404, there is none.
+        ApiError: 404, there is none.
     """
     obj = backend.storage.get(Partition.of(target.definition.resource), target.key)
     if obj is None:
-        raise status.not_found(target.definition.resource, target.name)
+        raise statuses.not_found(target.definition.resource, target.name)
     return obj
 
 
-async def list_page(backend: Backend, target: Target, parameters: ListParameters) -> Page:
+async def list_page(backend: Backend, target: Target, parameters: ListParameters) -> Page[Object]:
     """One page of the selected objects, in the version of the target.
 
     Raises:
-        StatusError: 400 for malformed selectors or tokens, 410 for a past that is forgotten, 504 for a future that does
+        ApiError: 400 for malformed selectors or tokens, 410 for a past that is forgotten, 504 for a future that does
             not come, 500 when they cannot be converted.
     """
     partition = Partition.of(target.definition.resource)
@@ -52,16 +52,17 @@ async def list_page(backend: Backend, target: Target, parameters: ListParameters
     if selects_by_version(target.definition, parameters.field_selector):
         # Fields are selected as the version of the request has them.
         await all_as_requested(target.definition, backend.storage.snapshot(partition))
+    lists = Lists(partial(backend.storage.snapshot, partition), key_of, lambda: backend.storage.revision)
     if parameters.continue_token:
-        page = paging.next_page(backend.storage, partition, select, parameters.limit, parameters.continue_token)
+        page = lists.next_page(select, parameters.limit, parameters.continue_token)
     else:
         await reach_revision(backend, parameters.resource_version or 0)
-        page = paging.first_page(backend.storage, partition, select, parameters.limit, _exact_revision(parameters))
+        page = lists.first_page(select, parameters.limit, _exact_revision(parameters))
     page = replace(page, items=await all_as_requested(target.definition, page.items))
     if selectors.select_everything:
         return page
     # How many follow is known only without selectors, as in the real server.
-    return paging.Page(page.items, page.revision, page.continue_token)
+    return Page(page.items, page.revision, page.continue_token)
 
 
 def selected_in(target: Target, selectors: Selectors) -> Callable[[Object], bool]:
@@ -83,14 +84,14 @@ async def reach_revision(backend: Backend, revision: int) -> None:
     """Wait until the storage has reached a revision.
 
     Raises:
-        StatusError: 504, it has not after three seconds.
+        ApiError: 504, it has not after three seconds.
     """
     if revision <= backend.storage.revision:
         return
     async with move_on_after(backend.clock, REVISION_TIMEOUT) as scope:
         await backend.storage.wait_for_revision(revision)
     if scope.cancelled_caught:
-        raise status.resource_version_too_large(revision, backend.storage.revision)
+        raise statuses.resource_version_too_large(revision, backend.storage.revision)
 
 
 def _exact_revision(parameters: ListParameters) -> int | None:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.paging import CompactedError
+from trainer.kube.api_semantics.watch_events import bookmark, event_of
 from trainer.kube.client import EventType
-from trainer.kube.objects import resource_version_of
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
 from trainer_devcluster.apiserver.definitions.resource_definition import all_as_requested, selects_by_version
 from trainer_devcluster.apiserver.reads.reading import reach_revision, selected_in
-from trainer_devcluster.apiserver.storage.storage import CompactedError, Partition, Subscription
-from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator
@@ -36,7 +38,6 @@ DEFAULT_TIMEOUT = 1800.0
 """Seconds that a watch without timeoutSeconds lasts at least; at most twice that, so that not all end together."""
 SLICE_CHANGES = 100
 """How many changes a watch looks at at once."""
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 ERROR = "ERROR"
 
 
@@ -47,7 +48,7 @@ class Watch:
         """Parse the selectors.
 
         Raises:
-            StatusError: 400, a selector is malformed.
+            ApiError: 400, a selector is malformed.
         """
         self._backend = backend
         self._partition = Partition.of(target.definition.resource)
@@ -65,7 +66,7 @@ class Watch:
         """Wait until the storage has reached the first resource version; from then on the time runs.
 
         Raises:
-            StatusError: 504, it does not.
+            ApiError: 504, it does not.
         """
         await reach_revision(self._backend, self._parameters.resource_version or 0)
         timeout = self._parameters.timeout_seconds or DEFAULT_TIMEOUT * random.uniform(1, 2)  # noqa: S311
@@ -110,9 +111,9 @@ class Watch:
                     else:
                         await self._news.wait()
             except CompactedError as error:
-                yield [(ERROR, status.expired(str(error)).to_status())]
-            except status.StatusError as error:
-                yield [(ERROR, error.to_status())]
+                yield [(ERROR, statuses.expired(str(error)).status)]
+            except ApiError as error:
+                yield [(ERROR, error.status)]
 
     @property
     def _is_served(self) -> bool:
@@ -148,7 +149,7 @@ class Watch:
             (EventType.ADDED, obj) for obj in storage.snapshot(self._partition) if self._select(obj)
         ]
         if initial:
-            batch.append(self._bookmark({INITIAL_EVENTS_END: "true"}))
+            batch.append(self._bookmark(ends_initial_events=True))
         return batch
 
     def _bookmark_times(self, now: float) -> Iterator[float]:
@@ -159,23 +160,9 @@ class Watch:
                 yield now
             yield last
 
-    def _bookmark(self, annotations: dict[str, str] | None = None) -> tuple[str, Object]:
-        metadata: Object = {"resourceVersion": str(self._cursor)}
-        if annotations:
-            metadata["annotations"] = annotations
-        resource = self._resource
-        return EventType.BOOKMARK, {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+    def _bookmark(self, *, ends_initial_events: bool = False) -> tuple[str, Object]:
+        return EventType.BOOKMARK, bookmark(self._resource, self._cursor, ends_initial_events=ends_initial_events)
 
     def _event(self, change: Change) -> tuple[str, Object] | None:
-        """The change as this watcher sees it: what leaves the selection is deleted, what enters it is added."""
-        before = change.previous is not None and self._select(change.previous)
-        if change.type is EventType.DELETED:
-            return (EventType.DELETED, change.object) if before else None
-        after = self._select(change.object)
-        if after:
-            return (EventType.MODIFIED if before else EventType.ADDED), change.object
-        if before and change.previous is not None:
-            version = resource_version_of(change.object)
-            metadata = {**change.previous["metadata"], "resourceVersion": version}
-            return EventType.DELETED, {**change.previous, "metadata": metadata}
-        return None
+        is_deletion = change.type is EventType.DELETED
+        return event_of(change.previous, change.object, self._select, is_deletion=is_deletion)

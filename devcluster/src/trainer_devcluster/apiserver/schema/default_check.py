@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from trainer.kube.api_semantics.value_types import Typing
 from trainer.kube.field_errors import invalid
-from trainer_devcluster.apiserver.objects.list_types import Typing
 from trainer_devcluster.apiserver.schema.duplicates import duplicates
 from trainer_devcluster.apiserver.schema.embedded import check_embedded
 from trainer_devcluster.apiserver.schema.validation import validate_value

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.field_errors import FieldError, invalid, required
+from trainer_devcluster.apiserver.objects.built_in_types import object_meta
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, normalize
-from trainer_devcluster.apiserver.objects.list_types import object_meta
 from trainer_devcluster.apiserver.objects.metadata import validate_mutable
 from trainer_devcluster.apiserver.objects.names import NameRule, name_problems, service_label_problems
-from trainer_devcluster.apiserver.storage.storage import writable_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,8 +9,8 @@ import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube import field_errors
-from trainer_devcluster.apiserver.objects.correlation import ABSENT
-from trainer_devcluster.apiserver.objects.list_types import Typing
+from trainer.kube.api_semantics.json_values import ABSENT
+from trainer_devcluster.apiserver.objects.built_in_types import custom_resource_type
 from trainer_devcluster.apiserver.schema.default_check import check_defaults
 from trainer_devcluster.apiserver.schema.duplicates import duplicates
 from trainer_devcluster.apiserver.schema.embedded import check_embedded, has_embedded
@@ -53,7 +53,7 @@ class StructuralSchema:
         """Take what `from_crd` has checked and compiled."""
         self.document = document
         """The `openAPIV3Schema`; never change it."""
-        self.typing = Typing.for_custom_resource(document)
+        self.typing = custom_resource_type(document)
         """How its lists and maps are merged, for server-side apply."""
         self._rules = rules
         self._embeds = has_embedded(document)

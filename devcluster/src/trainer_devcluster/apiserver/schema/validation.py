@@ -11,7 +11,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube import field_errors
-from trainer_devcluster.apiserver.objects.correlation import ABSENT, old_items, same
+from trainer.kube.api_semantics.json_values import ABSENT, same
+from trainer_devcluster.apiserver.objects.correlation import old_items
 from trainer_devcluster.apiserver.schema.formats import compile_pattern, fits_format, matches_format
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from trainer.kube import field_errors
-from trainer_devcluster.apiserver.objects.correlation import ABSENT, old_items, same
+from trainer.kube.api_semantics.json_values import ABSENT, same
+from trainer_devcluster.apiserver.objects.correlation import old_items
 from trainer_devcluster.apiserver.schema.expressions import CompileError, EvaluationError, compile_expression
 from trainer_devcluster.apiserver.schema.rule_entries import field_names
 from trainer_devcluster.apiserver.schema.rule_values import value_of, with_root_properties

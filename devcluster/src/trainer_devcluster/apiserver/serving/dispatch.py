@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 import structlog
 from aiohttp import web
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.audit.record import CLIENT_CLOSED_REQUEST, Record
 from trainer_devcluster.apiserver.authentication import issuer_documents
 from trainer_devcluster.apiserver.authorization.impersonation import acting_user
@@ -16,7 +18,6 @@ from trainer_devcluster.apiserver.authorization.request_attributes import attrib
 from trainer_devcluster.apiserver.definitions.routing import UnknownPathError, resolve
 from trainer_devcluster.apiserver.handlers import access_reviews, authentication, delete, pod, read, scale, write
 from trainer_devcluster.apiserver.handlers.call import Call, answer, failure
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.header_text import header_text
 
 if TYPE_CHECKING:
@@ -109,26 +110,26 @@ class Dispatcher:
                 record.acting_as = user
             self._authorize(request, user, record)
             return await self._answer(request, user, record)
-        except status.StatusError as error:
+        except ApiError as error:
             # Its frames would keep what the request held, such as the address of a Service, until the next collection.
             record.failure = error.with_traceback(None)
             return failure(error)
         except UnknownPathError:
             return web.Response(status=404, text="404 page not found\n")
         except RecursionError:
-            return failure(status.bad_request("the body is nested too deeply"))
+            return failure(statuses.bad_request("the body is nested too deeply"))
         except Exception as error:
             if isinstance(error, ConnectionError) and _has_hung_up(request):
                 # Whatever is returned reaches nobody; what was raised would be logged as a failure of ours.
                 return web.Response(status=CLIENT_CLOSED_REQUEST)
             log.exception("failed to answer a request", method=request.method, path=request.path)
-            return failure(status.internal_error("the dev cluster has a bug; its log has the details"))
+            return failure(statuses.internal_error("the dev cluster has a bug; its log has the details"))
 
     def _authorize(self, request: web.Request, user: User, record: Record) -> None:
         """Refuse what the user may not do, before anything is said about what there is.
 
         Raises:
-            StatusError: 403.
+            ApiError: 403.
         """
         attributes = attributes_of(user, request.method, request.path, request.query)
         decision = self._access.authorizer.authorize(attributes)
@@ -146,10 +147,9 @@ class Dispatcher:
             call.warnings.add(target.definition.deprecation)
         try:
             return await _handler(target)(call)
-        except status.StatusError as error:
-            call.warnings.add(*error.warnings)
-            error.warnings = tuple(call.warnings.texts)
-            raise
+        except ApiError as error:
+            record.failure = error.with_traceback(None)
+            return failure(error, call.warnings.texts)
 
     def _issuer_document(self, request: web.Request) -> web.Response | None:
         """What is published about the tokens of ServiceAccounts."""

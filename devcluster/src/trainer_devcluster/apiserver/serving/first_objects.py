@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import structlog
 
 from trainer.kube.clock import move_on_after
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import is_being_deleted, name_of
 from trainer.kube.resource import CONFIG_MAPS, SERVICE_ACCOUNTS
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -54,7 +54,7 @@ class FirstObjects:
         for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
             try:
                 await self._writer.create_internal(resource, first)
-            except StatusError as error:
+            except ApiError as error:
                 log.warning(
                     "cannot create first object", kind=resource.kind, namespace=name_of(namespace), error=error.message
                 )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from trainer.kube.api_semantics.json_values import writable_copy
+from trainer.kube.errors import ApiError
 from trainer.kube.objects import ObjectKey, annotations_of, name_of
 from trainer_devcluster.apiserver.authentication.user import SERVER
 from trainer_devcluster.apiserver.authorization.bootstrap_roles import AUTOUPDATE, bootstrap_objects
@@ -14,9 +16,8 @@ from trainer_devcluster.apiserver.authorization.coverage import uncovered
 from trainer_devcluster.apiserver.authorization.rules import rules_in
 from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
-from trainer_devcluster.apiserver.storage.storage import Partition, writable_copy
+from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import WriteParameters
-from trainer_devcluster.apiserver.wire.status import StatusError
 from trainer_devcluster.apiserver.writes.write import Write
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ async def bootstrap(storage: Storage, writer: ObjectWriter) -> None:
                 target = Target(definition, "update", None, name_of(wanted))
                 write = Write(target, WriteParameters(_MANAGER), SERVER)
                 await writer.update(write, partial(completed, wanted))
-        except StatusError as error:
+        except ApiError as error:
             log.warning("cannot put bootstrap object in order", name=name_of(wanted), error=error.message)
 
 

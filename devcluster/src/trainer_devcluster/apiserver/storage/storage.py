@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import anyio
 import msgspec
 
+from trainer.kube.api_semantics.paging import CompactedError
 from trainer.kube.client import EventType
 from trainer.kube.objects import ObjectKey, metadata_of, resource_version_of
 
@@ -87,15 +88,6 @@ class KeyExistsError(Exception):
 
 class StaleWriteError(Exception):
     """The object has changed, or is gone, since the writer read it: read again and retry."""
-
-
-class CompactedError(Exception):
-    """The revision is older than the history of the partition."""
-
-    def __init__(self, requested: int, oldest: int) -> None:
-        super().__init__(f"too old resource version: {requested} ({oldest})")
-        self.requested = requested
-        self.oldest = oldest
 
 
 class Subscription:
@@ -383,12 +375,3 @@ class Storage:
 
 def _at_revision(obj: Object, revision: int) -> Object:
     return {**obj, "metadata": {**metadata_of(obj), "resourceVersion": str(revision)}}
-
-
-def writable_copy(value: Any) -> Any:
-    """A deep copy of a stored object, to be changed and stored again."""
-    if type(value) is dict:
-        return {name: writable_copy(entry) for name, entry in value.items()}
-    if type(value) is list:
-        return [writable_copy(entry) for entry in value]
-    return value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from trainer_devcluster.apiserver.objects.list_types import description_of, object_meta
+from trainer_devcluster.apiserver.objects.built_in_types import description_of, object_meta
 
 if TYPE_CHECKING:
     from datetime import datetime

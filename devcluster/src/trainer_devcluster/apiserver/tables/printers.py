@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from trainer.kube.objects import metadata_of, name_of
 from trainer_devcluster.apiserver.definitions.resource_definition import Column
 from trainer_devcluster.apiserver.objects import durations
-from trainer_devcluster.apiserver.objects.list_types import object_meta
+from trainer_devcluster.apiserver.objects.built_in_types import object_meta
 from trainer_devcluster.apiserver.tables.columns import PrintedColumn
 from trainer_devcluster.apiserver.tables.json_path import JSONPath, JSONPathError
 from trainer_devcluster.apiserver.tables.pod_rows import pod_conditions

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from trainer_devcluster.apiserver.wire import json_syntax, protobuf, status
+from trainer.kube.api_semantics import statuses
+from trainer.kube.errors import ApiError
+from trainer_devcluster.apiserver.wire import json_syntax, protobuf
 from trainer_devcluster.apiserver.wire.negotiation import JSON, PROTOBUF, YAML
 
 if TYPE_CHECKING:
@@ -46,17 +48,17 @@ def decode_object(content: bytes, content_type: str) -> tuple[Object, list[str]]
     """An object and the paths of its duplicate fields.
 
     Raises:
-        StatusError: 400, the bytes are malformed or no object; 415, the format is not one of those read.
+        ApiError: 400, the bytes are malformed or no object; 415, the format is not one of those read.
     """
     media_type = content_type.split(";", 1)[0].strip().lower() or JSON
     if media_type not in _OBJECT_FORMATS:
-        raise status.unsupported_media_type(_OBJECT_FORMATS)
+        raise statuses.unsupported_media_type(_OBJECT_FORMATS)
     if media_type == PROTOBUF:
         return _decode_protobuf(content), []
     body = decode_json(content) if media_type == JSON else Body(decode_yaml(content))
     if not isinstance(body.value, dict):
         found = type(body.value).__name__
-        raise status.bad_request(
+        raise statuses.bad_request(
             f"couldn't get version/kind; the body must be an object with apiVersion and kind, not a {found}"
         )
     return body.value, body.duplicates
@@ -66,7 +68,7 @@ def decode_json(content: bytes) -> Body:
     """Any JSON value, with the paths of duplicate members.
 
     Raises:
-        StatusError: 400, the bytes are not JSON.
+        ApiError: 400, the bytes are not JSON.
     """
     repeated: dict[int, tuple[Object, list[str]]] = {}
 
@@ -93,34 +95,34 @@ def decode_json(content: bytes) -> Body:
         return Body(value, _paths(value, repeated, "") if repeated else [])
     except ValueError as error:
         problem = _syntax_problem(content) or str(error)
-        raise status.bad_request(f"couldn't get version/kind; json parse error: {problem}") from error
+        raise statuses.bad_request(f"couldn't get version/kind; json parse error: {problem}") from error
     except RecursionError as error:
-        raise status.bad_request(f"couldn't get version/kind; json parse error: {_TOO_DEEP}") from error
+        raise statuses.bad_request(f"couldn't get version/kind; json parse error: {_TOO_DEEP}") from error
 
 
 def decode_yaml(content: bytes) -> Any:
     """Any YAML document, as JSON values.
 
     Raises:
-        StatusError: 400, the bytes are not one YAML document, or it expands to too many nodes.
+        ApiError: 400, the bytes are not one YAML document, or it expands to too many nodes.
     """
     # kubectl sends JSON under the name of YAML, which takes a fiftieth of the time to read as what it is.
     if content.startswith(b"{"):
         try:
             return decode_json(content).value
-        except status.StatusError:
+        except ApiError:
             pass
     try:
         _check_events(content)
         value = _plain(yaml.load(content, Loader=_JsonLoader), [_MAX_YAML_NODES])  # noqa: S506 - from the safe loader
         require_depth(value)
     except RecursionError as error:
-        raise status.bad_request(f"error parsing YAML: {_TOO_DEEP}") from error
+        raise statuses.bad_request(f"error parsing YAML: {_TOO_DEEP}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise status.bad_request(f"error parsing YAML: {error}") from error
+        raise statuses.bad_request(f"error parsing YAML: {error}") from error
     except (AttributeError, LookupError, TypeError) as error:
         # Constructors of explicit tags do not check what they are given.
-        raise status.bad_request("error parsing YAML: a value does not fit its tag") from error
+        raise statuses.bad_request("error parsing YAML: a value does not fit its tag") from error
     return value
 
 
@@ -205,7 +207,7 @@ def _decode_protobuf(content: bytes) -> Object:
         require_depth(obj)
         _refuse_half_characters(obj)
     except (ValueError, RecursionError) as error:
-        raise status.bad_request(f"cannot decode the protobuf body: {error}") from error
+        raise statuses.bad_request(f"cannot decode the protobuf body: {error}") from error
     return obj
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from trainer_devcluster.apiserver.wire import status
+from trainer.kube.api_semantics import statuses
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -60,7 +60,7 @@ def answer_format(accept: str) -> AnswerFormat:
     """The first alternative that we can write; without an Accept header, plain JSON.
 
     Raises:
-        StatusError: 406, there is none.
+        ApiError: 406, there is none.
     """
     alternatives = media_types(accept) or [MediaType("*/*", {})]
     for alternative in alternatives:
@@ -76,14 +76,14 @@ def answer_format(accept: str) -> AnswerFormat:
             return AnswerFormat(Shape.TABLE, version)
         if kind in _METADATA_KINDS:
             return AnswerFormat(Shape.METADATA, version)
-    raise status.not_acceptable([JSON])
+    raise statuses.not_acceptable([JSON])
 
 
 def wants_aggregated_discovery(accept: str) -> bool:
     """Whether the aggregated discovery document is wanted before the plain one.
 
     Raises:
-        StatusError: 406, neither of them is acceptable.
+        ApiError: 406, neither of them is acceptable.
     """
     for alternative in media_types(accept) or [MediaType("*/*", {})]:
         if alternative.name not in _ANYTHING:
@@ -94,7 +94,7 @@ def wants_aggregated_discovery(accept: str) -> bool:
         parameters = alternative.parameters
         if kind == "APIGroupDiscoveryList" and parameters.get("g") == DISCOVERY_GROUP and parameters.get("v") == "v2":
             return True
-    raise status.not_acceptable([JSON])
+    raise statuses.not_acceptable([JSON])
 
 
 def _quality(text: str) -> float:

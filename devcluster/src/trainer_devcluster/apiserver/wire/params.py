@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.client import Propagation
 from trainer.kube.field_errors import FieldError, invalid, not_supported, too_long
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
 
 META_GROUP = "meta.k8s.io"
@@ -93,15 +94,15 @@ def integer(query: Mapping[str, str], name: str) -> int | None:
     """A query parameter that holds a number.
 
     Raises:
-        StatusError: 400, it is not a whole number of 64 bits.
+        ApiError: 400, it is not a whole number of 64 bits.
     """
     text = query.get(name)
     if text is None:
         return None
     if not _INTEGER.fullmatch(text):
-        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     if len(text) > _INTEGER_DIGITS or not _MIN_INTEGER <= int(text) <= _MAX_INTEGER:
-        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+        raise statuses.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return int(text)
 
 
@@ -113,7 +114,7 @@ def list_parameters(query: Mapping[str, str], *, streams_lists: bool = True) -> 
         streams_lists: whether a watch may ask for initial events.
 
     Raises:
-        StatusError: 400 for values that cannot be read, 422 for combinations that make no sense; a watch from an
+        ApiError: 400 for values that cannot be read, 422 for combinations that make no sense; a watch from an
             unreadable resource version gets 500, as from the real server.
     """
     watch = boolean(query, "watch")
@@ -141,7 +142,7 @@ def write_parameters(query: Mapping[str, str], user_agent: str, verb: str = "pat
     """The parameters of a create, update or patch; errors name the options of the verb.
 
     Raises:
-        StatusError: 400 or 422, a value is not one of those allowed.
+        ApiError: 400 or 422, a value is not one of those allowed.
     """
     manager = query.get("fieldManager", "")
     validation = query.get("fieldValidation") or FieldValidation.WARN
@@ -150,7 +151,7 @@ def write_parameters(query: Mapping[str, str], user_agent: str, verb: str = "pat
     if validation not in set(FieldValidation):
         causes.append(not_supported("fieldValidation", validation, sorted(["", *FieldValidation])))
     if causes:
-        raise status.invalid(f"{verb.capitalize()}Options", META_GROUP, "", causes)
+        raise statuses.invalid(f"{verb.capitalize()}Options", META_GROUP, "", causes)
     return WriteParameters(
         field_manager=manager or user_agent.split("/", 1)[0][:MAX_FIELD_MANAGER] or "unknown",
         explicit_manager=bool(manager),
@@ -173,7 +174,7 @@ def delete_parameters(query: Mapping[str, str], body: Object | None) -> DeletePa
     """The options of a deletion: those of the body, a well-typed DeleteOptions, or without one those of the query.
 
     Raises:
-        StatusError: 400 for values that cannot be read, 422 for values that are not allowed.
+        ApiError: 400 for values that cannot be read, 422 for values that are not allowed.
     """
     raw = _from_body(body) if body else _from_query(query)
     if raw.grace is not None and raw.grace < 0:
@@ -184,7 +185,7 @@ def delete_parameters(query: Mapping[str, str], body: Object | None) -> DeletePa
         message = "Invalid value: orphanDependents and deletionPropagation cannot be both set"
         raise _invalid_delete("FieldValueInvalid", message, "propagationPolicy")
     if causes := _dry_run_causes(raw.dry_run):
-        raise status.invalid("DeleteOptions", META_GROUP, "", causes)
+        raise statuses.invalid("DeleteOptions", META_GROUP, "", causes)
     return DeleteParameters(
         grace_period_seconds=raw.grace,
         propagation=_propagation(raw),
@@ -250,8 +251,8 @@ def _resource_version(text: str, *, watch: bool) -> int | None:
         problem = "value out of range"
     message = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {problem}'
     if watch:
-        raise status.StatusError(500, "", message)
-    raise status.bad_request(f"invalid resource version: {message}")
+        raise statuses.failure(500, "", message)
+    raise statuses.bad_request(f"invalid resource version: {message}")
 
 
 def _check_list(parameters: ListParameters) -> None:
@@ -260,7 +261,7 @@ def _check_list(parameters: ListParameters) -> None:
         raise _invalid_list("Forbidden", message, "sendInitialEvents")
     if parameters.match is None:
         if parameters.continue_token and parameters.resource_version:
-            raise status.bad_request("specifying resource version is not allowed when using continue")
+            raise statuses.bad_request("specifying resource version is not allowed when using continue")
         return
     if parameters.continue_token:
         raise _invalid_list("Forbidden", "Forbidden: resourceVersionMatch is forbidden when continue is provided")
@@ -286,9 +287,9 @@ def _check_watch(parameters: ListParameters, *, streams_lists: bool) -> None:
         raise _invalid_list("Forbidden", message, "sendInitialEvents")
 
 
-def _invalid_list(reason: str, message: str, name: str = "resourceVersionMatch") -> status.StatusError:
-    return status.invalid("ListOptions", META_GROUP, "", [FieldError(name, message, f"FieldValue{reason}")])
+def _invalid_list(reason: str, message: str, name: str = "resourceVersionMatch") -> ApiError:
+    return statuses.invalid("ListOptions", META_GROUP, "", [FieldError(name, message, f"FieldValue{reason}")])
 
 
-def _invalid_delete(reason: str, message: str, name: str) -> status.StatusError:
-    return status.invalid("DeleteOptions", META_GROUP, "", [FieldError(name, message, reason)])
+def _invalid_delete(reason: str, message: str, name: str) -> ApiError:
+    return statuses.invalid("DeleteOptions", META_GROUP, "", [FieldError(name, message, reason)])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.client import Propagation
 from trainer.kube.clock import parse_timestamp, timestamp
 from trainer.kube.objects import is_being_deleted, metadata_of, name_of, resource_version_of, uid_of
@@ -16,7 +17,6 @@ from trainer.kube.resource import JOBS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PO
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.objects.metadata import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -66,7 +66,7 @@ class Deleter:
         """Delete an object, or mark it when something has to happen first; no webhook is asked.
 
         Raises:
-            StatusError: 404, there is none; 409, a precondition does not hold; 403, it is protected.
+            ApiError: 404, there is none; 409, a precondition does not hold; 403, it is protected.
         """
         definition, partition = target.definition, Partition.of(target.definition.resource)
         live = self.current(target, parameters)
@@ -81,11 +81,11 @@ class Deleter:
         """The object that is to be deleted.
 
         Raises:
-            StatusError: 404, there is none; 409, a precondition does not hold.
+            ApiError: 404, there is none; 409, a precondition does not hold.
         """
         live = self._backend.storage.get(Partition.of(target.definition.resource), target.key)
         if live is None:
-            raise status.not_found(target.definition.resource, target.name)
+            raise statuses.not_found(target.definition.resource, target.name)
         _check_preconditions(target, live, parameters)
         return live
 
@@ -96,7 +96,7 @@ class Deleter:
             gone = live if dry_run else storage.delete(partition, target.key, expected=version)
             if partition in _RETURN_DELETED:
                 return gone
-            return status.success(target.definition.resource, name_of(live), uid_of(live))
+            return statuses.success(target.definition.resource, name_of(live), uid_of(live))
         if dry_run or marked == live:
             return marked
         return storage.update(partition, target.key, marked, expected=version)
@@ -122,7 +122,7 @@ class Deleter:
 
     def _marked_namespace(self, live: Object) -> Object:
         if name_of(live) in namespaces.PROTECTED:
-            raise status.forbidden(NAMESPACES, name_of(live), "this namespace may not be deleted")
+            raise statuses.forbidden(NAMESPACES, name_of(live), "this namespace may not be deleted")
         if is_being_deleted(live):
             return live
         metadata = {**metadata_of(live), "deletionTimestamp": self._backend.now()}
@@ -144,7 +144,7 @@ def _check_preconditions(target: Target, live: Object, parameters: DeleteParamet
             details = {"name": target.name, "kind": resource.kind}
             if resource.group:
                 details["group"] = resource.group
-            raise status.StatusError(409, "Conflict", message, details)
+            raise statuses.failure(409, "Conflict", message, details)
 
 
 def _finalizers(definition: ResourceDefinition, metadata: Object, propagation: Propagation | None) -> list[str]:

@@ -60,7 +60,7 @@ class AdmittedDeleter:
         """Delete an object, or mark it; webhooks are asked again when it changes while they look at it.
 
         Raises:
-            StatusError: as `Deleter.delete`; what webhooks say.
+            ApiError: as `Deleter.delete`; what webhooks say.
         """
         endpoint = Endpoint(Operation.DELETE, target.definition.resource)
         while self._admission.concerns(endpoint):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import field_managers, statuses
+from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.objects import ObjectKey, is_being_deleted, name_of, resource_version_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.admission import namespaces
 from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 from trainer_devcluster.apiserver.objects import metadata
-from trainer_devcluster.apiserver.patching import field_manager
-from trainer_devcluster.apiserver.storage.storage import Partition, writable_copy
-from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.objects.empty_objects import empty_object
+from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.writes.isolation import isolated
 from trainer_devcluster.apiserver.writes.scale import scaled
 from trainer_devcluster.apiserver.writes.service_ips import ServiceAddresses
@@ -48,7 +49,7 @@ class Drafting:
         """A new object with its defaults, what the server adds, and its managers.
 
         Raises:
-            StatusError: as `require_home`.
+            ApiError: as `require_home`.
         """
         obj = self._initialized(write, obj, context)
         obj["metadata"].pop("managedFields", None)
@@ -59,7 +60,7 @@ class Drafting:
         """A new object from an applied configuration.
 
         Raises:
-            StatusError: as `merged` and `require_home`.
+            ApiError: as `merged` and `require_home`.
         """
         return self._initialized(write, self.merged(write, None, applied), context, keep_status=True)
 
@@ -67,7 +68,7 @@ class Drafting:
         """A new object as webhooks have left it; its managers stay those of the draft.
 
         Raises:
-            StatusError: as `require_home`.
+            ApiError: as `require_home`.
         """
         return _with_managers(self._initialized(write, mutated, context), obj)
 
@@ -88,7 +89,7 @@ class Drafting:
         """Refuse new objects in namespaces and of definitions that are going or gone.
 
         Raises:
-            StatusError: 403, 404 or 405, there is no place for the object.
+            ApiError: 403, 404 or 405, there is no place for the object.
         """
         definition, namespace = write.target.definition, write.target.namespace
         if definition.is_custom:
@@ -100,9 +101,9 @@ class Drafting:
         """Refuse new objects of a definition that is going, or its clean-up would never come to an end."""
         crd = self._backend.storage.get(_DEFINITIONS, ObjectKey("", f"{resource.plural}.{resource.group}"))
         if crd is not None and is_being_deleted(crd):
-            raise status.method_not_allowed("create not allowed while custom resource definition is terminating")
+            raise statuses.method_not_allowed("create not allowed while custom resource definition is terminating")
         if crd is None and self._backend.registry.find(resource.group, resource.version, resource.plural) is None:
-            raise status.no_such_resource()
+            raise statuses.no_such_resource()
 
     def changed(self, write: Write, new: Object, live: Object, context: WriteContext, *, applied: bool) -> Object:
         """A changed object with its defaults, the fields that the endpoint does not change, and its managers."""
@@ -128,13 +129,14 @@ class Drafting:
 
     def _track_managers(self, write: Write, live: Object | None, new: Object, context: WriteContext) -> None:
         """Note in the new object, in place, that the request's field manager owns what is different."""
-        entries = field_manager.update(
+        entries = field_managers.update(
             live,
             new,
             manager=write.parameters.field_manager,
             schema=write.target.definition.typing,
             subresource=context.subresource,
             now=None if context.subresource == "scale" else context.now,
+            empty=empty_object(new),
         )
         new["metadata"].pop("managedFields", None)
         if entries:
@@ -144,25 +146,21 @@ class Drafting:
         """The stored object, if there is one, with an applied configuration in it, and its managers.
 
         Raises:
-            StatusError: 409, other managers own some of the fields; 400 or 500, the configuration is malformed.
+            ApiError: 409, other managers own some of the fields; 400 or 500, the configuration is malformed.
         """
         definition, subresource = write.target.definition, write.target.subresource or None
         keeps_status = definition.status_subresource and subresource is None
-        try:
-            merged = field_manager.apply(
-                live,
-                applied,
-                manager=write.parameters.field_manager,
-                force=bool(write.parameters.force),
-                schema=definition.typing,
-                subresource=subresource,
-                now=self._backend.now(),
-                reset_fields=("status",) if keeps_status else None,
-            )
-        except field_manager.ApplyConflict as error:
-            raise status.apply_conflict(error.causes, error.message) from error
-        except field_manager.ApplyTypeError as error:
-            raise status.StatusError(500, "", str(error)) from error
+        merged = field_managers.apply(
+            live,
+            applied,
+            manager=write.parameters.field_manager,
+            force=bool(write.parameters.force),
+            schema=definition.typing,
+            subresource=subresource,
+            now=self._backend.now(),
+            empty=empty_object(applied),
+            reset_fields=("status",) if keeps_status else None,
+        )
         return write.accept(writable_copy(merged))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer_devcluster.apiserver.objects.correlation import same
+from trainer.kube.api_semantics.json_values import same
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.json_values import writable_copy
 from trainer.kube.clock import move_on_after
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import ObjectKey, name_of, resource_version_of, uid_of
@@ -25,8 +27,7 @@ from trainer_devcluster.apiserver.definitions.routing import Target
 from trainer_devcluster.apiserver.definitions.storage_keys import storage_key
 from trainer_devcluster.apiserver.objects import metadata
 from trainer_devcluster.apiserver.objects.names import generate_name
-from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, StaleWriteError, writable_copy
-from trainer_devcluster.apiserver.wire import status
+from trainer_devcluster.apiserver.storage.storage import KeyExistsError, Partition, StaleWriteError
 from trainer_devcluster.apiserver.wire.params import WriteParameters
 from trainer_devcluster.apiserver.writes.deletion import is_finished
 from trainer_devcluster.apiserver.writes.drafting import Drafting
@@ -37,6 +38,7 @@ from trainer_devcluster.apiserver.writes.write import Write
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.admission.admission import Admission
@@ -63,7 +65,7 @@ class ObjectWriter:
         """Store a new object that `Write.accept` has let through; returns it as stored.
 
         Raises:
-            StatusError: 403 and 404 for the namespace, 409 for a taken name, 422 for wrong fields; what webhooks say.
+            ApiError: 403 and 404 for the namespace, 409 for a taken name, 422 for wrong fields; what webhooks say.
         """
         if resource_version_of(obj):
             raise _set_on_create()
@@ -75,8 +77,8 @@ class ObjectWriter:
         except KeyExistsError as error:
             resource, name = write.target.definition.resource, error.args[0].name
             if not given_name:
-                raise status.generate_name_conflict(resource, name) from error
-            raise status.already_exists(resource, name) from error
+                raise statuses.generate_name_conflict(resource, name) from error
+            raise statuses.already_exists(resource, name) from error
 
     async def update(
         self, write: Write, change: Callable[[Object], Object], *, operation: Operation | None = Operation.UPDATE
@@ -90,7 +92,7 @@ class ObjectWriter:
             operation: what webhooks are told; None when they have been asked already.
 
         Raises:
-            StatusError: 404, there is no such object; 409, it is not the one that the caller has seen; 422, wrong
+            ApiError: 404, there is no such object; 409, it is not the one that the caller has seen; 422, wrong
                 fields; 504, others change it all the time; what webhooks say; whatever `change` raises.
         """
 
@@ -107,7 +109,7 @@ class ObjectWriter:
         """Server-side apply; returns the object and whether it is new.
 
         Raises:
-            StatusError: 409, other managers own some of the fields; otherwise as `create` and `update`.
+            ApiError: 409, other managers own some of the fields; otherwise as `create` and `update`.
         """
         definition = write.target.definition
         expected = resource_version_of(applied)
@@ -116,12 +118,12 @@ class ObjectWriter:
             stored = self._backend.storage.get(Partition.of(definition.resource), write.target.key)
             live = None if stored is None else await as_requested(definition, stored)
             if live is None and write.target.subresource:
-                raise status.not_found(definition.resource, write.target.name)
+                raise statuses.not_found(definition.resource, write.target.name)
             if live is None and expected:
                 raise _set_on_create()
             if stored is not None and live is not None:
                 if expected and expected != resource_version_of(live):
-                    raise status.conflict(definition.resource, write.target.name)
+                    raise statuses.conflict(definition.resource, write.target.name)
                 merged = await self._beside_loop(write, partial(self._drafting.merged, write, live, applied))
                 return await self._replace(write, merged, live, stored, Operation.UPDATE, applied=True), False
             context = self._drafting.context(write)
@@ -151,7 +153,7 @@ class ObjectWriter:
         """What webhooks make of an object that is not stored, such as a Binding.
 
         Raises:
-            StatusError: what webhooks say.
+            ApiError: what webhooks say.
         """
         endpoint = write.endpoint(operation)
         if self._admission.mutates(endpoint):
@@ -173,7 +175,7 @@ class ObjectWriter:
                     return await attempt()
                 except StaleWriteError:
                     continue
-        raise status.timeout("request did not complete within requested timeout - context deadline exceeded")
+        raise statuses.timeout("request did not complete within requested timeout - context deadline exceeded")
 
     async def _beside_loop(self, write: Write, function: Callable[[], T]) -> T:
         """What a function returns; in a thread when the object is large, so that other requests go on."""
@@ -183,7 +185,7 @@ class ObjectWriter:
         resource = write.target.definition.resource
         stored = self._backend.storage.get(Partition.of(resource), write.target.key)
         if stored is None:
-            raise status.not_found(resource, write.target.name)
+            raise statuses.not_found(resource, write.target.name)
         return stored
 
     async def _store_new(self, write: Write, obj: Object, context: WriteContext) -> Object:
@@ -260,13 +262,15 @@ class ObjectWriter:
                 f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in "
                 f"object meta: {uid_of(live)}"
             )
-            raise status.conflict(definition.resource, write.target.name, message)
+            raise statuses.conflict(definition.resource, write.target.name, message)
         if version in {"", "0"}:
             if definition.is_custom:
                 cause = FieldError("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
-                raise status.invalid(definition.resource.plural, definition.resource.group, write.target.name, [cause])
+                raise statuses.invalid(
+                    definition.resource.plural, definition.resource.group, write.target.name, [cause]
+                )
         elif version != resource_version_of(live):
-            raise status.conflict(definition.resource, write.target.name)
+            raise statuses.conflict(definition.resource, write.target.name)
 
     async def _replace(
         self,
@@ -342,9 +346,9 @@ class ObjectWriter:
         return await as_requested(definition, updated)
 
 
-def _set_on_create() -> status.StatusError:
+def _set_on_create() -> ApiError:
     # An error of the storage that the real server gives no reason.
-    return status.StatusError(500, "", "resourceVersion should not be set on objects to be created")
+    return statuses.failure(500, "", "resourceVersion should not be set on objects to be created")
 
 
 def _check_new(write: Write, obj: Object, context: WriteContext) -> None:
@@ -360,7 +364,7 @@ def _check_new(write: Write, obj: Object, context: WriteContext) -> None:
             causes += metadata.validate_standard_finalizers(obj["metadata"])
         causes += definition.strategy.validate(obj, context)
     if causes:
-        raise status.invalid(definition.resource.kind, definition.resource.group, name_of(obj), causes)
+        raise statuses.invalid(definition.resource.kind, definition.resource.group, name_of(obj), causes)
 
 
 def _check_changed(write: Write, new: Object, live: Object, given: Object, context: WriteContext) -> None:
@@ -378,7 +382,7 @@ def _check_changed(write: Write, new: Object, live: Object, given: Object, conte
             causes += metadata.validate_standard_finalizers(new["metadata"])
         causes += definition.strategy.validate_update(new, live, context)
     if causes:
-        raise status.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)
+        raise statuses.invalid(definition.resource.kind, definition.resource.group, write.target.name, causes)
 
 
 def _shown(write: Write, obj: Object) -> Object:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, resource_version_of, uid_of
 from trainer.kube.selectors import LabelSelector
 from trainer_devcluster.apiserver.objects.decoding import read_as
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -36,10 +36,10 @@ def read_scale(obj: Object, paths: ScalePaths) -> Object:
     """The Scale that a GET shows.
 
     Raises:
-        StatusError: 500, the object does not say how many replicas it wants; autoscalers need that number.
+        ApiError: 500, the object does not say how many replicas it wants; autoscalers need that number.
     """
     if _value(obj, paths.spec_replicas_path) is None:
-        raise status.internal_error(f'the spec replicas field "{paths.spec_replicas_path}" does not exist')
+        raise statuses.internal_error(f'the spec replicas field "{paths.spec_replicas_path}" does not exist')
     return scale_of(obj, paths)
 
 
@@ -55,15 +55,15 @@ def scaled(obj: Object, scale: Object, paths: ScalePaths) -> Object:
     """The object, changed in place to have the replicas of a Scale; the fields on the way to them are made.
 
     Raises:
-        StatusError: 400 or 422, it is not a proper Scale; 409 is left to the preconditions that are copied over.
+        ApiError: 400 or 422, it is not a proper Scale; 409 is left to the preconditions that are copied over.
     """
     replicas = (read_as("autoscaling/v1", "Scale", scale).get("spec") or {}).get("replicas", 0)
     if replicas == _UNSET:
-        raise status.bad_request(f'the spec replicas field "{paths.spec_replicas_path}" cannot be empty')
+        raise statuses.bad_request(f'the spec replicas field "{paths.spec_replicas_path}" cannot be empty')
     if replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         cause = FieldError("spec.replicas", message)
-        raise status.invalid("Scale", "autoscaling", name_of(obj), [cause])
+        raise statuses.invalid("Scale", "autoscaling", name_of(obj), [cause])
     *parents, last = _names(paths.spec_replicas_path)
     holder = obj
     for name in parents:

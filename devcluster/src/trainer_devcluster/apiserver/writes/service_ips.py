@@ -6,9 +6,9 @@ import ipaddress
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.resource import SERVICES
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ class ServiceAddresses:
     def claim(self) -> Callable[[], str]:
         """A function that returns a free address, which stays reserved for as long as somebody holds the function.
 
-        Webhooks look at a Service between the choice of its address and its storing. The function raises StatusError:
+        Webhooks look at a Service between the choice of its address and its storing. The function raises ApiError:
         500, all addresses are taken.
         """
         claim = _Claim()
@@ -44,7 +44,7 @@ class ServiceAddresses:
             if address not in taken:
                 self._claimed[address] = claim
                 return address
-        raise status.internal_error(f"failed to allocate an IP address: all of {NETWORK} are taken")
+        raise statuses.internal_error(f"failed to allocate an IP address: all of {NETWORK} are taken")
 
 
 class _Claim:

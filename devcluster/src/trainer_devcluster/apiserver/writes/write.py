@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics import statuses
+from trainer.kube.errors import ApiError
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import name_of, namespace_of
 from trainer.kube.resource import NAMESPACES
 from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
+from trainer_devcluster.apiserver.objects.built_in_types import definition_name, object_meta
 from trainer_devcluster.apiserver.objects.decoding import WrongTypeError, json_name, normalize
-from trainer_devcluster.apiserver.objects.list_types import definition_name, object_meta
 from trainer_devcluster.apiserver.storage.storage import Partition
-from trainer_devcluster.apiserver.wire import status
 from trainer_devcluster.apiserver.wire.params import META_GROUP, FieldValidation
 from trainer_devcluster.apiserver.wire.warning import Warnings
 
@@ -88,7 +89,7 @@ class Write:
             live: as it is stored; None for a creation.
 
         Raises:
-            StatusError: as `WriteGuard.check`.
+            ApiError: as `WriteGuard.check`.
         """
         if self.guard is not None:
             self.guard.check(new, live)
@@ -97,15 +98,15 @@ class Write:
         """Take in, in place, what a webhook has made of an object; fields that the kind does not have are dropped.
 
         Raises:
-            StatusError: 400 or 500, it is no longer an object of its kind.
+            ApiError: 400 or 500, it is no longer an object of its kind.
         """
         self._check_kind(obj)
         if not isinstance(obj.get("metadata"), dict):
-            raise status.internal_error("a webhook has left the object without metadata")
+            raise statuses.internal_error("a webhook has left the object without metadata")
         try:
             self._prune(obj)
-        except status.StatusError as error:
-            raise status.internal_error(error.message) from error
+        except ApiError as error:
+            raise statuses.internal_error(error.message) from error
         self._check_place(obj)
 
     def accept(self, obj: object) -> Object:
@@ -115,7 +116,7 @@ class Write:
             obj: changed in place: pruned and normalized, its apiVersion and kind filled in.
 
         Raises:
-            StatusError: 400 or 422, it belongs elsewhere, cannot be decoded, or has unknown fields in strict mode.
+            ApiError: 400 or 422, it belongs elsewhere, cannot be decoded, or has unknown fields in strict mode.
         """
         if not isinstance(obj, dict):
             raise self._unhandled("the body must be an object")
@@ -149,10 +150,10 @@ class Write:
         custom = self.target.definition.is_custom
         api_version, kind = obj.get("apiVersion"), obj.get("kind")
         if not isinstance(api_version or "", str) or not isinstance(kind or "", str):
-            raise status.bad_request("couldn't get version/kind; apiVersion and kind must be strings")
+            raise statuses.bad_request("couldn't get version/kind; apiVersion and kind must be strings")
         if custom and not (kind and api_version):
             missing = "Kind" if not kind else "apiVersion"
-            raise status.bad_request(f"Object '{missing}' is missing in the body")
+            raise statuses.bad_request(f"Object '{missing}' is missing in the body")
         if api_version and api_version != resource.api_version:
             if not custom and (kind or resource.kind) != resource.kind:
                 raise _unconvertible(api_version, kind or resource.kind, resource)
@@ -161,26 +162,27 @@ class Write:
                 f"({resource.api_version})"
             )
             # A version without a schema knows no field at all, and the real server says so first.
-            unknown = [f'unknown field "{name}"' for name in sorted(obj) if name not in _ENVELOPE] if custom else []
-            raise status.StatusError(400, "BadRequest", message, warnings=unknown)
+            if custom:
+                self.warnings.add(*(f'unknown field "{name}"' for name in sorted(obj) if name not in _ENVELOPE))
+            raise statuses.bad_request(message)
         if kind and kind != resource.kind:
             if custom:
                 cause = FieldError("kind", f'Invalid value: "{kind}": must be {resource.kind}')
                 name = name_of(obj) if isinstance(obj.get("metadata"), dict) else ""
-                raise status.invalid(kind, resource.group, name, [cause])
+                raise statuses.invalid(kind, resource.group, name, [cause])
             raise _unconvertible(api_version or resource.api_version, kind, resource)
         obj["apiVersion"], obj["kind"] = resource.api_version, resource.kind
 
     def _check_place(self, obj: Object) -> None:
         name, namespace = name_of(obj), namespace_of(obj)
         if self.target.name and name and name != self.target.name:
-            raise status.bad_request(
+            raise statuses.bad_request(
                 f"the name of the object ({name}) does not match the name on the URL ({self.target.name})"
             )
         if self.target.name:
             obj["metadata"]["name"] = self.target.name
         if namespace and namespace != (self.target.namespace or ""):
-            raise status.bad_request(
+            raise statuses.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
 
@@ -215,13 +217,13 @@ class Write:
             options["fieldValidation"] = self.parameters.field_validation
         return options
 
-    def _unhandled(self, problem: str) -> status.StatusError:
-        return status.bad_request(
+    def _unhandled(self, problem: str) -> ApiError:
+        return statuses.bad_request(
             f"{self._kind} in version {self._version} cannot be handled as a {self._kind}: {problem}"
         )
 
 
-def _unconvertible(api_version: str, kind: str, resource: Resource) -> status.StatusError:
+def _unconvertible(api_version: str, kind: str, resource: Resource) -> ApiError:
     """400: the body is of another kind than the resource."""
     version = api_version.rpartition("/")[2]
     if definition_name(api_version, kind) is None:
@@ -229,4 +231,4 @@ def _unconvertible(api_version: str, kind: str, resource: Resource) -> status.St
     else:
         package = (resource.group or "core").partition(".")[0]
         problem = f"converting ({version}.{kind}) to ({package}.{resource.kind}): unknown conversion"
-    return status.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {problem}')
+    return statuses.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {problem}')

@@ -6,8 +6,8 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from devcluster.tests.apiserver.kinds.context import created, make_context
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
-from trainer_devcluster.apiserver.wire.status import StatusError
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def complaints(jobset: Object, *others: Object, gates: FeatureGates = DEFAULT_FE
     """What the webhook finds wrong with a new JobSet beside other objects, each with its field."""
     try:
         created(JobSetStrategy(gates), deepcopy(jobset), *others)
-    except StatusError as error:
+    except ApiError as error:
         return _causes(error)
     return []
 
@@ -49,12 +49,11 @@ def complaints_about_change(new: Object, old: Object, gates: FeatureGates = DEFA
     """What the webhook finds wrong with a changed JobSet; only new ones get defaults."""
     try:
         JobSetStrategy(gates).validate_update(new, old, make_context())
-    except StatusError as error:
+    except ApiError as error:
         return _causes(error)
     return []
 
 
-def _causes(error: StatusError) -> list[str]:
+def _causes(error: ApiError) -> list[str]:
     assert error.code == 422
-    assert error.details is not None
-    return [f"{cause['field']}: {cause['message']}" for cause in error.details["causes"]]
+    return [f"{cause['field']}: {cause['message']}" for cause in error.causes]

@@ -7,8 +7,8 @@ import pytest
 
 from devcluster.tests.apiserver.kinds.context import created
 from devcluster.tests.apiserver.kinds.jobsets.builders import make_jobset, make_replicated_job, stored
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
-from trainer_devcluster.apiserver.wire.status import StatusError
 from trainer_devcluster.feature_gates import DEFAULT_FEATURE_GATES
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def test_failure_policy_rules_get_names() -> None:
     assert [rule["name"] for rule in jobset["spec"]["failurePolicy"]["rules"]] == ["failurePolicyRule0", "mine"]
 
 
-def refusal(jobset: Object) -> StatusError:
-    with pytest.raises(StatusError) as caught:
+def refusal(jobset: Object) -> ApiError:
+    with pytest.raises(ApiError) as caught:
         created(JobSetStrategy(DEFAULT_FEATURE_GATES), deepcopy(jobset))
     return caught.value
 
@@ -46,7 +46,7 @@ def test_refusals_are_those_of_a_webhook() -> None:
     """An Invalid status that says who has denied the request; a complaint without a field is an internal error."""
     error = refusal(make_jobset(make_replicated_job(dependsOn=[{"name": "node", "status": "Complete"}])))
     detail = "DependsOn can't be set for the first ReplicatedJob"
-    assert error.to_status() == {
+    assert error.status == {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devcluster.tests.apiserver.kinds.context import make_context
+from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.kinds.pods.service_account import MOUNT_PATH, admit_service_account
-from trainer_devcluster.apiserver.wire.status import StatusError
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -94,7 +94,7 @@ def test_another_account() -> None:
 
 def test_no_such_account() -> None:
     """A pod of an account that does not exist is refused."""
-    with pytest.raises(StatusError) as caught:
+    with pytest.raises(ApiError) as caught:
         admitted({"serviceAccountName": "bot"}, account())
     assert caught.value.code == 403
     assert caught.value.message == (

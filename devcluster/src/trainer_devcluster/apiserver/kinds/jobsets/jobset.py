@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.kube.api_semantics.statuses import invalid
 from trainer.kube.objects import name_of
 from trainer.workloads import JOBSETS
 from trainer_devcluster.apiserver.admission.review import denial
@@ -13,7 +14,6 @@ from trainer_devcluster.apiserver.kinds.jobsets.changes import validate_changes
 from trainer_devcluster.apiserver.kinds.jobsets.claims import default_claims
 from trainer_devcluster.apiserver.kinds.jobsets.validation import validate_jobset
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import all_containers, dicts
-from trainer_devcluster.apiserver.wire.status import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ class JobSetStrategy(StoreOnlyStrategy):
         """Check what goes beyond the schema: names that are to be made, references, features behind gates.
 
         Raises:
-            StatusError: 422, something is wrong, in the words of a webhook that denies a request.
+            ApiError: 422, something is wrong, in the words of a webhook that denies a request.
         """
         return _denied(obj, validate_jobset(obj, self._gates, context.stored))
 
@@ -56,7 +56,7 @@ class JobSetStrategy(StoreOnlyStrategy):
         """Check that the replicated jobs are the same, but for scheduling directives while suspended, and sizes.
 
         Raises:
-            StatusError: 422, as `validate`.
+            ApiError: 422, as `validate`.
         """
         if context.subresource is not None:
             return []
@@ -65,7 +65,7 @@ class JobSetStrategy(StoreOnlyStrategy):
 
 def _denied(obj: Object, causes: Sequence[FieldError]) -> list[FieldError]:
     if causes:
-        raise denial(_VALIDATING_WEBHOOK, invalid(JOBSETS.kind, JOBSETS.group, name_of(obj), causes).to_status())
+        raise denial(_VALIDATING_WEBHOOK, invalid(JOBSETS.kind, JOBSETS.group, name_of(obj), causes).status)
     return []
 
 

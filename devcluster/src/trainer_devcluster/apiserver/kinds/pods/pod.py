@@ -47,7 +47,7 @@ class PodStrategy(StoreOnlyStrategy):
         """Do what LimitRanger, ServiceAccount, Priority and DefaultTolerationSeconds do.
 
         Raises:
-            StatusError: 403, one of them refuses the pod.
+            ApiError: 403, one of them refuses the pod.
         """
         admit_limits(obj, context)
         admit_service_account(obj, context)
@@ -66,7 +66,7 @@ class PodStrategy(StoreOnlyStrategy):
         """Check the specification, and that the namespace has room for it.
 
         Raises:
-            StatusError: 403, a quota would be exceeded.
+            ApiError: 403, a quota would be exceeded.
         """
         causes = validate_pod_spec(obj["spec"], "spec")
         if not causes:

@@ -34,7 +34,7 @@ def admit_service_account(pod: Object, context: WriteContext) -> None:
     """Give a new pod its service account and the account's credentials, in place; idempotent.
 
     Raises:
-        StatusError: 403, the account does not exist.
+        ApiError: 403, the account does not exist.
     """
     spec = pod["spec"]
     fill(spec, serviceAccountName=_DEFAULT_ACCOUNT)

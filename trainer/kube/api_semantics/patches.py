@@ -1,32 +1,22 @@
-"""Patches: the three formats of a PATCH request that need no field manager.
+"""Merge patches (RFC 7386) and strategic merge patches (Kubernetes documentation, "Strategic merge patch").
 
-Sources: RFC 6902 (JSON patch), RFC 7386 (merge patch), Kubernetes documentation, "Strategic merge patch".
 None of these functions changes its arguments, and results share no structure with them.
 """
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
-import jsonpatch
-import jsonpointer
-import msgspec
-
-from trainer_devcluster.apiserver.objects.list_order import merge_order
-from trainer_devcluster.apiserver.objects.list_types import UNTYPED, Typing
-from trainer_devcluster.apiserver.patching.typed_values import go_text
-from trainer_devcluster.apiserver.storage.storage import writable_copy
+from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.json_values import merge_order, writable_copy
+from trainer.kube.api_semantics.value_types import UNTYPED, Typing
+from trainer.kube.field_errors import show
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
-
-MAX_OPERATIONS: Final = 10_000
-MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
-"""What all copies of one JSON patch may add: each can double the object, so that thirty of them would fill any memory.
-"""
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
@@ -34,53 +24,30 @@ _DELETE_PRIMITIVES: Final = "$deleteFromPrimitiveList/"
 _ELEMENT_ORDER: Final = "$setElementOrder/"
 
 
-class PatchErrorKind(Enum):
-    """What is wrong with a patch; decides the HTTP status."""
-
-    MALFORMED = auto()
-    """It is no patch of its format: 400 BadRequest."""
-    FAILED = auto()
-    """An operation or test does not apply to this object: 422."""
-    TOO_LARGE = auto()
-    """It has too many operations: 413."""
-
-
 class PatchError(Exception):
     """A patch that cannot be applied; nobody retries."""
 
-    def __init__(self, kind: PatchErrorKind, message: str) -> None:
+    def __init__(self, message: str, answer: ApiError) -> None:
         super().__init__(message)
-        self.kind = kind
         self.message = message
+        self.answer = answer
+        """What the API server answers: 400 for no patch of its format, 413 for too many operations, else 422."""
 
 
-def json_patch(document: Object, operations: object) -> Object:
-    """Apply a JSON patch.
+def malformed(message: str) -> PatchError:
+    """It is no patch of its format."""
+    return PatchError(message, statuses.bad_request(message))
 
-    Raises:
-        PatchError: the operations are malformed or too many, copy too much, or one of them fails on this document.
-    """
-    if not isinstance(operations, list):
-        found = _json_type(operations)
-        raise _malformed(f"error decoding patch: json: cannot unmarshal {found} into Go value of type jsonpatch.Patch")
-    if len(operations) > MAX_OPERATIONS:
-        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
-        raise PatchError(PatchErrorKind.TOO_LARGE, message)
-    try:
-        steps = [jsonpatch.JsonPatch([operation]) for operation in writable_copy(operations)]
-    except (jsonpatch.InvalidJsonPatch, jsonpointer.JsonPointerException, TypeError, AttributeError) as error:
-        raise _malformed(f"error decoding patch: {error}") from error
-    try:
-        patched, copied = writable_copy(document), 0
-        for step, operation in zip(steps, operations, strict=True):
-            if operation["op"] == "copy":
-                copied = _copied(copied, patched, operation["from"])
-            patched = step.apply(patched, in_place=True)
-    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, LookupError) as error:
-        raise PatchError(PatchErrorKind.FAILED, str(error)) from error
-    if not isinstance(patched, dict):
-        raise PatchError(PatchErrorKind.FAILED, f"the patched object is not an object but {_json_type(patched)}")
-    return patched
+
+def failed(message: str) -> PatchError:
+    """An operation or test does not apply to this object."""
+    return PatchError(message, statuses.unprocessable())
+
+
+def json_type(value: object) -> str:
+    """The type of a value as JSON calls it."""
+    names: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}
+    return names.get(type(value), "number")
 
 
 def merge_patch(document: Object, patch: object) -> Object:
@@ -90,7 +57,7 @@ def merge_patch(document: Object, patch: object) -> Object:
         PatchError: the patch is not an object.
     """
     if not isinstance(patch, dict):
-        raise _malformed(f"error decoding patch: a merge patch must be an object, not {_json_type(patch)}")
+        raise malformed(f"error decoding patch: a merge patch must be an object, not {json_type(patch)}")
     merged: Object = _merge(writable_copy(document), writable_copy(patch))
     return merged
 
@@ -102,26 +69,8 @@ def strategic_merge_patch(document: Object, patch: object, typing: Typing) -> Ob
         PatchError: the patch is not an object, or a directive or list item in it is malformed.
     """
     if not isinstance(patch, dict):
-        raise _malformed(f"error decoding patch: a strategic merge patch must be an object, not {_json_type(patch)}")
+        raise malformed(f"error decoding patch: a strategic merge patch must be an object, not {json_type(patch)}")
     return _merge_map(writable_copy(document), writable_copy(patch), typing)
-
-
-def _copied(before: int, document: object, pointer: str) -> int:
-    """Bytes that the copies of a patch have added, this one included."""
-    total = before + len(msgspec.json.encode(jsonpointer.resolve_pointer(document, pointer)))
-    if total > MAX_COPIED_BYTES:
-        message = f"copy of {pointer!r}: the copies of the patch add {total} bytes, more than {MAX_COPIED_BYTES}"
-        raise PatchError(PatchErrorKind.FAILED, message)
-    return total
-
-
-def _malformed(message: str) -> PatchError:
-    return PatchError(PatchErrorKind.MALFORMED, message)
-
-
-def _json_type(value: object) -> str:
-    names: dict[type, str] = {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}
-    return names.get(type(value), "number")
 
 
 def _merge(target: Any, patch: Any) -> Any:
@@ -143,7 +92,7 @@ def _merge_map(target: Object, patch: Object, typing: Typing) -> Object:
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
-        raise _malformed(f"unknown patch type {directive!r}: use replace, merge or delete")
+        raise malformed(f"unknown patch type {directive!r}: use replace, merge or delete")
     _retain_keys(target, patch)
     deletions = _take_directives(patch, _DELETE_PRIMITIVES)
     orders = _take_directives(patch, _ELEMENT_ORDER)
@@ -181,7 +130,7 @@ def _merge_list(target: list[Any], patch: list[Any], typing: Typing) -> list[Any
                 merged.append(item)
         return merged
     if typing.merge_key is None:
-        raise _malformed("the patch has objects in a list of scalars")
+        raise malformed("the patch has objects in a list of scalars")
     merged, additions = _apply_item_directives(target, patch, typing.merge_key)
     for item in additions:
         key = _key_of(item, typing.merge_key)
@@ -198,7 +147,7 @@ def _apply_item_directives(target: list[Any], patch: list[Any], merge_key: str) 
     merged, additions, replace = target, [], False
     for item in patch:
         if not isinstance(item, dict):
-            raise _malformed("the patch mixes scalars and objects in one list")
+            raise malformed("the patch mixes scalars and objects in one list")
         directive = item.get(_DIRECTIVE)
         if directive == "delete":
             key = _key_of(item, merge_key)
@@ -208,13 +157,13 @@ def _apply_item_directives(target: list[Any], patch: list[Any], merge_key: str) 
         elif directive in (None, "merge"):
             additions.append({name: value for name, value in item.items() if name != _DIRECTIVE})
         else:
-            raise _malformed(f"unknown patch type {directive!r}: use replace, merge or delete")
+            raise malformed(f"unknown patch type {directive!r}: use replace, merge or delete")
     return ([] if replace else merged), additions
 
 
 def _key_of(item: Object, merge_key: str) -> object:
     if merge_key not in item:
-        raise _malformed(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
+        raise malformed(f"map: {show(item)} does not contain declared merge key: {merge_key}")
     return item[merge_key]
 
 
@@ -227,7 +176,7 @@ def _retain_keys(target: Object, patch: Object) -> None:
     if retained is None:
         return
     if not isinstance(retained, list) or any(name not in retained for name in patch if not name.startswith("$")):
-        raise _malformed(f"{_RETAIN_KEYS} must list every field of the patch next to it")
+        raise malformed(f"{_RETAIN_KEYS} must list every field of the patch next to it")
     for name in list(target):
         if name not in retained:
             del target[name]
@@ -237,7 +186,7 @@ def _take_directives(patch: Object, prefix: str) -> dict[str, list[Any]]:
     taken = {name: patch.pop(name) for name in list(patch) if name.startswith(prefix)}
     for name, value in taken.items():
         if not isinstance(value, list):
-            raise _malformed(f"{name} must be a list")
+            raise malformed(f"{name} must be a list")
     return {name.removeprefix(prefix): value for name, value in taken.items()}
 
 

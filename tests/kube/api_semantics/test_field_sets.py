@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer_devcluster.apiserver.patching import field_sets
+from trainer.kube.api_semantics import field_sets
 
 elements = st.one_of(
     st.text(max_size=4).map(field_sets.field),

@@ -9,14 +9,10 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from trainer.kube.field_errors import FieldError
-from trainer.kube.objects import annotations_of, metadata_of, name_of, namespace_of, uid_of
-from trainer_devcluster.apiserver.objects.correlation import same
-from trainer_devcluster.apiserver.objects.empty_objects import empty_object
-from trainer_devcluster.apiserver.objects.metadata import MAX_ANNOTATIONS_BYTES
-from trainer_devcluster.apiserver.patching import field_sets
-from trainer_devcluster.apiserver.patching.field_sets import EMPTY, FieldSet, Path
-from trainer_devcluster.apiserver.patching.typed_values import (
+from trainer.kube.api_semantics import field_sets, statuses
+from trainer.kube.api_semantics.field_sets import EMPTY, FieldSet, Path
+from trainer.kube.api_semantics.json_values import same, writable_copy
+from trainer.kube.api_semantics.typed_values import (
     TypedValueError,
     compare,
     fields_of,
@@ -24,18 +20,22 @@ from trainer_devcluster.apiserver.patching.typed_values import (
     remove,
     with_named_parents,
 )
-from trainer_devcluster.apiserver.storage.storage import writable_copy
+from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import annotations_of, metadata_of, name_of, namespace_of, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from trainer.kube.api_semantics.value_types import Typing
+    from trainer.kube.errors import ApiError
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.objects.list_types import Typing
 
 MAX_UPDATE_MANAGERS: Final = 10
 """So many managers of updates are kept apart; older ones are merged into one."""
 
 _APPLY, _UPDATE = "Apply", "Update"
+_NOTHING: Final[Object] = {"metadata": {}}
+_MAX_ANNOTATIONS_BYTES: Final = 256 * 1024
 _ANCIENT_CHANGES: Final = "ancient-changes"
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 _KUBECTL: Final = "kubectl"
@@ -87,37 +87,6 @@ class _Entry:
 _Managers = dict[_Identity, _Entry]
 
 
-class ApplyConflict(Exception):  # noqa: N818 - the name of the outcome in the documentation
-    """Other managers own fields that the configuration changes; the user decides: force, or leave the fields out."""
-
-    def __init__(self, conflicts: Mapping[str, Collection[Path]]) -> None:
-        """Describe conflicts: paths by the description of the manager that owns them."""
-        shown = {
-            manager: [field_sets.display(path) for path in field_sets.ordered(paths)]
-            for manager, paths in conflicts.items()
-        }
-        listed = [(manager, field) for manager, fields in shown.items() for field in fields]
-        self.causes = [
-            FieldError(field, f"conflict with {manager}", "FieldManagerConflict") for manager, field in listed
-        ]
-        """One per field, as in the details of the answer."""
-        if len(listed) == 1:
-            manager, field = listed[0]
-            text = f"1 conflict: conflict with {manager}: {field}"
-        else:
-            lines = []
-            for manager, fields in shown.items():
-                lines.append(f"conflicts with {manager}:")
-                lines += [f"- {field}" for field in fields]
-            text = f"{len(listed)} conflicts: " + "\n".join(lines)
-        self.message = f"Apply failed with {text}"
-        super().__init__(self.message)
-
-
-class ApplyTypeError(ValueError):
-    """An applied configuration does not fit the schema; the API server answers with status 500."""
-
-
 def apply(
     live: Object | None,
     applied: Object,
@@ -127,6 +96,7 @@ def apply(
     schema: Typing,
     subresource: str | None,
     now: str,
+    empty: Object | None = None,
     reset_fields: Collection[str] | None = None,
 ) -> Object:
     """Server-side apply: merge a configuration into the live object.
@@ -139,6 +109,8 @@ def apply(
         schema: type of the kind.
         subresource: subresource that the request is for.
         now: time of the request, RFC 3339.
+        empty: what Go writes for an object of the kind in which nothing is set; nobody comes to own that. Default:
+            nothing.
         reset_fields: top-level fields that this endpoint does not change and nobody comes to own through it, such as
             `status` on a resource with a status subresource; the default is `metadata` and `spec` on `status`, none
             elsewhere.
@@ -148,20 +120,21 @@ def apply(
         fields that are no longer in the configuration, and that nobody else owns, are gone.
 
     Raises:
-        ApplyConflict: without `force`, others own fields that would change.
-        ApplyTypeError: the configuration has unknown fields or values of the wrong type.
+        ConflictError: without `force`, others own fields that would change.
+        InternalError: the configuration has unknown fields or values of the wrong type.
     """
     if reset_fields is None:
         reset_fields = _STATUS_RESETS if subresource == "status" else ()
     config = {name: value for name, value in applied.items() if name not in reset_fields}
     api_version = str(applied.get("apiVersion") or "")
     identity = _Identity(manager, _APPLY, subresource or "", "")
-    before = _managers_of_live(live, schema, api_version)
+    before = _managers_of_live(live, empty, schema, api_version)
     old = {} if live is None else _without_managed_fields(live)
     try:
         owned = fields_of(config, schema) - _SERVER_OWNED
     except TypedValueError as error:
-        raise ApplyTypeError(f"failed to create typed patch object ({_describe(applied)}): {error}") from error
+        message = f"failed to create typed patch object ({_describe(applied)}): {error}"
+        raise statuses.failure(500, "", message) from error
     previous = before[identity].fields if identity in before else EMPTY
     managers = {**before, identity: _Entry(owned, now, api_version)}
     merged: Object = merge(old, config, schema)
@@ -186,6 +159,7 @@ def update(
     schema: Typing,
     subresource: str | None,
     now: str | None,
+    empty: Object | None = None,
 ) -> list[Object]:
     """The managedFields of an object that was created, updated or patched.
 
@@ -197,6 +171,7 @@ def update(
         schema: type of the kind.
         subresource: subresource that the request is for.
         now: time of the request, RFC 3339; None leaves the time out.
+        empty: see `apply`.
 
     Returns:
         New entries; times change only where fields do. Empty when nobody owns anything.
@@ -206,7 +181,7 @@ def update(
         # Somebody has reset the entries: the documented way to stop the bookkeeping of an object.
         return []
     api_version = str(new.get("apiVersion") or "")
-    old = empty_object(new) if live is None else _without_managed_fields(live)
+    old = (empty or _NOTHING) if live is None else _without_managed_fields(live)
     taken, managers = _take_over_all(managers, old, _without_managed_fields(new), schema)
     if taken:
         identity = _Identity(manager, _UPDATE, subresource or "", api_version)
@@ -250,7 +225,27 @@ def _refuse(conflicts: Mapping[_Identity, FieldSet], yielding: FieldSet) -> None
         other.described: paths - yielding for other, paths in sorted(conflicts.items(), key=order) if paths - yielding
     }
     if remaining:
-        raise ApplyConflict(remaining)
+        raise _conflict(remaining)
+
+
+def _conflict(conflicts: Mapping[str, Collection[Path]]) -> ApiError:
+    """The answer to conflicts, which are paths by the description of the manager that owns them."""
+    shown = {
+        manager: [field_sets.display(path) for path in field_sets.ordered(paths)]
+        for manager, paths in conflicts.items()
+    }
+    listed = [(manager, field) for manager, fields in shown.items() for field in fields]
+    causes = [FieldError(field, f"conflict with {manager}", "FieldManagerConflict") for manager, field in listed]
+    if len(listed) == 1:
+        manager, field = listed[0]
+        text = f"1 conflict: conflict with {manager}: {field}"
+    else:
+        lines = []
+        for manager, fields in shown.items():
+            lines.append(f"conflicts with {manager}:")
+            lines += [f"- {field}" for field in fields]
+        text = f"{len(listed)} conflicts: " + "\n".join(lines)
+    return statuses.apply_conflict(causes, f"Apply failed with {text}")
 
 
 def _applied_by_kubectl(live: Object | None, schema: Typing) -> FieldSet:
@@ -274,18 +269,18 @@ def _with_last_applied(merged: Object, applied: Object) -> Object:
     annotations.pop(_LAST_APPLIED, None)
     text = json.dumps(configuration, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n"
     kept = {**annotations_of(merged), _LAST_APPLIED: text}
-    if sum(len(name.encode()) + len(value.encode()) for name, value in kept.items()) > MAX_ANNOTATIONS_BYTES:
+    if sum(len(name.encode()) + len(value.encode()) for name, value in kept.items()) > _MAX_ANNOTATIONS_BYTES:
         del kept[_LAST_APPLIED]
     return {**merged, "metadata": {**metadata_of(merged), "annotations": kept}}
 
 
-def _managers_of_live(live: Object | None, schema: Typing, api_version: str) -> _Managers:
+def _managers_of_live(live: Object | None, empty: Object | None, schema: Typing, api_version: str) -> _Managers:
     if live is None:
         return {}
     managers = _decode_stored(live)
     if managers:
         return managers
-    taken, _ = _take_over_all({}, empty_object(live), _without_managed_fields(live), schema)
+    taken, _ = _take_over_all({}, empty or _NOTHING, _without_managed_fields(live), schema)
     if not taken:
         return {}
     identity = _Identity(_BEFORE_FIRST_APPLY, _UPDATE, "", api_version)

@@ -8,17 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from trainer.kube.api_semantics import field_sets
+from trainer.kube.api_semantics.json_values import ABSENT, merge_order, same, writable_copy
+from trainer.kube.api_semantics.value_types import UNTYPED, ListType, Typing
 from trainer.kube.field_errors import show
-from trainer_devcluster.apiserver.objects.correlation import ABSENT, same
-from trainer_devcluster.apiserver.objects.list_order import merge_order
-from trainer_devcluster.apiserver.objects.list_types import UNTYPED, ListType, Typing
-from trainer_devcluster.apiserver.patching import field_sets
-from trainer_devcluster.apiserver.storage.storage import writable_copy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer_devcluster.apiserver.patching.field_sets import FieldSet, Path
+    from trainer.kube.api_semantics.field_sets import FieldSet, Path
 
 _EXPECTED: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "string": (str, "string"),
@@ -27,12 +25,6 @@ _EXPECTED: Final[dict[str, tuple[type | tuple[type, ...], str]]] = {
     "boolean": (bool, "boolean"),
     "array": (list, "list"),
     "object": (dict, "map"),
-}
-_GO_TYPES: Final[dict[type, str]] = {
-    str: "string",
-    bool: "bool",
-    dict: "map[string]interface {}",
-    list: "[]interface {}",
 }
 
 
@@ -149,7 +141,7 @@ class _Collector:
         python_type, expected = _EXPECTED[typing.schema["type"]]
         if isinstance(value, python_type) and (isinstance(value, bool) is (expected == "boolean")):
             return True
-        self.problems.append(f"{field_sets.display(path)}: expected {expected}, got {_go_value(value, expected)}")
+        self.problems.append(f"{field_sets.display(path)}: expected {expected}, got {show(value)}")
         return False
 
     def _visit_map(self, value: dict[str, Any], typing: Typing, path: Path) -> None:
@@ -227,7 +219,7 @@ def _list_pairs(old: Any, new: Any, typing: Typing) -> Iterator[tuple[str, Any, 
     for element in {**old_items, **new_items}:
         old_group, new_group = old_items.get(element, []), new_items.get(element, [])
         if max(len(old_group), len(new_group)) > 1:
-            # Items that share a key cannot be told apart, so they are one value together.
+            # Items that share a key are one value together.
             yield element, old_group or ABSENT, new_group or ABSENT, UNTYPED
         else:
             old_item, new_item = (group[0] if group else ABSENT for group in (old_group, new_group))
@@ -263,7 +255,7 @@ def _element(item: Any, position: int, typing: Typing) -> str | None:
 
 
 def _item_problem(item: Any, typing: Typing) -> str:
-    """What keeps an item of a list from being told apart from others; "" when nothing does."""
+    """What keeps an item of a list from having a key; "" when nothing does."""
     if typing.list_type is ListType.ATOMIC:
         return ""
     if typing.list_type is ListType.MAP:
@@ -297,33 +289,3 @@ def _splits_list(value: Any, typing: Typing) -> bool:
 
 def _child(typing: Typing, name: str) -> Typing:
     return typing.field(name) or UNTYPED
-
-
-def _go_value(value: Any, expected: str) -> str:
-    """A value of a wrong type as the real server prints it, which depends on the type that is expected."""
-    if expected == "string":
-        return f"&value.valueUnstructured{{Value:{_go_syntax(value)}}}"
-    if expected.startswith("numeric"):
-        return _GO_TYPES.get(type(value), "float64")
-    return f"&{{{go_text(value)}}}"
-
-
-def _go_syntax(value: Any) -> str:
-    """`%#v` in Go."""
-    if isinstance(value, dict):
-        entries = ", ".join(f"{show(name)}:{_go_syntax(value[name])}" for name in sorted(value))
-        return f"map[string]interface {{}}{{{entries}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
-    return "interface {}(nil)" if value is None else show(value)
-
-
-def go_text(value: Any) -> str:
-    """A JSON value as Go prints it with `%v`: `map[a:1 b:[x y]]`."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{name}:{go_text(value[name])}' for name in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(go_text, value))}]"
-    if value is None:
-        return "<nil>"
-    return value if isinstance(value, str) else show(value)

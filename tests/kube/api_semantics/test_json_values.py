@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer_devcluster.apiserver.objects.list_order import merge_order
+from trainer.kube.api_semantics.json_values import merge_order
 
 
 @pytest.mark.parametrize(

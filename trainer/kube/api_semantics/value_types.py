@@ -1,17 +1,12 @@
 """Typing: how lists and maps of a kind are merged, and which fields it has.
 
-One node type serves custom resources (from their structural schema) and built-in kinds (from `builtin_types.json.gz`,
-which `hack/generate_builtin_types.py` makes). Sources: Kubernetes documentation, "Server-Side Apply", "Merge strategy";
-KEP-555.
+One node type serves custom resources and built-in kinds. Sources: Kubernetes documentation, "Server-Side Apply",
+"Merge strategy"; KEP-555.
 """
 
 from __future__ import annotations
 
-import functools
-import gzip
-import json
 from enum import StrEnum
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -21,7 +16,8 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
-_OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+"""Name of the definition that `definitions` must have wherever a whole object may stand."""
 # The published types have no defaults; these are the defaulted fields among list map keys.
 _BUILT_IN_KEY_DEFAULTS: Final = {"protocol": "TCP"}
 
@@ -34,7 +30,7 @@ class ListType(StrEnum):
     SET = "set"
     """Scalars, each once."""
     MAP = "map"
-    """Objects, told apart by key fields."""
+    """Objects with key fields."""
 
 
 class Typing:
@@ -71,16 +67,6 @@ class Typing:
         self._additional: Typing | None = None
         self._item: Typing | None = None
         self._list_type: ListType | None = None
-
-    @classmethod
-    def for_custom_resource(cls, schema: Mapping[str, Any]) -> Typing:
-        """The type of custom resources with this `openAPIV3Schema`; metadata is that of every object."""
-        return cls(_as_resource(schema), _built_in()["definitions"])
-
-    @classmethod
-    def for_built_in(cls, api_version: str, kind: str) -> Typing | None:
-        """The type of a built-in kind; None when the data file does not have it."""
-        return _built_in_typing(api_version, kind)
 
     @property
     def list_type(self) -> ListType:
@@ -165,7 +151,7 @@ class Typing:
         if isinstance(reference, str):
             resolved = self._resolve(self._definitions[reference]) | resolved
         if resolved.get("x-kubernetes-embedded-resource"):
-            resolved = _as_resource(resolved)
+            resolved = as_resource(resolved)
         return resolved
 
     def _additional_field(self) -> Typing | None:
@@ -182,51 +168,13 @@ UNTYPED: Final = Typing({})
 """Anything: maps are merged by key, lists as one value."""
 
 
-@functools.cache
-def object_meta() -> Typing:
-    """The type of `metadata`."""
-    return Typing({"$ref": _OBJECT_META}, _built_in()["definitions"])
-
-
-def description_of(api_version: str, kind: str, *path: str) -> str:
-    """What the API documentation says about a field of a built-in kind; "" when it is not in the data file."""
-    typing = Typing.for_built_in(api_version, kind)
-    for name in path:
-        typing = typing.field(name) if typing is not None else None
-    return str(typing.schema.get("description") or "") if typing is not None else ""
-
-
-def built_in_definitions() -> Mapping[str, Schema]:
-    """Schemas by definition name; `$ref` values are such names. Shared: never change them."""
-    definitions: Mapping[str, Schema] = _built_in()["definitions"]
-    return definitions
-
-
-def definition_name(api_version: str, kind: str) -> str | None:
-    """The definition name of a built-in kind; None when the data file does not have it."""
-    name: str | None = _built_in()["kinds"].get(f"{api_version}/{kind}")
-    return name
-
-
-@functools.cache
-def _built_in() -> dict[str, Any]:
-    packed = resources.files(__package__).joinpath("builtin_types.json.gz").read_bytes()
-    document: dict[str, Any] = json.loads(gzip.decompress(packed))
-    return document
-
-
-@functools.cache
-def _built_in_typing(api_version: str, kind: str) -> Typing | None:
-    name = definition_name(api_version, kind)
-    return Typing({"$ref": name}, built_in_definitions()) if name is not None else None
-
-
-def _as_resource(schema: Mapping[str, Any]) -> Schema:
+def as_resource(schema: Mapping[str, Any]) -> Schema:
+    """The schema of a whole object, whose metadata is that of every object."""
     properties: Schema = {
         **(schema.get("properties") or {}),
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
-        "metadata": {"$ref": _OBJECT_META},
+        "metadata": {"$ref": OBJECT_META},
     }
     return {**schema, "type": "object", "properties": properties, "x-kubernetes-embedded-resource": False}
 

@@ -1,0 +1,59 @@
+"""The types of built-in kinds, from `builtin_types.json.gz`, which `hack/generate_builtin_types.py` makes."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from trainer.kube.api_semantics.value_types import OBJECT_META, Schema, Typing, as_resource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def custom_resource_type(schema: Mapping[str, Any]) -> Typing:
+    """The type of custom resources with this `openAPIV3Schema`; metadata is that of every object."""
+    return Typing(as_resource(schema), built_in_definitions())
+
+
+@functools.cache
+def built_in_type(api_version: str, kind: str) -> Typing | None:
+    """The type of a built-in kind; None when the data file does not have it."""
+    name = definition_name(api_version, kind)
+    return Typing({"$ref": name}, built_in_definitions()) if name is not None else None
+
+
+@functools.cache
+def object_meta() -> Typing:
+    """The type of `metadata`."""
+    return Typing({"$ref": OBJECT_META}, _built_in()["definitions"])
+
+
+def description_of(api_version: str, kind: str, *path: str) -> str:
+    """What the API documentation says about a field of a built-in kind; "" when it is not in the data file."""
+    typing = built_in_type(api_version, kind)
+    for name in path:
+        typing = typing.field(name) if typing is not None else None
+    return str(typing.schema.get("description") or "") if typing is not None else ""
+
+
+def built_in_definitions() -> Mapping[str, Schema]:
+    """Schemas by definition name; `$ref` values are such names. Shared: never change them."""
+    definitions: Mapping[str, Schema] = _built_in()["definitions"]
+    return definitions
+
+
+def definition_name(api_version: str, kind: str) -> str | None:
+    """The definition name of a built-in kind; None when the data file does not have it."""
+    name: str | None = _built_in()["kinds"].get(f"{api_version}/{kind}")
+    return name
+
+
+@functools.cache
+def _built_in() -> dict[str, Any]:
+    packed = resources.files(__package__).joinpath("builtin_types.json.gz").read_bytes()
+    document: dict[str, Any] = json.loads(gzip.decompress(packed))
+    return document

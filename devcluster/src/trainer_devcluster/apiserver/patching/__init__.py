@@ -1,1 +1,0 @@
-"""Patches and server-side apply."""

@@ -1,0 +1,147 @@
+"""Paging: consistent lists in pieces, held together by an opaque continue token."""
+
+from __future__ import annotations
+
+import base64
+import json
+import string
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from trainer.kube.api_semantics import statuses
+from trainer.kube.objects import ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_T = TypeVar("_T")
+
+_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name
+_TOKEN_ALPHABET = frozenset(f"{string.ascii_letters}{string.digits}-_")
+_INCONSISTENT = -1
+_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+class CompactedError(Exception):
+    """The revision is older than the history."""
+
+    def __init__(self, requested: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {requested} ({oldest})")
+        self.requested = requested
+        self.oldest = oldest
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[_T]):
+    """One piece of a list."""
+
+    items: list[_T]
+    revision: int
+    continue_token: str = ""
+    remaining: int | None = None
+    """How many objects follow; None on the last page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a list goes on."""
+
+    revision: int
+    """Revision of the first page; -1 for whatever is current."""
+    after: ObjectKey
+    """The last object of the page before."""
+
+    def encode(self) -> str:
+        """The continue token."""
+        start = f"{self.after.namespace}/{self.after.name}\0"
+        token = json.dumps({"v": _TOKEN_VERSION, "rv": self.revision, "start": start}, separators=(",", ":"))
+        return base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, token: str) -> Position:
+        """The position that a token stands for.
+
+        Raises:
+            BadRequestError: the token is not one of ours.
+        """
+        try:
+            return cls._decoded(token)
+        except (ValueError, RecursionError) as error:
+            raise statuses.bad_request(f"invalid continue token: continue key is not valid: {error}") from error
+
+    @classmethod
+    def _decoded(cls, token: str) -> Position:
+        illegal = next((at for at, character in enumerate(token) if character not in _TOKEN_ALPHABET), None)
+        if illegal is not None or len(token) % 4 == 1:
+            raise ValueError(f"illegal base64 data at input byte {len(token) if illegal is None else illegal}")
+        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        if not content.startswith(b"{"):
+            first = content[:1].decode("latin-1")
+            raise ValueError(f"invalid character {first!r} looking for beginning of value")
+        fields = json.loads(content)
+        version, revision, start = fields.get("v"), fields.get("rv"), fields.get("start")
+        if version != _TOKEN_VERSION:
+            raise ValueError("server does not recognize this encoded version")
+        if type(revision) is not int or not revision:
+            raise ValueError(f"incorrect encoded start resourceVersion (version {_TOKEN_VERSION})")
+        if not isinstance(start, str) or not start:
+            raise ValueError(f"encoded start key empty (version {_TOKEN_VERSION})")
+        namespace, _, name = start.rstrip("\0").partition("/")
+        return cls(revision, ObjectKey(namespace, name))
+
+
+class Lists(Generic[_T]):
+    """Reads the list of one collection, page by page.
+
+    Args:
+        snapshot: all items ordered by namespace and name, now (None) or as they were at a revision; raises
+            `CompactedError`.
+        key: of an item.
+        current: tells the revision of the present.
+    """
+
+    def __init__(
+        self, snapshot: Callable[[int | None], Sequence[_T]], key: Callable[[_T], ObjectKey], current: Callable[[], int]
+    ) -> None:
+        self._snapshot, self._key, self._current = snapshot, key, current
+
+    def first_page(self, select: Callable[[_T], bool], limit: int, revision: int | None = None) -> Page[_T]:
+        """The first page, of the present state or that of a revision.
+
+        Raises:
+            GoneError: the history does not reach back to the revision.
+        """
+        try:
+            items = self._snapshot(revision)
+        except CompactedError as error:
+            raise statuses.expired(str(error)) from error
+        return self._page(items, select, limit, self._current() if revision is None else revision)
+
+    def next_page(self, select: Callable[[_T], bool], limit: int, token: str) -> Page[_T]:
+        """The page that follows the one that came with this token.
+
+        Raises:
+            BadRequestError: the token is malformed.
+            GoneError: the token is too old; its Status has a token for an inconsistent rest.
+        """
+        position = Position.decode(token)
+        consistent = position.revision != _INCONSISTENT
+        try:
+            items = self._snapshot(position.revision if consistent else None)
+        except CompactedError as error:
+            raise statuses.expired(_TOO_OLD, continue_token=Position(_INCONSISTENT, position.after).encode()) from error
+        rest = [item for item in items if self._key(item) > position.after]
+        return self._page(rest, select, limit, position.revision if consistent else self._current())
+
+    def _page(self, items: Sequence[_T], select: Callable[[_T], bool], limit: int, revision: int) -> Page[_T]:
+        selected = [item for item in items if select(item)]
+        if not limit or len(selected) <= limit:
+            return Page(selected, revision)
+        kept = selected[:limit]
+        token = Position(revision, self._key(kept[-1])).encode()
+        return Page(kept, revision, token, len(selected) - limit)
