@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from trainer.framework.deploying.deployer import APPLIED_HASH
-from trainer.framework.deploying.transforms import bare_job, bounded_metadata
+from trainer.framework.deploying.transforms import POD_LIMIT, TRANSFORMS, bare_job, bounded_metadata, compact_pod
+from trainer.kube.resource import PODS
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -53,3 +56,41 @@ def test_jobs() -> None:
     job = partial(**LARGE, labels=labels | {"theirs": "x" * 3000}, ownerReferences=OWNERS)
     assert bare_job(job) == partial(labels=labels, ownerReferences=OWNERS[:1])
     assert bare_job(job | {"spec": {}}) == job | {"spec": {}}
+
+
+def test_pods() -> None:
+    """The fields that states, waits, restarts and progress are derived from are left of a large pod, and no more."""
+    container = {"name": "node", "restartPolicy": "Never", "restartPolicyRules": [{"action": "Restart"}]}
+    labels = {"jobset.sigs.k8s.io/jobset-name": "demo", "batch.kubernetes.io/job-completion-index": "0"}
+    progress = {"trainer.kubeflow.org/trainer-status-primary-pod": "true"}
+    kept = {
+        "spec": {
+            "nodeName": "node-1",
+            "schedulerName": "volcano",
+            "restartPolicy": "OnFailure",
+            "containers": [container],
+            "initContainers": [{"name": "sidecar", "restartPolicy": "Always"}],
+            "volumes": [{"name": "mpi-ssh-auth"}],
+        },
+        "status": {"phase": "Running", "containerStatuses": [{"name": "node", "ready": True}]},
+    }
+    pod = partial(**LARGE, labels=labels | {"theirs": "x"}, ownerReferences=OWNERS) | copy.deepcopy(kept)
+    pod["metadata"]["annotations"] |= progress
+    pod["spec"]["containers"][0] |= {"image": "i", "env": [{"name": "A", "value": "x" * 100_000}]}
+    pod["spec"]["initContainers"][0]["args"] = ["x" * 100_000]
+    pod["spec"]["volumes"][0]["secret"] = {"secretName": "demo"}
+    pod["spec"]["affinity"] = {"podAffinity": {}}
+    assert compact_pod(pod) == partial(labels=labels, annotations=progress, ownerReferences=OWNERS[:1]) | kept
+
+
+def test_pods_with_many_parts() -> None:
+    """The stored size of a pod has a bound, however many containers, volumes and labels it has."""
+    many = [{"name": f"c-{number}"} for number in range(10_000)]
+    labels = {f"jobset.sigs.k8s.io/{number}": "x" for number in range(10_000)}
+    pod = partial(labels=labels) | {"spec": {"containers": many, "initContainers": many, "volumes": many}, "status": {}}
+    assert len(json.dumps(compact_pod(pod))) < POD_LIMIT
+
+
+def test_the_usual_pod_is_stored_as_it_is() -> None:
+    """Only pods above the limit are decoded for it."""
+    assert TRANSFORMS[PODS].larger_than == POD_LIMIT

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from tests.kube.objects import pod
 from trainer.kube import pager
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.cache.informer import Informer
+from trainer.kube.cache.informer import Informer, Transform
 from trainer.kube.errors import ForbiddenError, InvalidError, KubeError, NotFoundError, TransportError
 from trainer.kube.objects import Object, ObjectKey, name_of, uid_of
 from trainer.kube.resource import PODS
@@ -363,7 +363,7 @@ async def test_transform_sees_objects_before_they_are_stored(
         obj["metadata"].pop("labels", None)
         return obj
 
-    informer = Informer(client, PODS, clock=clock, transform=drop_labels)
+    informer = Informer(client, PODS, clock=clock, transform=Transform(drop_labels))
     background(informer.run())
     await informer.wait_for_sync()
     client.add(pod("watched", labels={"x": "y"}))
@@ -371,6 +371,19 @@ async def test_transform_sees_objects_before_they_are_stored(
     informer.wrote(pod("written", labels={"x": "y"}, resourceVersion="99", uid="u"))
     assert len(informer.lister.list()) == 5
     assert not any("labels" in obj["metadata"] for obj in informer.lister.list())
+
+
+async def test_transform_of_large_objects(client: FakeClient, clock: ManualClock, background: Background) -> None:
+    """A transform with a size limit changes only the objects above it."""
+    transform = Transform(lambda obj: obj | {"spec": {}}, larger_than=2000)
+    informer = Informer(client, PODS, clock=clock, transform=transform)
+    background(informer.run())
+    await informer.wait_for_sync()
+    for name, size in (("small", 1000), ("large", 3000)):
+        client.add(pod(name) | {"spec": {"hostname": "x" * size}})
+    await settle()
+    specs = {name: informer.lister.get(ObjectKey("ns", name)) for name in ("small", "large")}
+    assert {name: bool((obj or {}).get("spec")) for name, obj in specs.items()} == {"small": True, "large": False}
 
 
 def _fail(_: Object) -> Object:
@@ -397,7 +410,7 @@ async def test_failing_transform_harms_one_object(
 ) -> None:
     """Event and own write of that object are skipped with a warning, all others go on."""
     informer = Informer(
-        client, PODS, clock=clock, transform=lambda obj: transform(obj) if name_of(obj) == "odd" else obj
+        client, PODS, clock=clock, transform=Transform(lambda obj: transform(obj) if name_of(obj) == "odd" else obj)
     )
     background(informer.run())
     await informer.wait_for_sync()

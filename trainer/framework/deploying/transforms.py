@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
+from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
+from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
+from trainer.kube.cache.informer import Transform
 from trainer.kube.events.compact import compact_event
 from trainer.kube.objects import annotations_of, labels_of, metadata_of, owner_references_of
-from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS
+from trainer.kube.resource import CONFIG_MAPS, EVENTS, JOBS, PODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
@@ -30,6 +32,15 @@ _WHOLE = frozenset({"apiVersion", "kind", "metadata"})
 _OUR_DOMAIN = "trainer.kubeflow.org"
 _OUR_ANNOTATIONS = (APPLIED_HASH, LIVES_ON)
 _MOST_LABELS = 8
+POD_LIMIT = 32 * 1024
+"""Bytes of JSON above which a pod is stored without the fields that nothing here reads; a usual pod has 8 KiB."""
+
+_MOST_ITEMS = 64
+_LONGEST = 1024
+_POD_LABEL_DOMAINS = frozenset({"jobset.sigs.k8s.io", "batch.kubernetes.io", "trainer.kubeflow.org"})
+_POD_ANNOTATIONS = (COMPLETION_INDEX, PRIMARY_POD, CONTAINER)
+_POD_SPEC = ("nodeName", "schedulerName", "restartPolicy")
+_CONTAINER = ("name", "restartPolicy", "restartPolicyRules")
 _JOB_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB)
 
 
@@ -62,12 +73,39 @@ def _bare(obj: Object, labels: Iterable[str], **more: Object) -> Object:
     return obj | {"metadata": kept | more}
 
 
-TRANSFORMS: Mapping[Resource, Callable[[Object], Object]] = {
-    CONFIG_MAPS: bounded_metadata,
-    EVENTS: compact_event,
-    JOBS: bare_job,
+def compact_pod(pod: Object) -> Object:
+    """A pod with the fields that the status of a TrainJob and its progress are derived from, in bounded size.
+
+    Of its containers and volumes only the first `_MOST_ITEMS` are kept.
+    """
+    present = annotations_of(pod)
+    labels = sorted(name for name in labels_of(pod) if name.partition("/")[0] in _POD_LABEL_DOMAINS)
+    annotations = {name: present[name][:_LONGEST] for name in _POD_ANNOTATIONS if name in present}
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    kept_spec = _part(spec, _POD_SPEC) | {
+        "containers": _items(spec.get("containers"), _CONTAINER),
+        "initContainers": _items(spec.get("initContainers"), _CONTAINER),
+        "volumes": _items(spec.get("volumes"), ("name",)),
+    }
+    kept_status = {name: value[:_MOST_ITEMS] if isinstance(value, list) else value for name, value in status.items()}
+    return _bare(pod, labels[:_MOST_ITEMS], annotations=annotations) | {"spec": kept_spec, "status": kept_status}
+
+
+def _items(items: list[Object] | None, names: Iterable[str]) -> list[Object]:
+    return [_part(item, names) for item in (items or [])[:_MOST_ITEMS]]
+
+
+def _part(obj: Object, names: Iterable[str]) -> Object:
+    return {name: obj[name] for name in names if name in obj}
+
+
+TRANSFORMS: Mapping[Resource, Transform] = {
+    CONFIG_MAPS: Transform(bounded_metadata),
+    EVENTS: Transform(compact_event),
+    JOBS: Transform(bare_job),
+    PODS: Transform(compact_pod, larger_than=POD_LIMIT),
 }
-"""What is dropped, by kind."""
+"""The transforms of the manager's caches, by kind."""
 
 EVENTS_LIMIT = 1000
 """Events of each sort that are cached in a namespace, about 1 KiB each: enough for the pods of a large job. A namespace

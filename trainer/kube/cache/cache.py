@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import anyio
 import structlog
 
-from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError
+from trainer.kube.cache.informer import RESYNC, Informer, InformerRemovedError, Transform
 from trainer.kube.clock import Clock, SystemClock
 from trainer.kube.errors import TransportError, UnauthorizedError
 from trainer.kube.metrics.caches import CacheSeries
 from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from anyio.abc import TaskGroup
 
@@ -53,7 +53,7 @@ class Cache:
         *,
         clock: Clock | None = None,
         metrics: Metrics | None = None,
-        transforms: Mapping[Resource, Callable[[Object], Object]] | None = None,
+        transforms: Mapping[Resource, Transform] | None = None,
         namespace_limits: Mapping[Resource, int] | None = None,
         resync_period: float = RESYNC,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,16 @@ class InformerRemovedError(RuntimeError):
     """The informer was removed from its cache before it had synced."""
 
 
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A change to objects before a cache stores them, to drop fields that no reader uses."""
+
+    apply: Callable[[Object], Object]
+    """Returns the object to store, with the same namespace, name, uid and resourceVersion."""
+    larger_than: int = 0
+    """Bytes of JSON above which an object is changed; smaller ones are stored without decoding. Default: 0, all."""
+
+
 class Informer:
     """Lists and watches the selected objects of one resource; share one per selection (see `Cache.informer`).
 
@@ -76,7 +87,7 @@ class Informer:
         selection: Selection = EVERYTHING,
         *,
         clock: Clock | None = None,
-        transform: Callable[[Object], Object] | None = None,
+        transform: Transform | None = None,
         resync_period: float = RESYNC,
         metrics: CacheMetrics | None = None,
         optional: bool = False,
@@ -341,7 +352,9 @@ class Informer:
         if known is not None and known.resource_version == obj.resource_version and known.uid == obj.uid:
             # A list after a gap repeats most objects: the second copy of each would be there until the first goes.
             return known
-        return obj if self.transform is None else _transformed(obj, self.transform)
+        if self.transform is None or len(obj.raw) <= self.transform.larger_than:
+            return obj
+        return _transformed(obj, self.transform)
 
     def _tell_change(self, old: CachedObject | None, new: CachedObject, *, stale: bool, initial: bool) -> None:
         if old is not None and old.uid != new.uid:
@@ -379,9 +392,9 @@ class Informer:
                         self._tell(partial(updated, obj, obj))
 
 
-def _transformed(obj: CachedObject, transform: Callable[[Object], Object]) -> CachedObject:
+def _transformed(obj: CachedObject, transform: Transform) -> CachedObject:
     try:
-        kept = CachedObject.of(transform(obj.decode()))
+        kept = CachedObject.of(transform.apply(obj.decode()))
     except Exception as error:
         raise ValueError(f"the transform of {obj.key} failed: {error!r}") from error
     if (kept.key, kept.uid, kept.resource_version) != (obj.key, obj.uid, obj.resource_version):

@@ -30,13 +30,12 @@ from trainer.kube.selection import EVERYTHING, Selection
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from trainer.kube.cache.informer import Informer
+    from trainer.kube.cache.informer import Informer, Transform
     from trainer.kube.client import Client
     from trainer.kube.election.leader_election import LeaderElectionOptions
     from trainer.kube.manager.health import Check
     from trainer.kube.manager.routes import HttpHandler
     from trainer.kube.manager.runnable_group import Run
-    from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
 __all__ = ["Group", "Manager", "ManagerOptions"]
@@ -62,8 +61,8 @@ class ManagerOptions:
     """The lease without which nothing is written. Default: None, this process is the only one."""
     loop_lag: LoopLagOptions | None = field(default_factory=LoopLagOptions)
     """How the event loop is watched; None: not at all. Default: see `LoopLagOptions`."""
-    transforms: Mapping[Resource, Callable[[Object], Object]] = field(default_factory=dict)
-    """Changes to the objects of a resource before they are cached, to drop what nobody reads. Default: none."""
+    transforms: Mapping[Resource, Transform] = field(default_factory=dict)
+    """Changes to the objects of a resource before they are cached, to drop unread fields. Default: none."""
     namespace_limits: Mapping[Resource, int] = field(default_factory=dict)
     """How many objects of a resource are cached in each namespace, of each selection. Default: all."""
 
