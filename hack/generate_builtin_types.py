@@ -23,28 +23,26 @@ TARGET = Path(__file__).parents[1] / "devcluster/src/trainer_devcluster/apiserve
 
 KINDS = {
     "v1": (
-        "Binding ConfigMap DeleteOptions Endpoints Event LimitRange Namespace Node PersistentVolume "
+        "Binding ConfigMap DeleteOptions Endpoints Event LimitRange Namespace Node "
         "PersistentVolumeClaim Pod ResourceQuota Secret Service ServiceAccount"
     ),
     "admissionregistration.k8s.io/v1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
-    "apps/v1": "DaemonSet Deployment ReplicaSet StatefulSet",
+    "apps/v1": "Deployment",
     "authentication.k8s.io/v1": "SelfSubjectReview TokenRequest TokenReview",
     "authorization.k8s.io/v1": (
         "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
     ),
-    "autoscaling/v1": "HorizontalPodAutoscaler Scale",
+    "autoscaling/v1": "Scale",
     "autoscaling/v2": "HorizontalPodAutoscaler",
-    "batch/v1": "CronJob Job",
+    "batch/v1": "Job",
     "coordination.k8s.io/v1": "Lease",
     "discovery.k8s.io/v1": "EndpointSlice",
-    "events.k8s.io/v1": "Event",
-    "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
+    "networking.k8s.io/v1": "NetworkPolicy",
     "node.k8s.io/v1": "RuntimeClass",
-    "policy/v1": "Eviction PodDisruptionBudget",
+    "policy/v1": "PodDisruptionBudget",
     "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "scheduling.k8s.io/v1": "PriorityClass",
-    "storage.k8s.io/v1": "StorageClass",
 }
 KEPT = (
     "additionalProperties", "format", "items", "properties", "required", "x-kubernetes-group-version-kind",

@@ -26,7 +26,7 @@ KINDS = {
     "k8s.io/api/core/v1": (
         "v1",
         (
-            "Binding ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod "
+            "Binding ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolumeClaim Pod "
             "ResourceQuota Secret Service ServiceAccount"
         ),
     ),
@@ -36,19 +36,17 @@ KINDS = {
         "authorization.k8s.io/v1",
         "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview",
     ),
-    "k8s.io/api/apps/v1": ("apps/v1", "DaemonSet Deployment ReplicaSet StatefulSet"),
-    "k8s.io/api/autoscaling/v1": ("autoscaling/v1", "HorizontalPodAutoscaler Scale"),
+    "k8s.io/api/apps/v1": ("apps/v1", "Deployment"),
+    "k8s.io/api/autoscaling/v1": ("autoscaling/v1", "Scale"),
     "k8s.io/api/autoscaling/v2": ("autoscaling/v2", "HorizontalPodAutoscaler"),
-    "k8s.io/api/batch/v1": ("batch/v1", "CronJob Job"),
+    "k8s.io/api/batch/v1": ("batch/v1", "Job"),
     "k8s.io/api/coordination/v1": ("coordination.k8s.io/v1", "Lease"),
     "k8s.io/api/discovery/v1": ("discovery.k8s.io/v1", "EndpointSlice"),
-    "k8s.io/api/events/v1": ("events.k8s.io/v1", "Event"),
-    "k8s.io/api/networking/v1": ("networking.k8s.io/v1", "Ingress IngressClass NetworkPolicy"),
+    "k8s.io/api/networking/v1": ("networking.k8s.io/v1", "NetworkPolicy"),
     "k8s.io/api/node/v1": ("node.k8s.io/v1", "RuntimeClass"),
-    "k8s.io/api/policy/v1": ("policy/v1", "Eviction PodDisruptionBudget"),
+    "k8s.io/api/policy/v1": ("policy/v1", "PodDisruptionBudget"),
     "k8s.io/api/rbac/v1": ("rbac.authorization.k8s.io/v1", "ClusterRole ClusterRoleBinding Role RoleBinding"),
     "k8s.io/api/scheduling/v1": ("scheduling.k8s.io/v1", "PriorityClass"),
-    "k8s.io/api/storage/v1": ("storage.k8s.io/v1", "StorageClass"),
 }
 # Types with an encoding of their own; the decoder knows them by these names.
 SPECIAL = {

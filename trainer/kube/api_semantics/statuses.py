@@ -69,9 +69,9 @@ def not_found(resource: Resource, name: str) -> ApiError:
     return failure(404, "NotFound", f'{resource.qualified_name} "{name}" not found', _details(resource, name))
 
 
-def no_such_resource() -> ApiError:
+def no_such_resource(message: str = "the server could not find the requested resource") -> ApiError:
     """404: no resource or path of this name."""
-    return failure(404, "NotFound", "the server could not find the requested resource", {})
+    return failure(404, "NotFound", message, {})
 
 
 def method_not_allowed(message: str = "the server does not allow this method on the requested resource") -> ApiError:

@@ -72,6 +72,21 @@ def test_refused(method: str, path: str, code: int) -> None:
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        pytest.param("/apis/apps/v1/namespaces/ns/statefulsets/s", "statefulsets.apps", id="in a namespace"),
+        pytest.param("/apis/storage.k8s.io/v1/storageclasses", "storageclasses.storage.k8s.io", id="of the cluster"),
+        pytest.param("/api/v1/persistentvolumes", "persistentvolumes", id="core"),
+    ],
+)
+def test_kinds_that_are_not_served_are_refused_by_name(path: str, name: str) -> None:
+    """A client that knows a kind from other clusters reads that this one does not have it."""
+    with pytest.raises(ApiError, match=f"the dev cluster does not serve {name}$") as caught:
+        resolve(REGISTRY, "GET", path)
+    assert caught.value.code == 404
+
+
 @pytest.mark.parametrize("path", ["/", "/nothing", "/api", "/apis/other.io/v1/things", "/apis/example.com/v2/widgets"])
 def test_unknown_paths(path: str) -> None:
     """Paths outside of all served groups belong to nobody."""

@@ -89,12 +89,6 @@ def named(**fields: Any) -> dict[str, Any]:
             id="event",
         ),
         pytest.param(
-            "events.k8s.io/v1/Event",
-            named(regarding={"kind": "JobSet", "name": "j"}, reportingController="c", note="hi", eventTime=CREATED),
-            {"Object": "jobset/j", "Source": "c", "Message": "hi", "Last Seen": "60s", "Count": 1},
-            id="new event",
-        ),
-        pytest.param(
             "v1/PersistentVolumeClaim",
             named(
                 spec={"volumeName": "v", "storageClassName": "local", "volumeMode": "Filesystem"},

@@ -205,18 +205,3 @@ async def test_what_stays_for_life(api: Api) -> None:
             f"precondition: x, UID in object meta: {uid}"
         ),
     )
-
-
-async def test_scale_of_a_built_in_kind(api: Api) -> None:
-    """Deployments have a scale whose selector is text; clients are warned that nothing scales."""
-    path = "/apis/apps/v1/namespaces/default/deployments"
-    pods = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pods}
-    made = await api("POST", path, {"metadata": {"name": "d"}, "spec": spec})
-    assert (made.code, len(made.warnings)) == (201, 1)
-    scaled = (await api("PATCH", f"{path}/d/scale", {"spec": {"replicas": 3}}, MERGE)).body
-    assert (scaled["kind"], scaled["spec"], scaled["status"]) == (
-        "Scale", {"replicas": 3}, {"replicas": 0, "selector": "a=b"},
-    )  # fmt: skip
-    stored = (await api("GET", f"{path}/d")).body
-    assert (stored["spec"]["replicas"], stored["metadata"]["generation"]) == (3, 2)

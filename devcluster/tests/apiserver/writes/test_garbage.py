@@ -68,8 +68,6 @@ COLLECTIONS = {
     "/apis/batch/v1/namespaces/default/jobs": ("batch/v1", "Job"),
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions": ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
     "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers": ("autoscaling/v2", "HorizontalPodAutoscaler"),
-    "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers": ("autoscaling/v1", "HorizontalPodAutoscaler"),
-    "/apis/events.k8s.io/v1/namespaces/default/events": ("events.k8s.io/v1", "Event"),
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": (
         "admissionregistration.k8s.io/v1",
         "ValidatingWebhookConfiguration",

@@ -13,7 +13,7 @@ from trainer_devcluster.apiserver.webhooks.client_config import ClientConfig
 from trainer_devcluster.apiserver.webhooks.trust import TrustError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from trainer.kube.errors import ApiError
@@ -44,19 +44,6 @@ class RenamingConverter:
     async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         """Change nothing but the apiVersion."""
         return [{**obj, "apiVersion": api_version} for obj in objects]
-
-
-class BuiltInConverter:
-    """Built-in kinds in two versions, of which this process knows how they correspond."""
-
-    def __init__(self, conversions: Mapping[str, Callable[[Object], Object]]) -> None:
-        """Take what makes an object one of an API version, by that API version."""
-        self._conversions = conversions
-
-    async def convert(self, objects: Sequence[Object], api_version: str) -> list[Object]:
-        """Rename and rearrange fields; nothing can fail."""
-        conversion = self._conversions[api_version]
-        return [{**conversion(obj), "apiVersion": api_version} for obj in objects]
 
 
 class WebhookConverter:

@@ -28,6 +28,18 @@ _UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "exec", "
 """Subresources of pods that people know from other clusters."""
 
 
+_NOT_SERVED = frozenset(
+    {
+        ("", "persistentvolumes"), ("", "podtemplates"), ("", "replicationcontrollers"),
+        ("apps", "controllerrevisions"), ("apps", "daemonsets"), ("apps", "replicasets"), ("apps", "statefulsets"), ("batch", "cronjobs"),
+        ("events.k8s.io", "events"), ("networking.k8s.io", "ingressclasses"), ("networking.k8s.io", "ingresses"),
+        ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "csinodes"), ("storage.k8s.io", "storageclasses"),
+        ("storage.k8s.io", "volumeattachments"),
+    }
+)  # fmt: skip
+"""Kinds of a real cluster that no training needs; they are refused by name."""
+
+
 class UnknownPathError(Exception):
     """The path belongs to no group that is served."""
 
@@ -58,6 +70,9 @@ def resolve(registry: Registry, method: str, path: str) -> Target:
     """
     parts = [part for part in path.split("/") if part]
     group, version, rest = _split(parts)
+    plural = rest[2] if rest[:1] == ["namespaces"] and len(rest) >= 3 else "".join(rest[:1])
+    if (group, plural) in _NOT_SERVED:
+        raise statuses.no_such_resource(f"the dev cluster does not serve {plural}.{group}".rstrip("."))
     if not rest or not registry.serves_group_version(group, version):
         raise UnknownPathError(path)
     namespace: str | None = None

@@ -13,33 +13,27 @@ from trainer_devcluster.apiserver.kinds.authorization import (
     SUBJECT_ACCESS_REVIEW,
 )
 from trainer_devcluster.apiserver.kinds.configuration import CONFIG_MAP, SECRET
-from trainer_devcluster.apiserver.kinds.cron_job import CRON_JOB
 from trainer_devcluster.apiserver.kinds.custom_resource_definition import CUSTOM_RESOURCE_DEFINITION
-from trainer_devcluster.apiserver.kinds.deployment import DEPLOYMENT, REPLICA_SET
-from trainer_devcluster.apiserver.kinds.disruption_budget import POD_DISRUPTION_BUDGET
-from trainer_devcluster.apiserver.kinds.event import EVENT, EVENT_V1
-from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler_v1 import (
-    HORIZONTAL_POD_AUTOSCALER,
-    HORIZONTAL_POD_AUTOSCALER_V1,
-)
+from trainer_devcluster.apiserver.kinds.event import EVENT
+from trainer_devcluster.apiserver.kinds.horizontal_pod_autoscaler import HORIZONTAL_POD_AUTOSCALER
 from trainer_devcluster.apiserver.kinds.jobs.job import JOB
 from trainer_devcluster.apiserver.kinds.jobsets.jobset import JobSetStrategy
 from trainer_devcluster.apiserver.kinds.lease import LEASE
 from trainer_devcluster.apiserver.kinds.limit_range import LIMIT_RANGE
 from trainer_devcluster.apiserver.kinds.namespace import NAMESPACE
-from trainer_devcluster.apiserver.kinds.networking import INGRESS, INGRESS_CLASS, NETWORK_POLICY
 from trainer_devcluster.apiserver.kinds.pods.pod import POD
 from trainer_devcluster.apiserver.kinds.priority_class import PRIORITY_CLASS
 from trainer_devcluster.apiserver.kinds.rbac import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING
 from trainer_devcluster.apiserver.kinds.resource_quota import RESOURCE_QUOTA
 from trainer_devcluster.apiserver.kinds.service import SERVICE
-from trainer_devcluster.apiserver.kinds.stateful_set import DAEMON_SET, STATEFUL_SET
 from trainer_devcluster.apiserver.kinds.storage_claim import PERSISTENT_VOLUME_CLAIM
-from trainer_devcluster.apiserver.kinds.storage_class import PERSISTENT_VOLUME, STORAGE_CLASS
 from trainer_devcluster.apiserver.kinds.store_only import (
+    DEPLOYMENT,
     ENDPOINT_SLICE,
     ENDPOINTS,
+    NETWORK_POLICY,
     NODE,
+    POD_DISRUPTION_BUDGET,
     RUNTIME_CLASS,
     SERVICE_ACCOUNT,
 )
@@ -65,21 +59,14 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     SECRET,
     SERVICE_ACCOUNT,
     PERSISTENT_VOLUME_CLAIM,
-    PERSISTENT_VOLUME,
     EVENT,
     LIMIT_RANGE,
     RESOURCE_QUOTA,
     DEPLOYMENT,
-    REPLICA_SET,
-    STATEFUL_SET,
-    DAEMON_SET,
     HORIZONTAL_POD_AUTOSCALER,
-    HORIZONTAL_POD_AUTOSCALER_V1,
     JOB,
-    CRON_JOB,
     LEASE,
     ENDPOINT_SLICE,
-    EVENT_V1,
     CUSTOM_RESOURCE_DEFINITION,
     TOKEN_REVIEW,
     SELF_SUBJECT_REVIEW,
@@ -89,11 +76,8 @@ BUILTIN_KINDS: tuple[ResourceDefinition, ...] = (
     SUBJECT_ACCESS_REVIEW,
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_WEBHOOK_CONFIGURATION,
-    INGRESS,
     NETWORK_POLICY,
-    INGRESS_CLASS,
     POD_DISRUPTION_BUDGET,
-    STORAGE_CLASS,
     PRIORITY_CLASS,
     RUNTIME_CLASS,
     ROLE,

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from trainer.kube.resource import NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS
+from typing import TYPE_CHECKING
+
+from trainer.kube.resource import NODES, RUNTIME_CLASSES, SERVICE_ACCOUNTS, Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINT_SLICES
 from trainer_devcluster.apiserver.webhooks.endpoints import ENDPOINTS as ENDPOINTS_RESOURCE
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+    from trainer_devcluster.apiserver.definitions.strategy import WriteContext
+
+
+class UnusedStrategy(StoreOnlyStrategy):
+    """Stores what the manager's manifests contain and no component of the dev cluster reads; a warning says so."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def prepare_for_create(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
+        """Warn the client."""
+        context.warn(f"{self._kind} is only stored: the dev cluster runs no controller for it")
+
 
 _STORE = StoreOnlyStrategy()
 
@@ -23,4 +41,25 @@ RUNTIME_CLASS = ResourceDefinition(
     _STORE,
     singular="runtimeclass",
     generation=False,
+)
+DEPLOYMENT = ResourceDefinition(
+    Resource("apps", "v1", "deployments", "Deployment"),
+    UnusedStrategy("apps/v1 Deployment"),
+    singular="deployment",
+    short_names=("deploy",),
+    categories=("all",),
+    status_subresource=True,
+)
+POD_DISRUPTION_BUDGET = ResourceDefinition(
+    Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
+    UnusedStrategy("policy/v1 PodDisruptionBudget"),
+    singular="poddisruptionbudget",
+    short_names=("pdb",),
+    status_subresource=True,
+)
+NETWORK_POLICY = ResourceDefinition(
+    Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
+    UnusedStrategy("networking.k8s.io/v1 NetworkPolicy"),
+    singular="networkpolicy",
+    short_names=("netpol",),
 )

@@ -16,7 +16,6 @@ _TEMPLATE: Final[Object] = {"metadata": {}, "spec": _POD_SPEC}
 _EMPTY_OBJECTS: Final[dict[str, Object]] = {
     "v1/Namespace": {"spec": {}, "status": {}},
     "v1/Node": {"spec": {}, "status": {"daemonEndpoints": {"kubeletEndpoint": {}}, "nodeInfo": {}}},
-    "v1/PersistentVolume": {"spec": {}, "status": {}},
     "v1/PersistentVolumeClaim": {"spec": {"resources": {}}, "status": {}},
     "v1/Pod": {"spec": _POD_SPEC, "status": {}},
     "v1/Service": {"spec": {}, "status": {"loadBalancer": {}}},
@@ -27,32 +26,14 @@ _EMPTY_OBJECTS: Final[dict[str, Object]] = {
         "spec": {"names": {}, "versions": None},
         "status": {"conditions": None, "acceptedNames": {}, "storedVersions": None},
     },
-    "apps/v1/DaemonSet": {
-        "spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}},
-        "status": dict.fromkeys(
-            ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
-        ),
-    },
     "apps/v1/Deployment": {"spec": {"selector": None, "template": _TEMPLATE, "strategy": {}}, "status": {}},
-    "apps/v1/ReplicaSet": {"spec": {"selector": None, "template": _TEMPLATE}, "status": {"replicas": 0}},
-    "apps/v1/StatefulSet": {
-        "spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}},
-        "status": {"replicas": 0, "availableReplicas": 0},
-    },
     "autoscaling/v2/HorizontalPodAutoscaler": {
         "spec": {"scaleTargetRef": {"kind": "", "name": ""}, "maxReplicas": 0},
         "status": {"desiredReplicas": 0, "currentMetrics": None},
     },
-    "batch/v1/CronJob": {
-        "spec": {"schedule": "", "jobTemplate": {"metadata": {}, "spec": {"template": _TEMPLATE}}},
-        "status": {},
-    },
     "batch/v1/Job": {"spec": {"template": _TEMPLATE}, "status": {}},
     "coordination.k8s.io/v1/Lease": {"spec": {}},
     "discovery.k8s.io/v1/EndpointSlice": {"endpoints": None, "ports": None},
-    "events.k8s.io/v1/Event": {"eventTime": None, "regarding": {}, "deprecatedSource": {}},
-    "networking.k8s.io/v1/Ingress": {"spec": {}, "status": {"loadBalancer": {}}},
-    "networking.k8s.io/v1/IngressClass": {"spec": {}},
     "networking.k8s.io/v1/NetworkPolicy": {"spec": {"podSelector": {}}},
     "node.k8s.io/v1/RuntimeClass": {"handler": ""},
     "policy/v1/PodDisruptionBudget": {
@@ -64,7 +45,6 @@ _EMPTY_OBJECTS: Final[dict[str, Object]] = {
     "rbac.authorization.k8s.io/v1/RoleBinding": {"roleRef": {}},
     "rbac.authorization.k8s.io/v1/ClusterRoleBinding": {"roleRef": {}},
     "scheduling.k8s.io/v1/PriorityClass": {"value": 0},
-    "storage.k8s.io/v1/StorageClass": {"provisioner": ""},
 }
 
 

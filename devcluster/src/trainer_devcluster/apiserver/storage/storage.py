@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import anyio
 import msgspec
@@ -33,12 +33,8 @@ DEFAULT_HISTORY_BYTES = 32 * 1024 * 1024
 INITIAL_REVISION = 1
 
 
-_COHABITING: Final = {("events.k8s.io", "events"): ("", "events")}
-"""Resources that show the objects of another group."""
-
-
 class Partition(NamedTuple):
-    """Objects that are kept together: all versions of one resource, whatever group serves them."""
+    """Objects that are kept together: all versions of one resource."""
 
     group: str
     plural: str
@@ -46,8 +42,7 @@ class Partition(NamedTuple):
     @classmethod
     def of(cls, resource: Resource) -> Partition:
         """The partition of a resource, whatever its version."""
-        name = resource.group, resource.plural
-        return cls(*_COHABITING.get(name, name))
+        return cls(resource.group, resource.plural)
 
 
 @dataclass(frozen=True, slots=True)

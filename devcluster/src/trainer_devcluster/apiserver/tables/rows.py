@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.objects import find_condition, is_being_deleted, labels_of, metadata_of, name_of
-from trainer_devcluster.apiserver.conversion.autoscaling import to_v2
 from trainer_devcluster.apiserver.objects.durations import UNKNOWN, age
 from trainer_devcluster.apiserver.tables.autoscaler_rows import autoscaler_cells
 from trainer_devcluster.apiserver.tables.columns import (
@@ -20,8 +19,6 @@ from trainer_devcluster.apiserver.tables.columns import (
     stated,
 )
 from trainer_devcluster.apiserver.tables.pod_rows import NONE, job_cells, pod_cells
-from trainer_devcluster.apiserver.tables.provision_rows import ACCESS_MODES, PROVISIONS
-from trainer_devcluster.apiserver.tables.workload_rows import WORKLOADS
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,6 +26,9 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 _UNSET: Final = "<unset>"
+_ACCESS_MODES: Final = {
+    "ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP",
+}  # fmt: skip
 _ROLE_LABEL: Final = "node-role.kubernetes.io/"
 
 
@@ -139,7 +139,7 @@ def _claim(obj: Object, now: datetime) -> list[Any]:
     spec, status = _spec(obj), _status(obj)
     volume = spec.get("volumeName") or ""
     phase = "Terminating" if is_being_deleted(obj) else status.get("phase") or ""
-    modes = [ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
+    modes = [_ACCESS_MODES.get(mode, mode) for mode in status.get("accessModes") or ()] if volume else []
     return [
         name_of(obj),
         phase,
@@ -195,6 +195,14 @@ def _endpoints(obj: Object, now: datetime) -> list[Any]:
     ]
     text = ",".join(shown[:3]) or NONE
     return [name_of(obj), f"{text} + {len(shown) - 3} more..." if len(shown) > 3 else text, age(_created(obj), now)]
+
+
+def _quota(obj: Object, now: datetime) -> list[Any]:
+    hard, used = _status(obj).get("hard") or {}, _status(obj).get("used") or {}
+    texts = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
+    requests = ", ".join(text for name, text in texts.items() if not name.startswith("limits"))
+    limits = ", ".join(text for name, text in texts.items() if name.startswith("limits"))
+    return [name_of(obj), requests, limits, age(_created(obj), now)]
 
 
 _AUTOSCALING: Final = "autoscaling/v2"
@@ -293,12 +301,21 @@ _PRIORITY_CLASS = (
 )
 _WEBHOOKS = (NAME, stated("Webhooks", "Webhooks indicates the number of webhooks registered."), AGE)
 
+_QUOTA: Final = (
+    NAME,
+    stated("Request", "Request represents a minimum amount of cpu/memory that a container may consume."),
+    stated(
+        "Limit",
+        "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the "
+        "node.",
+    ),
+    AGE,
+)
+
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 _ADMISSION: Final = "admissionregistration.k8s.io/v1"
 
 PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
-    **WORKLOADS,
-    **PROVISIONS,
     "v1/Namespace": ((NAME, stated("Status", "The status of the namespace"), AGE), _namespace),
     "v1/Node": (_NODE, _node),
     "v1/Pod": (_POD, pod_cells),
@@ -313,10 +330,9 @@ PRINTED_KINDS: Final[dict[str, tuple[tuple[PrintedColumn, ...], Cells]]] = {
     "v1/Endpoints": ((NAME, column("Endpoints", "v1", "Endpoints", "subsets"), AGE), _endpoints),
     "v1/LimitRange": ((NAME, CREATED_AT), _created_at),
     "v1/PersistentVolumeClaim": (_CLAIM, _claim),
-    "events.k8s.io/v1/Event": (_EVENT, _event),
     "batch/v1/Job": (_JOB, job_cells),
     f"{_AUTOSCALING}/HorizontalPodAutoscaler": (_AUTOSCALER, autoscaler_cells),
-    "autoscaling/v1/HorizontalPodAutoscaler": (_AUTOSCALER, lambda obj, now: autoscaler_cells(to_v2(obj), now)),
+    "v1/ResourceQuota": (_QUOTA, _quota),
     "coordination.k8s.io/v1/Lease": (
         (NAME, column("Holder", "coordination.k8s.io/v1", "Lease", "spec", "holderIdentity"), AGE),
         _lease,
