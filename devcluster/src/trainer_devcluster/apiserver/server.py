@@ -130,7 +130,7 @@ async def _serve(options: ServerOptions, clock: Clock, audit: AuditLog | None) -
         tokens = ServiceAccountTokens(storage, signing_key, clock)
         access = Access(Authenticator(token, tokens), authorizer, tokens, signing_key)
         dispatcher = Dispatcher(backend, access, Documents(backend.registry), writer, admitted, audit=audit)
-        custom_resources = CustomResources(backend, writer, deleter, webhooks(options.feature_gates), client)
+        custom_resources = CustomResources(backend, writer, deleter, webhooks(options.feature_gates))
         await custom_resources.restore()
         background: list[Callable[[], Coroutine[None, None, None]]] = [
             *([journal.run] if journal is not None else []),

@@ -91,37 +91,6 @@ def test_pods_do_not_choose_a_number(pod: Object, message: str) -> None:
     assert (caught.value.code, caught.value.message) == (403, message)
 
 
-@pytest.mark.parametrize(
-    ("obj", "expected"),
-    [
-        pytest.param(make_class("a", 1_000_000_000), [], id="highest"),
-        pytest.param(
-            make_class("a", 1_000_000_001),
-            ["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"],
-            id="too high",
-        ),
-        pytest.param(
-            make_class("system-a", 1),
-            [
-                (
-                    "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use "
-                    "only. error: system-a is not a known system priority class"
-                )
-            ],
-            id="name of the system",
-        ),
-        pytest.param(
-            make_class("a", preemptionPolicy="Maybe"),
-            ['preemptionPolicy: Unsupported value: "Maybe": supported values: "PreemptLowerPriority", "Never"'],
-            id="policy",
-        ),
-    ],
-)
-def test_validation(obj: Object, expected: list[str]) -> None:
-    """Classes of users stay below those of the system."""
-    assert [str(cause) for cause in created(STRATEGY, obj)[1]] == expected
-
-
 def test_classes_of_the_system_are_valid() -> None:
     """Those that every cluster starts with pass their own validation."""
     made = [created(STRATEGY, obj) for obj in system_classes()]
@@ -131,13 +100,12 @@ def test_classes_of_the_system_are_valid() -> None:
     ]
 
 
-def test_value_and_policy_stay() -> None:
-    """Pods have copied them."""
+def test_the_value_stays() -> None:
+    """Pods have copied it."""
     old, _ = created(STRATEGY, make_class("a", 1))
-    new = {**old, "value": 2, "preemptionPolicy": "Never"}
+    new = {**old, "value": 2}
     assert [str(cause) for cause in updated(STRATEGY, new, old)] == [
         "value: Forbidden: may not be changed in an update.",
-        'preemptionPolicy: Invalid value: "Never": field is immutable',
     ]
 
 

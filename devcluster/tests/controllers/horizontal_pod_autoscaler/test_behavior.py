@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle, tolerance_of
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -17,17 +17,6 @@ def spec(**fields: Any) -> Object:
     return {"minReplicas": 1, "maxReplicas": 100} | fields
 
 
-def policies(*entries: tuple[str, int, int], **fields: Any) -> Object:
-    """Rules of one direction, from type, value and period of each policy."""
-    return {
-        "policies": [{"type": kind, "value": value, "periodSeconds": period} for kind, value, period in entries],
-        **fields,
-    }
-
-
-NOW = {"stabilizationWindowSeconds": 0}
-
-
 @pytest.mark.parametrize(
     ("fields", "current", "wanted", "replicas", "reason"),
     [
@@ -36,37 +25,6 @@ NOW = {"stabilizationWindowSeconds": 0}
         pytest.param({}, 1, 9, 5, "ScaleUpLimit", id="at-most-four-more"),
         pytest.param({}, 10, 50, 20, "ScaleUpLimit", id="at-most-twice-as-many"),
         pytest.param({"maxReplicas": 3}, 2, 5, 3, "TooManyReplicas", id="up-to-the-most"),
-        pytest.param({"behavior": {"scaleDown": policies(("Percent", 100, 15), **NOW)}}, 9, 3, 3, None, id="down"),
-        pytest.param(
-            {"behavior": {"scaleDown": policies(("Pods", 2, 15), **NOW)}}, 9, 3, 7, "ScaleDownLimit", id="two-less"
-        ),
-        pytest.param(
-            {"behavior": {"scaleDown": policies(("Percent", 50, 15), **NOW)}}, 9, 1, 4, "ScaleDownLimit", id="half"
-        ),
-        pytest.param(
-            {"minReplicas": 4, "behavior": {"scaleDown": policies(("Percent", 100, 15), **NOW)}},
-            9,
-            1,
-            4,
-            "TooFewReplicas",
-            id="down-to-the-least",
-        ),
-        pytest.param(
-            {"behavior": {"scaleUp": policies(("Pods", 1, 15), ("Percent", 100, 15), selectPolicy="Min")}},
-            4,
-            9,
-            5,
-            "ScaleUpLimit",
-            id="least-change",
-        ),
-        pytest.param(
-            {"behavior": {"scaleUp": policies(("Pods", 1, 15), selectPolicy="Disabled")}},
-            4,
-            9,
-            4,
-            "ScaleUpLimit",
-            id="disabled",
-        ),
     ],
 )
 def test_limits(fields: Object, current: int, wanted: int, replicas: int, reason: str | None) -> None:
@@ -75,6 +33,12 @@ def test_limits(fields: Object, current: int, wanted: int, replicas: int, reason
     assert verdict.replicas == replicas
     assert verdict.limited[0] == (reason or "DesiredWithinRange")
     assert verdict.is_limited == (reason not in {None, "DesiredWithinRange"})
+
+
+def test_it_shrinks_to_the_least() -> None:
+    """No policy limits how many replicas go at once; the lower bound does."""
+    verdict = settle(spec(minReplicas=4), History(), 9, 1, 0)
+    assert (verdict.replicas, verdict.limited[0], verdict.is_limited) == (4, "TooFewReplicas", True)
 
 
 def test_stabilization() -> None:
@@ -93,26 +57,9 @@ def test_stabilization() -> None:
     assert settle(spec(), history, 3, 2, 331).replicas == 2
 
 
-def test_window_upwards() -> None:
-    """A window for growing takes the lowest recommendation of it."""
-    window = {"behavior": {"scaleUp": policies(("Pods", 9, 15), stabilizationWindowSeconds=60)}}
-    history = History()
-    history.begin(2, 0)
-    verdict = settle(spec(**window), history, 2, 5, 15)
-    assert (verdict.replicas, verdict.able_to_scale[0]) == (2, "ScaleUpStabilized")
-    assert settle(spec(**window), history, 2, 4, 61).replicas == 4
-
-
-def test_policies_look_back() -> None:
-    """What has been added within the period of a policy counts."""
-    slow = spec(behavior={"scaleUp": policies(("Pods", 3, 60))})
+def test_the_pace_looks_back() -> None:
+    """What has been added within the last 15 seconds counts."""
     history = History()
     history.scaled(1, 3, 10)
-    assert settle(slow, history, 3, 9, 30).replicas == 4
-    assert settle(slow, history, 3, 9, 71).replicas == 6
-
-
-def test_tolerance() -> None:
-    """A direction may have a tolerance of its own."""
-    tolerance = tolerance_of({"behavior": {"scaleUp": {"tolerance": "50m"}}})
-    assert (str(tolerance.up), str(tolerance.down)) == ("0.050", "0.1")
+    assert settle(spec(), history, 3, 9, 20).replicas == 5
+    assert settle(spec(), history, 3, 9, 26).replicas == 7

@@ -8,7 +8,6 @@ import pytest
 
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.annotations import PREFIX
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Situation, propose
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.replicas import Tolerance
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -29,7 +28,7 @@ def situation(pods: list[Object], current: int | None = None, **metrics: str) ->
     """What an autoscaler with annotations for these metrics sees."""
     annotations = {f"{PREFIX}{name}": value for name, value in metrics.items()}
     autoscaler = {"metadata": {"name": "hpa", "namespace": "ns", "annotations": annotations}}
-    return Situation(autoscaler, pods, len(pods) if current is None else current, Tolerance())
+    return Situation(autoscaler, pods, len(pods) if current is None else current)
 
 
 def utilization(percent: int) -> Object:

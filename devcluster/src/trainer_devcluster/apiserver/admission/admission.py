@@ -154,9 +154,9 @@ class Admission:
             message = f'admission webhook "{webhook.name}" attempted to modify the object, which is not supported for '
             raise statuses.internal_error(message + "this operation")
         try:
-            seen = await self._in_version(attributes.object, invocation.endpoint.resource)
+            seen = self._in_version(attributes.object, invocation.endpoint.resource)
             patched = json_patch(seen, operations)
-            accepted = accept(await self._in_version(patched, attributes.endpoint.resource))
+            accepted = accept(self._in_version(patched, attributes.endpoint.resource))
         except PatchError as error:
             raise statuses.internal_error(error.message) from error
         except RecursionError as error:
@@ -192,18 +192,18 @@ class Admission:
         new, old = attributes.object, attributes.old
         return replace(
             attributes,
-            object=None if new is None else await self._in_version(new, endpoint.resource),
-            old=None if old is None else await self._in_version(old, endpoint.resource),
+            object=None if new is None else self._in_version(new, endpoint.resource),
+            old=None if old is None else self._in_version(old, endpoint.resource),
         )
 
-    async def _in_version(self, obj: Object, resource: Resource) -> Object:
+    def _in_version(self, obj: Object, resource: Resource) -> Object:
         """An object in another version of its kind."""
         if obj.get("kind") != resource.kind or obj.get("apiVersion") == resource.api_version:
             return obj
         definition = self._registry.find(resource.group, resource.version, resource.plural)
         if definition is None or definition.versions is None:
             return {**obj, "apiVersion": resource.api_version}
-        return (await definition.versions.convert([obj], resource.api_version))[0]
+        return definition.versions.convert(obj, resource.api_version)
 
     @staticmethod
     def _give_way(webhook: Webhook, error: CallError) -> None:

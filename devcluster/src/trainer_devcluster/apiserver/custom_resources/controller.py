@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from trainer_devcluster.apiserver.backend import Backend
     from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
     from trainer_devcluster.apiserver.definitions.strategy import Strategy
-    from trainer_devcluster.apiserver.webhooks.client import WebhookClient
     from trainer_devcluster.apiserver.writes.deletion import Deleter
     from trainer_devcluster.apiserver.writes.object_writer import ObjectWriter
 
@@ -55,13 +54,11 @@ class CustomResources:
         writer: ObjectWriter,
         deleter: Deleter,
         webhooks: Mapping[tuple[str, str], Strategy],
-        client: WebhookClient,
     ) -> None:
         self._backend = backend
         self._writer = writer
         self._deleter = deleter
         self._webhooks = webhooks
-        self._client = client
         self._known: dict[str, tuple[tuple[str, int], list[ResourceDefinition]]] = {}
         """By name of the definition: its uid and generation, and all its versions; those served are in the registry."""
         self._announced: dict[str, tuple[str, int]] = {}
@@ -108,7 +105,7 @@ class CustomResources:
 
     async def _serve(self, crd: Object, version: tuple[str, int]) -> None:
         since = self._backend.storage.revision
-        definitions = await anyio.to_thread.run_sync(definitions_of, crd, self._webhooks, self._client, since)
+        definitions = await anyio.to_thread.run_sync(definitions_of, crd, self._webhooks, since)
         served = {entry["name"] for entry in crd["spec"]["versions"] if entry.get("served")}
         self._unregister(name_of(crd))
         for definition in definitions:

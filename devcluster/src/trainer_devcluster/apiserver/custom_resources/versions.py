@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.kube.resource import Resource
-from trainer_devcluster.apiserver.conversion.converter import RenamingConverter, WebhookConverter
 from trainer_devcluster.apiserver.definitions.resource_definition import Column, ResourceDefinition, ScalePaths
 from trainer_devcluster.apiserver.definitions.strategy import SchemaStrategy, WebhookStrategy
 from trainer_devcluster.apiserver.definitions.versions import Versions
@@ -17,15 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer.kube.objects import Object
-    from trainer_devcluster.apiserver.conversion.converter import Converter
     from trainer_devcluster.apiserver.definitions.strategy import Strategy
-    from trainer_devcluster.apiserver.webhooks.client import WebhookClient
 
 
 def definitions_of(
     crd: Object,
     webhooks: Mapping[tuple[str, str], Strategy],
-    client: WebhookClient,
     since: int,
 ) -> list[ResourceDefinition]:
     """All versions of a definition, served or not.
@@ -33,7 +29,6 @@ def definitions_of(
     Args:
         crd: an apiextensions.k8s.io/v1 CustomResourceDefinition that is valid.
         webhooks: strategies, by group and kind, that stand in for admission webhooks.
-        client: calls conversion webhooks.
         since: revision of the storage at which the definition takes effect.
 
     Raises:
@@ -42,7 +37,7 @@ def definitions_of(
     spec = crd["spec"]
     schemas = {_api_version(spec, version): _schema(version) for version in spec["versions"]}
     storage = next(_api_version(spec, version) for version in spec["versions"] if version.get("storage"))
-    versions = Versions(storage, schemas, _converter(spec, client), since)
+    versions = Versions(storage, schemas, since)
     accepted = (crd.get("status") or {}).get("acceptedNames") or {}
     names = accepted if accepted.get("plural") else spec["names"]
     webhook = webhooks.get((spec["group"], names["kind"]))
@@ -59,11 +54,6 @@ def _api_version(spec: Object, version: Object) -> str:
 
 def _schema(version: Object) -> StructuralSchema:
     return StructuralSchema.from_crd((version.get("schema") or {}).get("openAPIV3Schema") or {"type": "object"})
-
-
-def _converter(spec: Object, client: WebhookClient) -> Converter:
-    conversion = spec.get("conversion") or {}
-    return WebhookConverter(client, conversion) if conversion.get("strategy") == "Webhook" else RenamingConverter()
 
 
 def _definition(

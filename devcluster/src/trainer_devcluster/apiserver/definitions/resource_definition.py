@@ -10,8 +10,6 @@ from trainer_devcluster.apiserver.objects.built_in_types import built_in_type
 from trainer_devcluster.apiserver.objects.names import NameRule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
     from trainer_devcluster.apiserver.definitions.strategy import Strategy
@@ -100,35 +98,11 @@ class ResourceDefinition:
         return self.list_kind or self.resource.list_kind
 
 
-async def as_requested(definition: ResourceDefinition, obj: Object) -> Object:
-    """A stored object in the version of a definition; shared, never change it.
-
-    Raises:
-        ApiError: 500, it cannot be converted.
-    """
-    return (await all_as_requested(definition, [obj]))[0]
+def as_requested(definition: ResourceDefinition, obj: Object) -> Object:
+    """A stored object in the version of a definition; shared, never change it."""
+    return obj if definition.versions is None else definition.versions.read(obj, definition.resource.api_version)
 
 
-async def all_as_requested(definition: ResourceDefinition, objects: Sequence[Object]) -> list[Object]:
-    """Stored objects in the version of a definition; shared, never change them.
-
-    Raises:
-        ApiError: 500, they cannot be converted.
-    """
-    if definition.versions is None:
-        return list(objects)
-    return await definition.versions.read(objects, definition.resource.api_version)
-
-
-def selects_by_version(definition: ResourceDefinition, field_selector: str) -> bool:
-    """Whether a field selector is about fields that may be others in the stored version."""
-    return definition.versions is not None and any(path in field_selector for path in definition.selectable_fields)
-
-
-async def as_stored(definition: ResourceDefinition, obj: Object) -> Object:
-    """An object of a definition as it is stored.
-
-    Raises:
-        ApiError: 500, it cannot be converted.
-    """
-    return obj if definition.versions is None else await definition.versions.to_store(obj)
+def as_stored(definition: ResourceDefinition, obj: Object) -> Object:
+    """An object of a definition as it is stored."""
+    return obj if definition.versions is None else definition.versions.convert(obj, definition.versions.storage)

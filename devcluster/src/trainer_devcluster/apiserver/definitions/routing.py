@@ -31,7 +31,8 @@ _UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "exec", "
 _NOT_SERVED = frozenset(
     {
         ("", "persistentvolumes"), ("", "podtemplates"), ("", "replicationcontrollers"),
-        ("apps", "controllerrevisions"), ("apps", "daemonsets"), ("apps", "replicasets"), ("apps", "statefulsets"), ("batch", "cronjobs"),
+        ("apps", "controllerrevisions"), ("apps", "daemonsets"), ("apps", "replicasets"),
+        ("apps", "statefulsets"), ("batch", "cronjobs"),
         ("events.k8s.io", "events"), ("networking.k8s.io", "ingressclasses"), ("networking.k8s.io", "ingresses"),
         ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "csinodes"), ("storage.k8s.io", "storageclasses"),
         ("storage.k8s.io", "volumeattachments"),

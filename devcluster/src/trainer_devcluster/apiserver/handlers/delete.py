@@ -36,7 +36,7 @@ async def delete(call: Call) -> web.StreamResponse:
     call.warnings.add(*deletion.warnings)
     gone = deletion.answer.get("kind") == "Status" and deletion.answer.get("apiVersion") == "v1"
     return answer(
-        deletion.answer if gone else shown.single(await as_requested(call.target.definition, deletion.answer)),
+        deletion.answer if gone else shown.single(as_requested(call.target.definition, deletion.answer)),
         warnings=call.warnings.texts,
     )
 

@@ -43,7 +43,7 @@ def presenter(call: Call) -> Presenter:
 async def get(call: Call) -> web.StreamResponse:
     """GET of one object, its status included."""
     shown = presenter(call)
-    obj = await as_requested(call.target.definition, reading.get(call.backend, call.target))
+    obj = as_requested(call.target.definition, reading.get(call.backend, call.target))
     return answer(shown.single(obj), warnings=call.warnings.texts)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 async def get(call: Call) -> web.StreamResponse:
     """GET of the Scale."""
-    obj = await as_requested(call.target.definition, reading.get(call.backend, call.target))
+    obj = as_requested(call.target.definition, reading.get(call.backend, call.target))
     return answer(read_scale(obj, _paths(call)), warnings=call.warnings.texts)
 
 

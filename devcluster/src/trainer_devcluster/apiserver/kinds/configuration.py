@@ -14,7 +14,6 @@ from trainer_devcluster.apiserver.definitions.resource_definition import Resourc
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
 from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill, section
-from trainer_devcluster.apiserver.wire import json_syntax
 
 if TYPE_CHECKING:
     from trainer.kube.field_errors import FieldError
@@ -30,7 +29,6 @@ _KEY_TEXT = (
 )
 _TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type
 _ACCOUNT_NAME = "kubernetes.io/service-account.name"
-_DOCKER_KEYS = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
 
 class ConfigMapStrategy(StoreOnlyStrategy):
@@ -74,14 +72,14 @@ class SecretStrategy(StoreOnlyStrategy):
         _drop_empty(obj, "data")
 
     def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
-        """Check keys, values, size, and what the type needs."""
+        """Check keys, values, size, and that a token names its ServiceAccount."""
         data = obj.get("data") or {}
         causes = _validate_base64("data", data)
         if causes:
             return causes
         if sum(map(_decoded_size, data.values())) > _MAX_BYTES:
             causes.append(too_long("data", _MAX_BYTES))
-        return causes + _validate_type(obj, data)
+        return causes + _validate_type(obj)
 
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:
         """Check the object, its type and that an immutable one stays as it is."""
@@ -134,31 +132,11 @@ def config_key_problems(key: str) -> list[str]:
     return problems
 
 
-def _validate_type(obj: Object, data: Object) -> list[FieldError]:
+def _validate_type(obj: Object) -> list[FieldError]:
     kind = obj["type"]
     if kind == _TOKEN_TYPE:
         named = annotations_of(obj).get(_ACCOUNT_NAME)
         return [] if named else [required(f"metadata.annotations[{_ACCOUNT_NAME}]")]
-    if kind == "kubernetes.io/basic-auth":
-        return (
-            [] if {"username", "password"} & data.keys() else [required("data[username]"), required("data[password]")]
-        )
-    if kind in _DOCKER_KEYS:
-        return _validate_docker(data, _DOCKER_KEYS[kind])
-    if kind == "kubernetes.io/ssh-auth":
-        return [] if data.get("ssh-privatekey") else [required("data[ssh-privatekey]")]
-    if kind == "kubernetes.io/tls":
-        return [required(f"data[{key}]") for key in ("tls.crt", "tls.key") if key not in data]
-    return []
-
-
-def _validate_docker(data: Object, key: str) -> list[FieldError]:
-    if key not in data:
-        return [required(f"data[{key}]")]
-    try:
-        json_syntax.check(base64.b64decode(data[key]))
-    except ValueError as error:
-        return [invalid(f"data[{key}]", "<secret contents redacted>", str(error))]
     return []
 
 

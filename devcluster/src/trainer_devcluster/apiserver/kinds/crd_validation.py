@@ -6,14 +6,12 @@ names it there in its texts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from trainer.kube.field_errors import duplicate, forbidden, invalid, not_supported, required, too_many
 from trainer.kube.objects import annotations_of, name_of
-from trainer_devcluster.apiserver.conversion.review import REVIEW_VERSIONS
 from trainer_devcluster.apiserver.custom_resources.conditions import APPROVAL_ANNOTATION, approval_of, is_protected
 from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
-from trainer_devcluster.apiserver.kinds.webhook_validation import validate_client
 from trainer_devcluster.apiserver.objects.names import service_label_problems, subdomain_problems
 from trainer_devcluster.apiserver.schema.rule_entries import schema_at
 from trainer_devcluster.apiserver.schema.structural import SchemaError, StructuralSchema
@@ -261,34 +259,11 @@ def _label(name: str, path: str) -> Iterator[FieldError]:
 
 def _conversion(conversion: Object) -> Iterator[FieldError]:
     path, strategy = "spec.conversion", conversion.get("strategy")
-    webhook = conversion.get("webhook")
-    if not strategy:
+    if strategy == "Webhook":
+        yield forbidden(f"{path}.strategy", "the dev cluster calls no conversion webhooks: use None, or a real cluster")
+    elif not strategy:
         yield required(f"{path}.strategy")
-    elif strategy not in ("None", "Webhook"):
+    elif strategy != "None":
         yield not_supported(f"{path}.strategy", strategy, ("None", "Webhook"))
-    if strategy != "Webhook":
-        if webhook is not None:
-            detail = "should not be set when strategy is not set to Webhook"
-            yield forbidden(f"{path}.webhookClientConfig", detail)
-        return
-    client = (webhook or {}).get("clientConfig")
-    if client is None:
-        yield required(f"{path}.webhookClientConfig", "required when strategy is set to Webhook")
-    else:
-        yield from validate_client(client, f"{path}.webhookClientConfig")
-    yield from _review_versions((webhook or {}).get("conversionReviewVersions") or [])
-
-
-def _review_versions(versions: list[Any]) -> Iterator[FieldError]:
-    path = "spec.conversion.conversionReviewVersions"
-    if not versions:
-        yield required(path)
-        return
-    for index, version in enumerate(versions):
-        if version in versions[:index]:
-            yield invalid(f"{path}[{index}]", version, "duplicate version")
-            continue
-        for problem in service_label_problems(version):
-            yield invalid(f"{path}[{index}]", version, problem)
-    if not set(versions) & set(REVIEW_VERSIONS):
-        yield invalid(path, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}")
+    elif conversion.get("webhook") is not None:
+        yield forbidden(f"{path}.webhookClientConfig", "should not be set when strategy is not set to Webhook")

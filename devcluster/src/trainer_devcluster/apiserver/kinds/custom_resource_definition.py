@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from trainer_devcluster.apiserver.custom_resources.conditions import is_established
@@ -22,22 +22,17 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer_devcluster.apiserver.definitions.strategy import WriteContext
 
-_WEBHOOK_PORT: Final = 443
-
 
 class CustomResourceDefinitionStrategy(StoreOnlyStrategy):
     """apiextensions.k8s.io/v1 CustomResourceDefinition."""
 
     def default(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
-        """Derive the names that are left open from the kind; say where a conversion webhook listens."""
+        """Derive the names that are left open from the kind."""
         spec = section(obj, "spec")
         names = section(spec, "names")
         kind = str(names.get("kind") or "")
         fill(names, singular=kind.lower(), listKind=f"{kind}List" if kind else "")
         fill(spec, conversion={"strategy": "None"})
-        service = ((spec["conversion"].get("webhook") or {}).get("clientConfig") or {}).get("service")
-        if isinstance(service, dict):
-            fill(service, port=_WEBHOOK_PORT)
 
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002
         """Start with an empty status, to be filled when the names are accepted."""

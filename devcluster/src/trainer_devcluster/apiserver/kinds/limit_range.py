@@ -5,9 +5,9 @@ Kubernetes documentation, "Limit Ranges".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from trainer.kube.field_errors import duplicate, forbidden, invalid, required
+from trainer.kube.field_errors import duplicate, forbidden, required
 from trainer.kube.objects import namespace_of
 from trainer.kube.quantity import Quantity, parse_quantity
 from trainer.kube.resource import LIMIT_RANGES
@@ -19,7 +19,7 @@ from trainer_devcluster.apiserver.kinds.pods.pod_spec import dicts
 from trainer_devcluster.apiserver.kinds.pods.refusal import refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
@@ -27,16 +27,6 @@ if TYPE_CHECKING:
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _AMOUNTS: Final = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
-_REQUEST_TEXT: Final = "default request value {0} is greater than default limit value {1}"
-_ORDERED: Final = (
-    ("min", "max", "min value {0} is greater than max value {1}", "min"),
-    ("min", "defaultRequest", "min value {0} is greater than default request value {1}", "defaultRequest"),
-    ("min", "default", "min value {0} is greater than default value {1}", "default"),
-    ("defaultRequest", "default", _REQUEST_TEXT, "defaultRequest"),
-    ("defaultRequest", "max", "default request value {0} is greater than max value {1}", "defaultRequest"),
-    ("default", "max", "default value {0} is greater than max value {1}", "default"),
-)
-"""Which amount may not be greater than which, what is said about it, and where."""
 
 
 class LimitRangeStrategy(StoreOnlyStrategy):
@@ -163,17 +153,7 @@ def _validate_item(item: Object, path: str) -> list[FieldError]:
     for name in _AMOUNTS:
         for resource, amount in (item.get(name) or {}).items():
             causes += validate_quantity(f"{path}.{name}[{resource}]", amount)
-    return causes or list(_disordered(item, path))
-
-
-def _disordered(item: Object, path: str) -> Iterable[FieldError]:
-    for smaller, greater, text, place in _ORDERED:
-        lows, highs = item.get(smaller) or {}, item.get(greater) or {}
-        for resource in sorted(lows.keys() & highs.keys()):
-            low, high = lows[resource], highs[resource]
-            if parse_quantity(low) > parse_quantity(high):
-                shown: Any = (item.get(place) or {})[resource]
-                yield invalid(f"{path}.{place}[{resource}]", shown, text.format(low, high))
+    return causes
 
 
 LIMIT_RANGE = ResourceDefinition(

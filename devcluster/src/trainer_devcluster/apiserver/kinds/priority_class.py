@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from trainer.kube.api_semantics import statuses
-from trainer.kube.field_errors import forbidden, not_supported
+from trainer.kube.field_errors import forbidden
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import Resource
 from trainer_devcluster.apiserver.definitions.resource_definition import ResourceDefinition
 from trainer_devcluster.apiserver.definitions.strategy import StoreOnlyStrategy
-from trainer_devcluster.apiserver.kinds.causes import unchanged
 from trainer_devcluster.apiserver.kinds.editing import fill
 from trainer_devcluster.apiserver.kinds.pods.refusal import refused
 
@@ -28,9 +27,6 @@ _DESCRIPTIONS: Final = {
     ),
     "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
 }
-_HIGHEST_USER_VALUE: Final = 1_000_000_000
-_SYSTEM_PREFIX: Final = "system-"
-_POLICIES: Final = ("Never", "PreemptLowerPriority")
 _DEFAULT_POLICY: Final = "PreemptLowerPriority"
 
 
@@ -57,29 +53,9 @@ class PriorityClassStrategy(StoreOnlyStrategy):
         """
         self._check_default(obj, context)
 
-    def validate(self, obj: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
-        """Check value and policy; names of the system are its own."""
-        causes: list[FieldError] = []
-        name, value = name_of(obj), obj["value"]
-        if name.startswith(_SYSTEM_PREFIX):
-            if SYSTEM_CLASSES.get(name) != value:
-                detail = (
-                    "priority class names with 'system-' prefix are reserved for system use only. "
-                    f"error: {_system_problem(name)}"
-                )
-                causes.append(forbidden("metadata.name", detail))
-        elif value > _HIGHEST_USER_VALUE:
-            detail = f"maximum allowed value of a user defined priority is {_HIGHEST_USER_VALUE}"
-            causes.append(forbidden("value", detail))
-        if obj["preemptionPolicy"] not in _POLICIES:
-            causes.append(not_supported("preemptionPolicy", obj["preemptionPolicy"], sorted(_POLICIES, reverse=True)))
-        return causes
-
     def validate_update(self, obj: Object, old: Object, context: WriteContext) -> list[FieldError]:  # noqa: ARG002
-        """Check that value and policy, which pods have copied, stay."""
-        causes = [forbidden("value", "may not be changed in an update.")] if obj["value"] != old["value"] else []
-        policy, before = obj["preemptionPolicy"], old.get("preemptionPolicy")
-        return causes + unchanged("preemptionPolicy", policy, before)
+        """Check that the value, which pods have copied, stays."""
+        return [forbidden("value", "may not be changed in an update.")] if obj["value"] != old["value"] else []
 
     def _check_default(self, obj: Object, context: WriteContext) -> None:
         if not obj.get("globalDefault"):
@@ -137,12 +113,6 @@ def _class_of(pod: Object, context: WriteContext) -> tuple[str, int, str]:
     if name in SYSTEM_CLASSES:
         return name, SYSTEM_CLASSES[name], _DEFAULT_POLICY
     raise refused(pod, f"no PriorityClass with name {name} was found")
-
-
-def _system_problem(name: str) -> str:
-    if name not in SYSTEM_CLASSES:
-        return f"{name} is not a known system priority class"
-    return f"value of {name} PriorityClass must be {SYSTEM_CLASSES[name]}"
 
 
 PRIORITY_CLASS = ResourceDefinition(

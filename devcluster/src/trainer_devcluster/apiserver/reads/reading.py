@@ -11,7 +11,7 @@ from trainer.kube.api_semantics.paging import Lists, Page
 from trainer.kube.clock import move_on_after
 from trainer.kube.objects import key_of, namespace_of
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
-from trainer_devcluster.apiserver.definitions.resource_definition import all_as_requested, selects_by_version
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.storage.storage import Partition
 from trainer_devcluster.apiserver.wire.params import Match
 
@@ -44,21 +44,18 @@ async def list_page(backend: Backend, target: Target, parameters: ListParameters
 
     Raises:
         ApiError: 400 for malformed selectors or tokens, 410 for a past that is forgotten, 504 for a future that does
-            not come, 500 when they cannot be converted.
+            not come.
     """
     partition = Partition.of(target.definition.resource)
     selectors = Selectors(target.definition, parameters.label_selector, parameters.field_selector)
     select = selected_in(target, selectors)
-    if selects_by_version(target.definition, parameters.field_selector):
-        # Fields are selected as the version of the request has them.
-        await all_as_requested(target.definition, backend.storage.snapshot(partition))
     lists = Lists(partial(backend.storage.snapshot, partition), key_of, lambda: backend.storage.revision)
     if parameters.continue_token:
         page = lists.next_page(select, parameters.limit, parameters.continue_token)
     else:
         await reach_revision(backend, parameters.resource_version or 0)
         page = lists.first_page(select, parameters.limit, _exact_revision(parameters))
-    page = replace(page, items=await all_as_requested(target.definition, page.items))
+    page = replace(page, items=[as_requested(target.definition, obj) for obj in page.items])
     if selectors.select_everything:
         return page
     # How many follow is known only without selectors, as in the real server.
@@ -68,14 +65,13 @@ async def list_page(backend: Backend, target: Target, parameters: ListParameters
 def selected_in(target: Target, selectors: Selectors) -> Callable[[Object], bool]:
     """Whether an object is in the target's namespace and selected."""
     namespace, everything = target.namespace, selectors.select_everything
-    versions, api_version = target.definition.versions, target.definition.resource.api_version
 
     def select(obj: Object) -> bool:
         if namespace is not None and namespace_of(obj) != namespace:
             return False
         if everything:
             return True
-        return selectors.match((versions and versions.known(obj, api_version)) or obj)
+        return selectors.match(as_requested(target.definition, obj))
 
     return select
 

@@ -18,7 +18,7 @@ from trainer.kube.api_semantics.watch_events import bookmark, event_of
 from trainer.kube.client import EventType
 from trainer.kube.errors import ApiError
 from trainer_devcluster.apiserver.definitions.field_selectors import Selectors
-from trainer_devcluster.apiserver.definitions.resource_definition import all_as_requested, selects_by_version
+from trainer_devcluster.apiserver.definitions.resource_definition import as_requested
 from trainer_devcluster.apiserver.reads.reading import reach_revision, selected_in
 from trainer_devcluster.apiserver.storage.storage import Partition, Subscription
 
@@ -89,7 +89,7 @@ class Watch:
             try:
                 initial = self._initial_events()
                 await storage.published()
-                yield await self._in_version(initial)
+                yield self._in_version(initial)
                 while clock.monotonic() < self._end:
                     is_served = self._is_served
                     if not is_served:
@@ -98,7 +98,7 @@ class Watch:
                     changes = storage.changes_since(self._partition, self._cursor, SLICE_CHANGES)
                     more = len(changes) == SLICE_CHANGES
                     self._cursor = changes[-1].revision if more else max(self._cursor, storage.published_revision)
-                    batch = await self._selected(changes)
+                    batch = self._selected(changes)
                     if self._bookmark_due and not more:
                         self._bookmark_due = False
                         batch.append(self._bookmark())
@@ -121,21 +121,16 @@ class Watch:
         found = self._backend.registry.find(resource.group, resource.version, resource.plural)
         return found is self._definition
 
-    async def _selected(self, changes: list[Change]) -> list[tuple[str, Object]]:
+    def _selected(self, changes: list[Change]) -> list[tuple[str, Object]]:
         """The events of changes, in the version of the request."""
-        if selects_by_version(self._definition, self._parameters.field_selector):
-            states = [obj for change in changes for obj in (change.object, change.previous) if obj is not None]
-            await all_as_requested(self._definition, states)
-        return await self._in_version([event for change in changes if (event := self._event(change))])
+        return self._in_version([event for change in changes if (event := self._event(change))])
 
-    async def _in_version(self, events: list[tuple[str, Object]]) -> list[tuple[str, Object]]:
+    def _in_version(self, events: list[tuple[str, Object]]) -> list[tuple[str, Object]]:
         if self._definition.versions is None:
             return events
-        changed = [index for index, (kind, _) in enumerate(events) if kind != EventType.BOOKMARK]
-        converted = await all_as_requested(self._definition, [events[index][1] for index in changed])
-        for index, obj in zip(changed, converted, strict=True):
-            events[index] = events[index][0], obj
-        return events
+        return [
+            (kind, obj if kind == EventType.BOOKMARK else as_requested(self._definition, obj)) for kind, obj in events
+        ]
 
     def _initial_events(self) -> list[tuple[str, Object]]:
         parameters, storage = self._parameters, self._backend.storage

@@ -13,7 +13,7 @@ import yaml
 
 from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import ApiError
-from trainer_devcluster.apiserver.wire import json_syntax, protobuf
+from trainer_devcluster.apiserver.wire import protobuf
 from trainer_devcluster.apiserver.wire.negotiation import JSON, PROTOBUF, YAML
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ _OBJECT_FORMATS = (JSON, YAML, PROTOBUF)
 _LARGE_NUMBER = re.compile(rb"[0-9]{19}")
 _MIN_INTEGER, _MAX_INTEGER = -(1 << 63), (1 << 63) - 1
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+_GO_CONTEXTS = {
+    "Expecting value": "looking for beginning of value",
+    "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+}
+"""What Go says where Python's reader of JSON says this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ def decode_json(content: bytes) -> Body:
             _refuse_half_characters(value)
         return Body(value, _paths(value, repeated, "") if repeated else [])
     except ValueError as error:
-        problem = _syntax_problem(content) or str(error)
+        problem = _json_problem(content) or str(error)
         raise statuses.bad_request(f"couldn't get version/kind; json parse error: {problem}") from error
     except RecursionError as error:
         raise statuses.bad_request(f"couldn't get version/kind; json parse error: {_TOO_DEEP}") from error
@@ -235,13 +241,23 @@ def _integer(text: str) -> int | float:
     return _finite(text)
 
 
-def _syntax_problem(content: bytes) -> str:
-    """What is wrong with malformed JSON, as Go says it; "" if it is something else."""
+def _json_problem(content: bytes) -> str:
+    """What is wrong with malformed JSON, in Go's words where clients know them; "" if it is something else."""
+    text = content.decode("latin-1")
     try:
-        json_syntax.check(content)
-    except ValueError as error:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos >= len(text):
+            return "unexpected end of JSON input"
+        context = _GO_CONTEXTS.get(error.msg)
+        return f"invalid character {_shown(text[error.pos])} {context}" if context else str(error)
+    except (ValueError, RecursionError) as error:
         return str(error)
     return ""
+
+
+def _shown(character: str) -> str:
+    return f"'{character}'" if character.isascii() and character.isprintable() else f"'\\x{ord(character):02x}'"
 
 
 def _finite(text: str) -> float:

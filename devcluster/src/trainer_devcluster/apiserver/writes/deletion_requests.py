@@ -65,7 +65,7 @@ class AdmittedDeleter:
         endpoint = Endpoint(Operation.DELETE, target.definition.resource)
         while self._admission.concerns(endpoint):
             live = self._deleter.current(target, request.parameters)
-            attributes = request.attributes(target, await as_requested(target.definition, live))
+            attributes = request.attributes(target, as_requested(target.definition, live))
             await self._admission.mutate(attributes, request.warnings, _as_it_is)
             await self._admission.validate(attributes, request.warnings)
             if self._deleter.current(target, request.parameters) is live:

@@ -98,7 +98,7 @@ class ObjectWriter:
 
         async def attempt() -> Object:
             stored = self._stored_object(write)
-            live = await as_requested(write.target.definition, stored)
+            live = as_requested(write.target.definition, stored)
             new = await self._beside_loop(write, lambda: write.accept(change(live)))
             self._check_preconditions(write, new, live)
             return await self._replace(write, new, live, stored, operation)
@@ -116,7 +116,7 @@ class ObjectWriter:
 
         async def attempt() -> tuple[Object, bool]:
             stored = self._backend.storage.get(Partition.of(definition.resource), write.target.key)
-            live = None if stored is None else await as_requested(definition, stored)
+            live = None if stored is None else as_requested(definition, stored)
             if live is None and write.target.subresource:
                 raise statuses.not_found(definition.resource, write.target.name)
             if live is None and expected:
@@ -242,10 +242,10 @@ class ObjectWriter:
             if storage.get(partition, key) is not None:
                 raise KeyExistsError(key)
             return obj
-        stored = storage.create(partition, key, await as_stored(write.target.definition, obj))
+        stored = storage.create(partition, key, as_stored(write.target.definition, obj))
         if partition == namespaces.PARTITION:
             await self._fill_namespace(stored)
-        return await as_requested(write.target.definition, stored)
+        return as_requested(write.target.definition, stored)
 
     async def _fill_namespace(self, namespace: Object) -> None:
         for resource, first in namespaces.first_objects(namespace, self._backend.ca_pem):
@@ -332,7 +332,7 @@ class ObjectWriter:
     async def _store_changed(self, write: Write, new: Object, live: Object, stored: Object) -> Object:
         definition, key = write.target.definition, write.target.key
         storage, partition = self._backend.storage, Partition.of(definition.resource)
-        to_store = await as_stored(definition, new)
+        to_store = as_stored(definition, new)
         if storage.get(partition, key) is not stored:
             raise StaleWriteError(key)
         if unchanged(to_store, stored):
@@ -343,7 +343,7 @@ class ObjectWriter:
             storage.delete(partition, key, expected=resource_version_of(stored))
             return new
         updated = storage.update(partition, key, to_store, expected=resource_version_of(stored))
-        return await as_requested(definition, updated)
+        return as_requested(definition, updated)
 
 
 def _set_on_create() -> ApiError:

@@ -1,23 +1,18 @@
-"""How fast an autoscaler goes where metrics point (Kubernetes documentation, "Configurable scaling behavior")."""
+"""How fast an autoscaler scales: at the default pace of Kubernetes ("Configurable scaling behavior")."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
-
-from trainer.kube.quantity import parse_quantity
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.replicas import Tolerance
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
-_DOWN_WINDOW = 300
-_PERCENT = {"type": "Percent", "value": 100, "periodSeconds": 15}
-_DEFAULT_UP: Object = {"policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, _PERCENT]}
-_DEFAULT_DOWN: Object = {"policies": [_PERCENT]}
-_LONGEST_WINDOW = 3600.0
+_DOWN_WINDOW = 300.0
+"""Seconds in which no recommendation may have been higher before an autoscaler scales down."""
+_UP_PERIOD = 15.0
+_MOST_PODS = 4
+"""It adds so many pods in a period, or as many as there were, whichever is more; it removes any number."""
 
 
 class Verdict(NamedTuple):
@@ -55,17 +50,8 @@ class History:
 
     def forget(self, now: float) -> None:
         """Drop what no window reaches back to; the latest recommendation stays."""
-        self.recommendations = [each for each in self.recommendations if each.at > now - _LONGEST_WINDOW]
-        self.changes = [each for each in self.changes if each.at > now - _LONGEST_WINDOW]
-
-
-def tolerance_of(spec: Object) -> Tolerance:
-    """`tolerance` of both directions of `spec.behavior`; 0.1 where it says nothing."""
-    behavior, default = spec.get("behavior") or {}, Tolerance()
-    up, down = ((behavior.get(name) or {}).get("tolerance") for name in ("scaleUp", "scaleDown"))
-    return Tolerance(
-        default.up if up is None else parse_quantity(up), default.down if down is None else parse_quantity(down)
-    )
+        self.recommendations = [each for each in self.recommendations if each.at > now - _DOWN_WINDOW]
+        self.changes = [each for each in self.changes if each.at > now - _DOWN_WINDOW]
 
 
 def settle(spec: Object, history: History, current: int, wanted: int, now: float) -> Verdict:
@@ -78,80 +64,32 @@ def settle(spec: Object, history: History, current: int, wanted: int, now: float
         wanted: what metrics ask for.
         now: monotonic time in seconds.
     """
-    pace = _Pace(spec, history, current, now)
-    stable = pace.stabilize(wanted)
-    if stable == wanted:
-        able = ("ReadyForNewScale", "recommended size matches current size")
-    elif wanted >= current:
-        text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
-        able = ("ScaleUpStabilized", text)
-    else:
+    highest = max([wanted, *(each.replicas for each in history.recommendations if each.at > now - _DOWN_WINDOW)])
+    stable = min(max(current, wanted), highest)
+    able = ("ReadyForNewScale", "recommended size matches current size")
+    if stable != wanted:
         text = "recent recommendations were higher than current one, applying the highest recent recommendation"
         able = ("ScaleDownStabilized", text)
     history.recommendations.append(_Change(now, wanted))
     history.forget(now)
-    replicas, reason = pace.limit(stable)
+    replicas, reason = _limit(spec, history, current, stable, now)
     return Verdict(replicas, able, (reason, _LIMITS[reason]), replicas != stable)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pace:
-    spec: Object
-    history: History
-    current: int
-    now: float
-
-    def stabilize(self, wanted: int) -> int:
-        """The recent recommendation that changes least, up to the lowest or down to the highest of its window."""
-        up, down = (rules.get("stabilizationWindowSeconds") for rules in (self._up, self._down))
-        up_since, down_since = self.now - (up or 0), self.now - (_DOWN_WINDOW if down is None else down)
-        recent = self.history.recommendations
-        lowest = min([wanted, *(each.replicas for each in recent if each.at > up_since)])
-        highest = max([wanted, *(each.replicas for each in recent if each.at > down_since)])
-        return min(max(self.current, lowest), highest)
-
-    def limit(self, wanted: int) -> tuple[int, str]:
-        """What bounds and policies leave of it, and the reason."""
-        most, least = self.spec["maxReplicas"], self.spec.get("minReplicas", 1)
-        if wanted > self.current:
-            rate = max(self.current, self._rate(self._up, upwards=True))
-            if wanted > min(most, rate):
-                return (rate, "ScaleUpLimit") if most > rate else (most, "TooManyReplicas")
-        if wanted < self.current:
-            rate = min(self.current, self._rate(self._down, upwards=False))
-            if wanted < max(least, rate):
-                return (rate, "ScaleDownLimit") if least < rate else (least, "TooFewReplicas")
-        return wanted, "DesiredWithinRange"
-
-    @property
-    def _up(self) -> Object:
-        return (self.spec.get("behavior") or {}).get("scaleUp") or _DEFAULT_UP
-
-    @property
-    def _down(self) -> Object:
-        return (self.spec.get("behavior") or {}).get("scaleDown") or _DEFAULT_DOWN
-
-    def _rate(self, rules: Object, *, upwards: bool) -> int:
-        """How far the policies let it go now."""
-        select = rules.get("selectPolicy") or "Max"
-        if select == "Disabled":
-            return self.current
-        bounds = [self._bound(policy, upwards=upwards) for policy in rules.get("policies") or []]
-        farthest = (select == "Max") == upwards
-        return (max if farthest else min)(bounds, default=self.current)
-
-    def _bound(self, policy: Object, *, upwards: bool) -> int:
-        since = self.now - policy["periodSeconds"]
-        start = self.current - sum(each.replicas for each in self.history.changes if each.at > since)
-        if policy["type"] == "Pods":
-            return int(start + policy["value"] if upwards else start - policy["value"])
-        share = Decimal(policy["value"]) / 100
-        return math.ceil(start * (1 + share)) if upwards else int(start * (1 - share))
+def _limit(spec: Object, history: History, current: int, wanted: int, now: float) -> tuple[int, str]:
+    """What the bounds and the pace leave of it, and the reason."""
+    most, least = spec["maxReplicas"], spec.get("minReplicas", 1)
+    start = current - sum(each.replicas for each in history.changes if each.at > now - _UP_PERIOD)
+    rate = max(current, start + _MOST_PODS, start * 2)
+    if wanted > min(most, rate) and wanted > current:
+        return (rate, "ScaleUpLimit") if most > rate else (most, "TooManyReplicas")
+    if wanted < min(current, least):
+        return least, "TooFewReplicas"
+    return wanted, "DesiredWithinRange"
 
 
 _LIMITS = {
     "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
-    "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
     "TooManyReplicas": "the desired replica count is more than the maximum replica count",
     "TooFewReplicas": "the desired replica count is less than the minimum replica count",
     "DesiredWithinRange": "the desired count is within the acceptable range",

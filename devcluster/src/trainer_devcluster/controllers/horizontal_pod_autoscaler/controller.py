@@ -14,7 +14,7 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import annotations_of, is_being_deleted, namespace_of, uid_of
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS, PODS
 from trainer.kube.selectors import LabelSelector
-from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle, tolerance_of
+from trainer_devcluster.controllers.horizontal_pod_autoscaler.behavior import History, settle
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.metrics import MetricFailure, Proposal, Situation, propose
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.scale_target import ScaleTargets
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.status import (
@@ -150,9 +150,7 @@ class HorizontalPodAutoscalerReconciler:
         return _Decision(verdict.replicas, reason)
 
     def _propose(self, autoscaler: Object, scale: Object, current: int, draft: StatusDraft) -> list[Proposal]:
-        situation = Situation(
-            autoscaler, self._select(autoscaler, scale, draft), current, tolerance_of(autoscaler["spec"])
-        )
+        situation = Situation(autoscaler, self._select(autoscaler, scale, draft), current)
         proposals: list[Proposal] = []
         failures: list[MetricFailure] = []
         metrics = autoscaler["spec"]["metrics"]

@@ -16,7 +16,6 @@ from trainer_devcluster.controllers.horizontal_pod_autoscaler.annotations import
 )
 from trainer_devcluster.controllers.horizontal_pod_autoscaler.replicas import (
     Measured,
-    Tolerance,
     replicas_for,
     replicas_for_share,
     replicas_for_total,
@@ -39,7 +38,6 @@ class Situation:
     """What the selector of its target finds."""
     current: int
     """`spec.replicas` of its target."""
-    tolerance: Tolerance
 
 
 class Proposal(NamedTuple):
@@ -87,12 +85,12 @@ def _of_resource(field: str, source: Object, situation: Situation) -> Proposal:
     labels = {"name": name} | ({"container": container} if container else {})
     if "averageValue" in target:
         measured = _measure(name, situation)
-        wanted = replicas_for(measured, parse_quantity(target["averageValue"]), situation.current, situation.tolerance)
+        wanted = replicas_for(measured, parse_quantity(target["averageValue"]), situation.current)
         current = {"averageValue": _average(measured, target["averageValue"])}
         return Proposal(wanted, prefix, _entry(field, labels, current))
     measured = _measure(name, situation, container=container, utilization=True)
     goal = Decimal(target["averageUtilization"]) / _PERCENT
-    wanted = replicas_for(measured, goal, situation.current, situation.tolerance)
+    wanted = replicas_for(measured, goal, situation.current)
     present: Object = {"averageUtilization": int(measured.ratio(Decimal(1)) * _PERCENT)}
     present["averageValue"] = _average(measured, "")
     return Proposal(wanted, f"{prefix} utilization (percentage of request)", _entry(field, labels, present))
@@ -101,7 +99,7 @@ def _of_resource(field: str, source: Object, situation: Situation) -> Proposal:
 def _of_pods(source: Object, situation: Situation) -> Proposal:
     name, target = source["metric"]["name"], source["target"]["averageValue"]
     measured = _measure(name, situation)
-    wanted = replicas_for(measured, parse_quantity(target), situation.current, situation.tolerance)
+    wanted = replicas_for(measured, parse_quantity(target), situation.current)
     entry = _entry("pods", {"metric": source["metric"]}, {"averageValue": _average(measured, target)})
     return Proposal(wanted, f"pods metric {name}", entry)
 
@@ -115,12 +113,12 @@ def _of_all(kind: str, source: Object, situation: Situation) -> Proposal:
     usage = reading.amount
     if "averageValue" in target:
         goal = parse_quantity(target["averageValue"])
-        wanted = replicas_for_share(usage, goal, situation.current, situation.tolerance)
+        wanted = replicas_for_share(usage, goal, situation.current)
         share = usage / situation.current if situation.current else usage
         current = {"averageValue": str(Quantity(share, str(target["averageValue"]).endswith("i")))}
     else:
         goal, ready = parse_quantity(target["value"]), len(list(_up(situation.pods)))
-        wanted = replicas_for_total(usage, goal, situation.current, ready, situation.tolerance)
+        wanted = replicas_for_total(usage, goal, situation.current, ready)
         current = {"value": str(Quantity(usage, str(target["value"]).endswith("i")))}
     if kind == "Object":
         described = source["describedObject"]

@@ -12,20 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 _ONE = Decimal(1)
-
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """By how much a metric may miss its target without consequences, as a part of one."""
-
-    up: Decimal = Decimal("0.1")
-    """Above the target. Default: 0.1."""
-    down: Decimal = Decimal("0.1")
-    """Below the target. Default: 0.1."""
-
-    def covers(self, ratio: Decimal) -> bool:
-        """Whether a metric that is so many times its target is close enough."""
-        return _ONE - self.down <= ratio <= _ONE + self.up
+_TOLERANCE = Decimal("0.1")
+"""By how much a metric may miss its target without consequences, as a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +36,7 @@ class Measured:
         )
 
 
-def replicas_for(measured: Measured, target: Decimal, current: int, tolerance: Tolerance) -> int:
+def replicas_for(measured: Measured, target: Decimal, current: int) -> int:
     """The number of replicas that brings the average to the target.
 
     Pods that are not up yet are taken to use nothing, and those of which nothing is known to speak against the change,
@@ -58,11 +46,10 @@ def replicas_for(measured: Measured, target: Decimal, current: int, tolerance: T
         measured: the metric; at least one pod tells it.
         target: for each pod, as a part of what is `requested`.
         current: the present number.
-        tolerance: within which nothing changes.
     """
     ratio = measured.ratio(target)
     if not measured.missing and not (measured.unready and ratio > _ONE):
-        return current if tolerance.covers(ratio) else math.ceil(ratio * len(measured.used))
+        return current if _is_close(ratio) else math.ceil(ratio * len(measured.used))
     used = dict(measured.used)
     if ratio < _ONE:
         used |= {pod: measured.requested[pod] * max(_ONE, target) for pod in measured.missing}
@@ -70,22 +57,26 @@ def replicas_for(measured: Measured, target: Decimal, current: int, tolerance: T
         used |= dict.fromkeys(measured.missing, Decimal())
         used |= dict.fromkeys(measured.unready, Decimal())
     cautious = Measured(used, measured.requested).ratio(target)
-    if tolerance.covers(cautious) or (ratio < _ONE) != (cautious < _ONE):
+    if _is_close(cautious) or (ratio < _ONE) != (cautious < _ONE):
         return current
     wanted = math.ceil(cautious * len(used))
     return current if (cautious < _ONE) == (wanted > current) else wanted
 
 
-def replicas_for_total(usage: Decimal, target: Decimal, current: int, ready: int, tolerance: Tolerance) -> int:
+def replicas_for_total(usage: Decimal, target: Decimal, current: int, ready: int) -> int:
     """The number of replicas for a metric that is not one of pods, with a target for all of them."""
     ratio = usage / target
-    if tolerance.covers(ratio):
+    if _is_close(ratio):
         return current
     return math.ceil(ratio * ready)
 
 
-def replicas_for_share(usage: Decimal, target: Decimal, current: int, tolerance: Tolerance) -> int:
+def replicas_for_share(usage: Decimal, target: Decimal, current: int) -> int:
     """The number of replicas for a metric that is not one of pods, with a target for each of them."""
-    if current and tolerance.covers(usage / (target * current)):
+    if current and _is_close(usage / (target * current)):
         return current
     return math.ceil(usage / target)
+
+
+def _is_close(ratio: Decimal) -> bool:
+    return _ONE - _TOLERANCE <= ratio <= _ONE + _TOLERANCE

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from trainer_devcluster.apiserver.kinds.jobs.indexes import count_indexes, first_in_both
+from trainer_devcluster.apiserver.kinds.jobs.indexes import count_indexes
 
 RULE = "an index interval can have at most two parts separated by '-'"
 
@@ -31,12 +31,3 @@ def test_malformed_lists(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)) as caught:
         count_indexes(text, 10)
     assert str(caught.value) == complaint
-
-
-@pytest.mark.parametrize(
-    ("some", "others", "first"),
-    [("0-2,7", "3,7-8", 7), ("0-2", "3-4", None), ("", "1", None), ("x,1", "1", 1)],
-)
-def test_common_indexes(some: str, others: str, first: int | None) -> None:
-    """What is malformed is somebody else's complaint."""
-    assert first_in_both(some, others, 10) == first

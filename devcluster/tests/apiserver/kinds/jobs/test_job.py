@@ -123,13 +123,6 @@ def test_an_update_is_checked_as_a_whole() -> None:
     assert fields(updated(STRATEGY, new, old)) == ["spec.backoffLimit", "spec.backoffLimit"]
 
 
-def test_the_status_has_rules_of_its_own() -> None:
-    """On `/status` nothing else has changed."""
-    old, _ = created(STRATEGY, make_job())
-    new = {**old, "status": {"terminating": -1}}
-    assert fields(updated(STRATEGY, new, old, "status")) == ["status.terminating"]
-
-
 @pytest.mark.parametrize(
     ("name", "warnings"),
     [pytest.param("j", 0, id="label"), pytest.param("j.x", 1, id="subdomain"), pytest.param("J" * 3, 1, id="neither")],

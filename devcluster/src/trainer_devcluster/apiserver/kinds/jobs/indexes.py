@@ -20,23 +20,6 @@ def count_indexes(text: str, completions: int) -> int:
     return total
 
 
-def first_in_both(some: str, others: str, completions: int) -> int | None:
-    """The lowest index that two lists have in common; malformed parts of them are skipped."""
-    common = _indexes(some, completions) & _indexes(others, completions)
-    return min(common, default=None)
-
-
-def _indexes(text: str, completions: int) -> set[int]:
-    found: set[int] = set()
-    for fragment in text.split(",") if text else ():
-        try:
-            first, last = _interval(fragment, completions)
-        except ValueError:
-            continue
-        found.update(range(first, last + 1))
-    return found
-
-
 def _interval(fragment: str, completions: int) -> tuple[int, int]:
     if fragment.count("-") > 1:
         rule = "an index interval can have at most two parts separated by '-'"
