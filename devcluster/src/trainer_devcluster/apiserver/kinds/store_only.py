@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class UnusedStrategy(StoreOnlyStrategy):
     """Stores what the manager's manifests contain and no component of the dev cluster reads; a warning says so."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, warning: str) -> None:
+        self._warning = warning
 
     def prepare_for_create(self, obj: Object, context: WriteContext) -> None:  # noqa: ARG002 - the protocol's signature
         """Warn the client."""
-        context.warn(f"{self._kind} is only stored: the dev cluster runs no controller for it")
+        context.warn(self._warning)
 
 
 _STORE = StoreOnlyStrategy()
@@ -44,7 +44,7 @@ RUNTIME_CLASS = ResourceDefinition(
 )
 DEPLOYMENT = ResourceDefinition(
     Resource("apps", "v1", "deployments", "Deployment"),
-    UnusedStrategy("apps/v1 Deployment"),
+    UnusedStrategy("apps/v1 Deployment is only stored: the dev cluster makes no pods for it"),
     singular="deployment",
     short_names=("deploy",),
     categories=("all",),
@@ -52,14 +52,14 @@ DEPLOYMENT = ResourceDefinition(
 )
 POD_DISRUPTION_BUDGET = ResourceDefinition(
     Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"),
-    UnusedStrategy("policy/v1 PodDisruptionBudget"),
+    _STORE,
     singular="poddisruptionbudget",
     short_names=("pdb",),
     status_subresource=True,
 )
 NETWORK_POLICY = ResourceDefinition(
     Resource("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"),
-    UnusedStrategy("networking.k8s.io/v1 NetworkPolicy"),
+    UnusedStrategy("networking.k8s.io/v1 NetworkPolicy is only stored: the dev cluster does not filter traffic"),
     singular="networkpolicy",
     short_names=("netpol",),
 )
