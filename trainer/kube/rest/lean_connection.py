@@ -33,7 +33,7 @@ READ_SIZE = 16 * 1024
 """Bytes that one read takes from the kernel at most: a millisecond of work."""
 
 _LONGEST_RECORD = 18 * 1024
-"""Bytes of a TLS record at most; one that was incomplete before a read adds to what the read yields."""
+"""Bytes of a TLS record at most, without its header. An incomplete one adds to what the next read yields."""
 
 _SLICE = 2 * 1024
 """Bytes that OpenSSL gets at a time: its queue never shrinks, and each connection has one."""
@@ -41,11 +41,13 @@ _SLICE = 2 * 1024
 NEXT_ADDRESS_AFTER = 0.25
 """Seconds until the next address of a host is tried besides the one before, as in aiohttp."""
 
-_HEADER = struct.Struct("!3xH")
-"""Of a TLS record (RFC 8446, section 5.1): its length, after its kind and version."""
+_HEADER = struct.Struct("!BxxH")
+"""Of a TLS record (RFC 8446, section 5.1): its kind and, after its version, its length."""
+_KINDS = range(20, 25)
 
-_received = memoryview(bytearray(READ_SIZE + _LONGEST_RECORD))
-_decrypted = memoryview(bytearray(READ_SIZE + _LONGEST_RECORD))
+_BUFFER_SIZE = READ_SIZE + _HEADER.size + _LONGEST_RECORD
+_received = memoryview(bytearray(_BUFFER_SIZE))
+_decrypted = memoryview(bytearray(_BUFFER_SIZE))
 
 
 class LeanConnection:
@@ -81,9 +83,13 @@ class LeanConnection:
         if not size:
             self._incoming.write_eof()
         _received[:start] = self._incomplete
-        end = _end_of_last_record(_received[: start + size])
-        self._incomplete = bytes(_received[end : start + size])
-        return self._decrypt(self._tls, _received[:end])
+        return self._decrypt(self._tls, self._whole_records(_received[: start + size]))
+
+    def _whole_records(self, received: memoryview) -> memoryview:
+        """The part that OpenSSL gets now; the rest is kept."""
+        end = _end_of_last_record(received)
+        self._incomplete = bytes(received[end:])
+        return received[:end]
 
     def _decrypt(self, tls: ssl.SSLObject, received: memoryview) -> memoryview | None:
         size = self._read_records(tls, 0)
@@ -174,7 +180,7 @@ class LeanConnection:
                 received = await loop.sock_recv(self._socket, _SLICE)
                 if not received:
                     raise ConnectionResetError("the server closed the connection during the TLS handshake") from None
-                self._incoming.write(received)
+                self._incoming.write(self._whole_records(memoryview(self._incomplete + received)))
             finally:
                 # What ends the handshake, or explains a refusal to the server.
                 with suppress(OSError):
@@ -191,8 +197,8 @@ def _end_of_last_record(received: memoryview) -> int:
     position = 0
     # A line of a log is a record of its own, so there may be a hundred of them.
     while position + _HEADER.size <= len(received):
-        (length,) = _HEADER.unpack_from(received, position)
-        if length > _LONGEST_RECORD:
+        kind, length = _HEADER.unpack_from(received, position)
+        if kind not in _KINDS or length > _LONGEST_RECORD:
             return len(received)
         following = position + _HEADER.size + length
         if following > len(received):
