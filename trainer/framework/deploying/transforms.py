@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trainer.api.jobset_labels import COMPLETION_INDEX, JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
+from trainer.api.jobset_labels import (
+    COMPLETION_INDEX,
+    JOB_INDEX,
+    JOBSET_NAME,
+    JOBSET_UID,
+    REPLICATED_JOB,
+    RESTART_ATTEMPT,
+)
 from trainer.api.progress import CONTAINER, PRIMARY_POD
 from trainer.framework.deploying.deployer import APPLIED_HASH, LIVES_ON
 from trainer.kube.cache.informer import Transform
@@ -37,7 +44,7 @@ POD_LIMIT = 32 * 1024
 
 _MOST_ITEMS = 64
 _LONGEST = 1024
-_POD_LABEL_DOMAINS = frozenset({"jobset.sigs.k8s.io", "batch.kubernetes.io", "trainer.kubeflow.org"})
+_POD_LABELS = (JOBSET_NAME, JOBSET_UID, REPLICATED_JOB, JOB_INDEX, RESTART_ATTEMPT, COMPLETION_INDEX)
 _POD_ANNOTATIONS = (COMPLETION_INDEX, PRIMARY_POD, CONTAINER)
 _POD_SPEC = ("nodeName", "schedulerName", "restartPolicy")
 _CONTAINER = ("name", "restartPolicy", "restartPolicyRules")
@@ -79,7 +86,6 @@ def compact_pod(pod: Object) -> Object:
     Of its containers and volumes only the first `_MOST_ITEMS` are kept.
     """
     present = annotations_of(pod)
-    labels = sorted(name for name in labels_of(pod) if name.partition("/")[0] in _POD_LABEL_DOMAINS)
     annotations = {name: present[name][:_LONGEST] for name in _POD_ANNOTATIONS if name in present}
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     kept_spec = _part(spec, _POD_SPEC) | {
@@ -88,7 +94,7 @@ def compact_pod(pod: Object) -> Object:
         "volumes": _items(spec.get("volumes"), ("name",)),
     }
     kept_status = {name: value[:_MOST_ITEMS] if isinstance(value, list) else value for name, value in status.items()}
-    return _bare(pod, labels[:_MOST_ITEMS], annotations=annotations) | {"spec": kept_spec, "status": kept_status}
+    return _bare(pod, _POD_LABELS, annotations=annotations) | {"spec": kept_spec, "status": kept_status}
 
 
 def _items(items: list[Object] | None, names: Iterable[str]) -> list[Object]:
