@@ -62,6 +62,7 @@ def test_hooks_are_found() -> None:
         pytest.param({"build": enforce, "describe": enforce}, id="method of its own"),
         pytest.param({"build": enforce, "valid": True}, id="attribute like a hook"),
         pytest.param({"build": max}, id="written in C"),
+        pytest.param({"build": enforce, "token": property(lambda _: 1 / 0)}, id="property that raises"),
     ],
 )
 def test_good_plugins(members: dict[str, Any]) -> None:
@@ -113,6 +114,11 @@ async def asynchronous(self: object, info: object, train_job: object) -> None:
             {"enforce_ml_policy": enforce},
             "enforce_ml_policy needs ml_policy_sources beside it; add ml_policy_sources = frozenset(...)",
             id="no sources",
+        ),
+        pytest.param(
+            {"enforce_ml_policy": enforce, "ml_policy_sources": ["torch"]},
+            "enforce_ml_policy needs ml_policy_sources beside it; add ml_policy_sources = frozenset(...)",
+            id="sources that are no set",
         ),
     ],
 )

@@ -71,7 +71,7 @@ def defects_of(plugin: Plugin) -> Iterator[str]:
         elif not _accepts(function, len(hook.parameters)):
             yield f"{hook.name} takes other arguments than it is called with; write {hook}"
         for companion in hook.companions:
-            if not hasattr(plugin, companion):
+            if not isinstance(getattr(plugin, companion, None), frozenset | set):
                 yield f"{hook.name} needs {companion} beside it; add {companion} = frozenset(...)"
 
 
@@ -89,7 +89,7 @@ def _misspelt(plugin: Plugin, own: set[str]) -> Iterator[str]:
     """Public methods that are nearly a hook which the plugin does not have."""
     absent = {_plain(hook.name): hook for hook in HOOKS if hook.name not in own}
     for name in dir(plugin):
-        if name.startswith("_") or name in own or not callable(getattr(plugin, name)):
+        if name.startswith("_") or name in own or not callable(getattr(type(plugin), name, None)):
             continue
         similar = get_close_matches(_plain(name), list(absent), n=1, cutoff=_SIMILAR)
         if similar:

@@ -47,7 +47,7 @@ class Registry:
             raise ConfigurationError(f"there are two plugins called {name}; rename one of them")
         if any(type(plugin) is type(other) for other in self):
             raise ConfigurationError(f"the plugin {name} is registered twice")
-        problems = [*defects_of(plugin), *_unusable(plugin)] or [*self._conflicts(plugin)]
+        problems = [*defects_of(plugin)] or [*_unusable(plugin)] or [*self._conflicts(plugin)]
         if problems:
             raise ConfigurationError(f"plugin {name} cannot be used: {'; '.join(problems)}")
         self._by_name[name] = plugin
