@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.framework.samples import train_job_object
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob_status import ConditionType, JobStatus
 from trainer.framework.building.extraction import extract
 from trainer.framework.plugin_api.component import Component
 from trainer.framework.plugin_api.errors import BuildError
@@ -52,6 +52,9 @@ def config_map(name: str = "demo-x", **changes: Any) -> Object:
     """A ConfigMap of the TrainJob."""
     metadata = {"name": name, "namespace": "default"}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}} | changes
+
+
+NODE = JobStatus(name="node", ready=0, succeeded=0, failed=0, active=1, suspended=0)
 
 
 def leave(*_: object) -> None:
@@ -193,6 +196,42 @@ async def test_an_object_that_is_no_json(cluster: Cluster) -> None:
         ),
         pytest.param(
             "train_job_status",
+            lambda: StatusReport(problems=["oh"]),  # type: ignore[list-item]
+            "TypeError: gave str instead of PodProblem",
+            id="no-pod-problem",
+        ),
+        pytest.param(
+            "train_job_status",
+            lambda: StatusReport(conditions=["oh"]),  # type: ignore[list-item]
+            "TypeError: gave str instead of StatusCondition",
+            id="no-condition",
+        ),
+        pytest.param(
+            "train_job_status",
+            lambda: StatusReport(conditions=[StatusCondition("acme.com/Fine", "no", "Fine")]),  # type: ignore[arg-type]
+            "TypeError: condition acme.com/Fine must hold True, False or None, not 'no'",
+            id="condition-holds",
+        ),
+        pytest.param(
+            "train_job_status",
+            lambda: StatusReport(conditions=[StatusCondition("acme.com/Fine", True, "Fine", None)]),  # type: ignore[arg-type]
+            "TypeError: condition acme.com/Fine has message None, which is no text",
+            id="condition-message",
+        ),
+        pytest.param(
+            "train_job_status",
+            lambda: StatusReport(jobs=[NODE, NODE]),
+            "ValueError: a replicated Job is counted twice: node, node",
+            id="job-twice",
+        ),
+        pytest.param(
+            "train_job_status",
+            lambda: StatusReport(scale=3),  # type: ignore[arg-type]
+            "TypeError: gave int instead of NodeScale",
+            id="no-scale",
+        ),
+        pytest.param(
+            "train_job_status",
             lambda: StatusReport(jobs=[]),
             "ValueError: another plugin counts the child Jobs already; disable one of the two",
             id="counted-twice",
@@ -222,16 +261,17 @@ async def test_what_cannot_be_reported(cluster: Cluster, hook: str, answer: Call
 
 
 async def test_details_that_raise(cluster: Cluster) -> None:
-    """The headline is reported all the same."""
-    restarting = PodProblem(ConditionType.RESTARTING, "Again", "1 pod failed", lambda: str(1 / 0))
+    """The headline is reported all the same, the plugin is named, and the error is counted."""
+    restarting = PodProblem(ConditionType.RESTARTING, "Again", "1 pod failed", leave)  # type: ignore[arg-type]
     members: dict[str, Any] = {
         "condition_types": frozenset(),
         "train_job_status": lambda *_: StatusReport(problems=[restarting]),
     }
     async with cluster.managed(plugins(**members)):
         await cluster.put(train_job_object())
-        message = "1 pod failed: no details: ZeroDivisionError: division by zero"
-        assert cluster.condition("Restarting") == ("True", "Again", message)
+        problem = "Internal error: plugin acme failed in train_job_status: SystemExit: 3"
+        assert cluster.condition("Restarting") == ("True", "Again", f"1 pod failed: {problem}")
+        assert errors(cluster, "train_job_status") >= 1
 
 
 async def test_a_watch_that_is_none(cluster: Cluster) -> None:

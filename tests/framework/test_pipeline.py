@@ -214,9 +214,25 @@ def test_status_of_plugins() -> None:
         "acme.com/Counted",
     }
     report, (error,) = pipeline.status(train_job())
-    assert report == StatusReport([], SCALE, (restarting, waiting), (verified,))
+    assert [each.headline for each in report.problems] == [restarting.headline, waiting.headline]
+    assert (report.jobs, report.scale, report.conditions) == ([], SCALE, (verified,))
     assert str(error) == "Internal error: plugin broken failed in train_job_status: LookupError: oh"
     assert Pipeline(Registry()).status(train_job()) == (StatusReport(), [])
+
+
+def test_a_report_that_breaks_off() -> None:
+    """What a plugin has reported before one of its generators raises is used."""
+    waiting = PodProblem(ConditionType.PENDING, "Unschedulable", "1 pod waits", str)
+    verified = StatusCondition("acme.com/Counted", True, "Fine")
+
+    def broken() -> Iterator[PodProblem]:
+        yield waiting
+        raise LookupError("oh")
+
+    counter = Counter(StatusReport([], SCALE, broken(), [verified]))
+    merged, (error,) = Pipeline(Registry([counter])).status(train_job())
+    assert merged == StatusReport([], SCALE, conditions=(verified,))
+    assert str(error) == "Internal error: plugin counter failed in train_job_status: LookupError: oh"
 
 
 @pytest.mark.parametrize(
@@ -236,7 +252,7 @@ def test_status_of_plugins() -> None:
     ],
 )
 def test_reports_that_contradict(report: StatusReport, problem: str) -> None:
-    """A report that cannot be written is dropped as a whole, and the rest of the status stays."""
+    """What cannot be written is dropped, and the rest of the status stays."""
     counter = Counter(StatusReport([], SCALE))
     merged, (error,) = Pipeline(Registry([counter, Reporter(report)])).status(train_job())
     assert merged == StatusReport([], SCALE)

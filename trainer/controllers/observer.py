@@ -65,14 +65,14 @@ class Observer:
             outcome = await self._failures.explain(outcome, since=since, earlier=_last_restart(train_job))
             log = await self._failures.tail(outcome.culprit, namespace_of(obj)) if outcome.culprit else ()
         goes_on = outcome is None and not train_job.spec.suspend
-        problems, requeue_after = self._debounce.filter(train_job, report.problems if goes_on else ())
+        problems, requeue_after = self._debounce.filter(train_job, tuple(report.problems) if goes_on else ())
         return Observation(
             creation=creation,
             outcome=outcome,
             jobs=report.jobs,
             scale=report.scale,
             pod_problems=problems,
-            conditions=report.conditions,
+            conditions=tuple(report.conditions),
             plugin_types=types,
             log=log,
             errors=errors,

@@ -19,6 +19,8 @@ from trainer.framework.plugin_api.extension_points import (
     EnforcePodGroupPolicy,
     Outcome,
     PodNetwork,
+    PodProblem,
+    StatusCondition,
     StatusReport,
     Suspension,
     TerminalCondition,
@@ -233,12 +235,29 @@ class Pipeline:
         merged = StatusReport()
 
         def merge(plugin: TrainJobStatus) -> None:
+            # Step by step: problems and conditions may be generators, which raise after the counts are known.
             nonlocal merged
             [report] = results([plugin.train_job_status(train_job)], StatusReport)
-            merged = _merged(merged, report, plugin)
+            merged = _with_counts(merged, report)
+            conditions = _own_conditions(report, plugin)
+            merged = replace(merged, conditions=(*merged.conditions, *conditions))
+            problems = [self._contained(each, plugin) for each in results(report.problems, PodProblem)]
+            merged = replace(merged, problems=(*merged.problems, *problems))
 
         _, errors = self._ask(self._statuses, "train_job_status", merge)
         return merged, errors
+
+    def _contained(self, problem: PodProblem, plugin: Plugin) -> PodProblem:
+        """The problem with details that do not raise: they are called while the status is written."""
+
+        def details() -> str:
+            try:
+                with self._series.counted(plugin.name, "train_job_status"):
+                    return results([problem.details()], str)[0]
+            except BuildError as error:
+                return str(error)
+
+        return replace(problem, details=details)
 
     def _extract(
         self, train_job: TrainJob, runtime: Runtime, step: Step | None = None, *, is_checked: bool = False
@@ -303,25 +322,26 @@ def _review(findings: Iterable[FieldError | AdmissionWarning], runtime: Runtime)
     return Review.of(replace(each, origin=origin) if each.field.startswith(f"{origin} ") else each for each in findings)
 
 
-def _merged(known: StatusReport, report: StatusReport, plugin: TrainJobStatus) -> StatusReport:
-    """Both reports.
+def _with_counts(known: StatusReport, report: StatusReport) -> StatusReport:
+    """What is known, with the counts of one more report.
 
     Raises:
-        ValueError: they contradict each other, or the plugin reports a condition that is not its own.
+        ValueError: another plugin has counted the same.
     """
     if known.jobs is not None and report.jobs is not None:
         raise ValueError("another plugin counts the child Jobs already; disable one of the two")
     if known.scale is not None and report.scale is not None:
         raise ValueError("another plugin counts the nodes already; disable one of the two")
-    for condition in report.conditions:
+    jobs = known.jobs if report.jobs is None else report.jobs
+    return replace(known, jobs=jobs, scale=known.scale if report.scale is None else report.scale)
+
+
+def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> list[StatusCondition]:
+    conditions: list[StatusCondition] = results(report.conditions, StatusCondition)
+    for condition in conditions:
         if condition.type not in plugin.condition_types:
             raise ValueError(f"condition {condition.type} is not among its condition_types")
-    return StatusReport(
-        known.jobs if report.jobs is None else report.jobs,
-        known.scale if report.scale is None else report.scale,
-        (*known.problems, *report.problems),
-        (*known.conditions, *report.conditions),
-    )
+    return conditions
 
 
 def _check_child(component: Component, train_job: TrainJob, others: Mapping[tuple[Resource, ObjectKey], str]) -> None:

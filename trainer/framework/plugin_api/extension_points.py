@@ -37,14 +37,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from trainer.api.trainjob_status import ConditionType
+from trainer.api.trainjob_status import ConditionType, NodeScale
 from trainer.kube.selection import EVERYTHING, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from trainer.api.trainjob import TrainJob
-    from trainer.api.trainjob_status import JobStatus, NodeScale
+    from trainer.api.trainjob_status import JobStatus
     from trainer.framework.plugin_api.component import Component
     from trainer.framework.plugin_api.errors import AdmissionWarning
     from trainer.framework.plugin_api.failure import FailedContainer
@@ -105,7 +105,7 @@ class Outcome:
     show none. Defaults to no search."""
 
     def __post_init__(self) -> None:
-        _check_condition(self.type, self.reason, ConditionType.COMPLETE, ConditionType.FAILED)
+        _check_condition(self.type, self.reason, self.message, ConditionType.COMPLETE, ConditionType.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class PodProblem:
     get into the same trouble."""
 
     def __post_init__(self) -> None:
-        _check_condition(self.type, self.reason, ConditionType.PENDING, ConditionType.RESTARTING)
+        _check_condition(self.type, self.reason, self.headline, ConditionType.PENDING, ConditionType.RESTARTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,9 @@ class StatusCondition:
     """Why, for people. Defaults to nothing."""
 
     def __post_init__(self) -> None:
-        _check_condition(self.type, self.reason)
+        _check_condition(self.type, self.reason, self.message)
+        if self.holds not in (True, False, None):
+            raise TypeError(f"condition {self.type} must hold True, False or None, not {self.holds!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +156,29 @@ class StatusReport:
     """The counts of the child Jobs; only one plugin may count them. Defaults to none to count."""
     scale: NodeScale | None = None
     """Number of nodes of an elastic training and its bounds; only one plugin may know it. Defaults to a fixed size."""
-    problems: Sequence[PodProblem] = ()
+    problems: Iterable[PodProblem] = ()
     """What keeps pods from running, the gravest first; a reason appears at most once. They count while the TrainJob is
-    neither suspended nor ended. Defaults to nothing."""
-    conditions: Sequence[StatusCondition] = ()
+    neither suspended nor ended. If a generator raises, the rest of the report is used. Defaults to nothing."""
+    conditions: Iterable[StatusCondition] = ()
     """Conditions of the plugin (KEP-2170, "State Transition"). One that is left out stays as it was; report
     `holds=False` for what no longer holds. They are final once the TrainJob has ended. Defaults to none."""
 
+    def __post_init__(self) -> None:
+        names = [count.name for count in self.jobs or ()]
+        if len(names) > len(set(names)):
+            raise ValueError(f"a replicated Job is counted twice: {', '.join(names)}")
+        if not isinstance(self.scale, NodeScale | None):
+            raise TypeError(f"gave {type(self.scale).__name__} instead of NodeScale")
 
-def _check_condition(condition_type: str, reason: str, *types: ConditionType) -> None:
+
+def _check_condition(condition_type: str, reason: str, message: str, *types: ConditionType) -> None:
     """Refuse what the API server would refuse with the whole status.
 
     Raises:
-        ValueError: another type than these, or a reason that is not a word.
+        TypeError, ValueError: another type than these, a reason that is not a word, or a message that is no text.
     """
+    if not isinstance(message, str):
+        raise TypeError(f"condition {condition_type} has message {message!r}, which is no text")
     if types and condition_type not in types:
         raise ValueError(f"type {condition_type!r} must be {' or '.join(types)}")
     if not _REASON.fullmatch(reason):

@@ -66,17 +66,9 @@ def _line(problem: PodProblem, reported: Sequence[str]) -> str:
     same = _same(problem, reported)
     if same is not None:
         return same
-    details = " ".join(_details(problem).split())[:_DETAILS_LIMIT]
+    details = " ".join(problem.details().split())[:_DETAILS_LIMIT]
     beginning = _beginning(problem)
     return f"{beginning}: {details}" if details else beginning
-
-
-def _details(problem: PodProblem) -> str:
-    """What the plugin adds; nothing that it raises may keep the status from being written."""
-    try:
-        return problem.details()
-    except Exception as error:
-        return f"no details: {type(error).__name__}: {error}"
 
 
 def _same(problem: PodProblem, reported: Sequence[str]) -> str | None:

@@ -156,7 +156,7 @@ class JobSetPlugin:
         counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
         jobs = [JobStatus.from_object(count) for count in counts]
         goes_on = not (train_job.spec.suspend or any(_is_ended(jobset, ended) for ended in _OUTCOMES))
-        problems = tuple(self._problems(jobset, train_job)) if goes_on else ()
+        problems = self._problems(jobset, train_job) if goes_on else ()
         return StatusReport(jobs, node_scale(jobset), problems)
 
     def _problems(self, jobset: Object, train_job: TrainJob) -> Iterator[PodProblem]:
