@@ -8,6 +8,7 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.kube.client import Verb
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import settle
 from trainer.webhooks.mutability import forbidden_changes
@@ -15,6 +16,7 @@ from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
+    from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
 
 
@@ -126,15 +128,16 @@ async def test_a_jobset_that_somebody_resumes_meanwhile(cluster: Cluster) -> Non
 
 async def test_what_a_webhook_changes_is_no_reason(cluster: Cluster) -> None:
     """Only what the TrainJob has changed is: others would change the new JobSet as well."""
-    apply = cluster.client.apply
+    send = cluster.client.send
 
-    async def mirrored(resource: Any, obj: Any, **arguments: Any) -> Any:
-        if resource == JOBSETS:
-            (job,) = obj["spec"]["replicatedJobs"]
+    async def mirrored(request: ObjectRequest) -> Object | None:
+        if request.verb is Verb.APPLY and request.resource == JOBSETS:
+            jobset: Any = request.body
+            (job,) = jobset["spec"]["replicatedJobs"]
             job["template"]["spec"]["template"]["spec"]["containers"][0]["image"] = "mirror/image"
-        return await apply(resource, obj, **arguments)
+        return await send(request)
 
-    cluster.client.apply = mirrored  # type: ignore[method-assign]
+    cluster.client.send = mirrored  # type: ignore[method-assign]
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))
         await cluster.look_again()

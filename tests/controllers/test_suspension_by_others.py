@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.framework.samples import runtime_object, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.kube.client import Verb
 from trainer.kube.errors import ForbiddenError
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.testing import settle
@@ -15,6 +17,8 @@ from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
+    from trainer.kube.client import ObjectRequest
+    from trainer.kube.objects import Object
 
 SELECTOR = {"cloud.example.com/capacity": "spot"}
 
@@ -69,14 +73,15 @@ async def test_a_jobset_stays_suspended_until_it_is_resumed(cluster: Cluster) ->
 
 async def test_a_jobset_that_is_suspended_as_it_is_created(cluster: Cluster) -> None:
     """A webhook of Kueue suspends it in the request that creates it."""
-    apply = cluster.client.apply
+    send = cluster.client.send
 
-    async def suspend(resource: Any, obj: Any, **arguments: Any) -> Any:
-        if resource == JOBSETS:
-            obj = obj | {"spec": obj["spec"] | {"suspend": True}}
-        return await apply(resource, obj, **arguments)
+    async def suspend(request: ObjectRequest) -> Object | None:
+        if request.verb is Verb.APPLY and request.resource == JOBSETS:
+            jobset: Any = request.body
+            request = replace(request, body=jobset | {"spec": jobset["spec"] | {"suspend": True}})
+        return await send(request)
 
-    cluster.client.apply = suspend  # type: ignore[method-assign]
+    cluster.client.send = suspend  # type: ignore[method-assign]
     async with cluster.managed():
         await cluster.put(train_job_object())
         await look_twice(cluster)

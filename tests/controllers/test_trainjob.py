@@ -14,7 +14,7 @@ from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.reader import CacheReader
 from trainer.kube.cache.cached_object import CachedObject
-from trainer.kube.client import DeleteOptions
+from trainer.kube.client import DeleteOptions, Verb
 from trainer.kube.errors import (
     ApiError,
     ConflictError,
@@ -33,6 +33,7 @@ from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from tests.controllers.conftest import Cluster
+    from trainer.kube.client import ObjectRequest
     from trainer.kube.objects import Object
 
 CREATED = ("True", "JobsCreationSucceeded", "Succeeded to create Jobs")
@@ -547,13 +548,13 @@ async def test_a_cache_that_lags_behind_does_not_bring_the_jobset_back(cluster: 
         finished["status"]["conditions"].append(
             {"type": "Complete", "status": "True", "reason": "r", "message": "", "lastTransitionTime": "t"}
         )
-        real_get = cluster.client.get
+        send = cluster.client.send
 
-        async def get(*args: Any, **kwargs: Any) -> Object:
-            await real_get(*args, **kwargs)
-            return finished
+        async def answer(request: ObjectRequest) -> Object | None:
+            answered = await send(request)
+            return finished if request.verb is Verb.GET else answered
 
-        cluster.client.get = get  # type: ignore[method-assign]
+        cluster.client.send = answer  # type: ignore[method-assign]
         await cluster.client.delete(JOBSETS, "demo", "default")
         await settle()
         assert cluster.jobsets == []
