@@ -60,6 +60,13 @@ def test_conditions_that_cannot_be_evaluated(expressions: list[str], message: st
     assert str(caught.value) == message
 
 
+def test_conditions_that_cost_too_much() -> None:
+    """A condition that would scan a long list at every step is an error, and is not evaluated."""
+    expression = "object.names.all(x, x in object.names)"
+    with pytest.raises(ConditionError, match="costs too much for an object of this size"):
+        all_hold(conditions(expression), {**REQUEST, "object": {"names": ["a"] * 9_000}})
+
+
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [

@@ -366,6 +366,67 @@ def test_rules_that_cannot_be_evaluated(expression: str, problem: str) -> None:
     assert cause.endswith(f"evaluating rule: {expression}")
 
 
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+NUMBERS = {"type": "array", "items": {"type": "integer"}}
+COSTLY = {
+    "n": {"type": "integer"},
+    "numbers": NUMBERS,
+    "text": {"type": "string"},
+    "groups": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "script": {"type": "string"}, "numbers": NUMBERS},
+        },
+    },
+    "lists": {
+        "type": "array",
+        "items": {**NUMBERS, "x-kubernetes-validations": [rule("self.all(x, self.exists(y, x == y))")]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        pytest.param("self.numbers.all(x, x >= 0)", {"numbers": list(range(9_000))}, id="a long list"),
+        pytest.param("self.numbers.all(x, x in self.numbers)", {"numbers": list(range(1_000))}, id="scans of a list"),
+        pytest.param(
+            "self.groups.all(x, x.name != '')",
+            {"groups": [{"name": "a", "script": "x" * 1_000_000, "numbers": list(range(2_000))}] * 100},
+            id="large fields that the rule does not name",
+        ),
+        pytest.param("!self.text.contains('y')", {"text": "x" * 1_000_000}, id="a long text, once"),
+        pytest.param("true", {"lists": [list(range(50))] * 50}, id="rules of items"),
+    ],
+)
+def test_rules_within_the_budget(expression: str, value: dict[str, Any]) -> None:
+    """Work that is linear, or small, is done."""
+    assert check(schema_of(rule(expression), properties=COSTLY), value) == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "path"),
+    [
+        pytest.param(
+            "self.numbers.all(x, !self.text.contains('y'))",
+            {"numbers": list(range(9_000)), "text": "x" * 1_000_000},
+            "a",
+            id="a long text at every step",
+        ),
+        pytest.param("self.numbers.all(x, x in self.numbers)", {"numbers": list(range(9_000))}, "a", id="list"),
+        pytest.param("self.numbers.map(x, x).size() > 0", {"numbers": list(range(9_000))}, "a", id="copies"),
+        pytest.param("true", {"lists": [list(range(90))] * 1_000}, "a.lists[123]", id="many items"),
+    ],
+)
+def test_rules_beyond_the_budget(expression: str, value: dict[str, Any], path: str) -> None:
+    """One object cannot hold up the server: the rest of its rules are not evaluated, and it is refused."""
+    later = rule("1 / 0 == self.n")
+    (cause,) = check(schema_of(rule(expression), later if path == "a" else rule("true"), properties=COSTLY), value)
+    assert cause.startswith(f"{path}: Invalid value")
+    assert cause.endswith(OUT_OF_BUDGET)
+
+
 @pytest.mark.parametrize("source", ["(" * 5000 + "1" + ")" * 5000, "1" + " + 1" * 1000, "1" + " + 1" * 100_000])
 def test_deep_rules_are_refused(source: str) -> None:
     """No depth of brackets or length of sums brings the server down."""

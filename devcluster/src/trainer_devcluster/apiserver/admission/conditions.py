@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from trainer_devcluster.apiserver.schema.expressions import CompileError, EvaluationError, compile_expression
+from trainer_devcluster.apiserver.schema.expressions import (
+    COST_LIMIT,
+    CompileError,
+    EvaluationError,
+    compile_expression,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +54,10 @@ class Condition:
             ConditionError: it cannot be evaluated.
         """
         source = self.expression.source
+        if self.expression.cost(variables) > COST_LIMIT:
+            raise ConditionError(
+                f"expression '{source}' resulted in error: it costs too much for an object of this size"
+            )
         try:
             result = self.expression.evaluate(variables)
         except EvaluationError as error:

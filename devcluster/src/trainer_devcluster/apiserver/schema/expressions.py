@@ -1,11 +1,13 @@
 """Expressions in the Common Expression Language (CEL), evaluated by Google's library.
 
 Variables have no declared types, so what does not fit together shows when an expression is evaluated. The library ends
-an evaluation after 10,000 steps of comprehensions, and refuses texts that are too long or nested too deeply.
+an evaluation after 10,000 steps of comprehensions, and refuses texts that are too long or nested too deeply. One step
+may scan a long text or a whole list, and an evaluation cannot be interrupted, so its cost is estimated beforehand.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
 
 _STATUS: Final = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 """What the library writes around the texts of errors."""
+_COMPREHENSION: Final = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(")
+_SCAN: Final = re.compile(r"\bin\b|\.\s*(?:map|filter)\s*\(")
+"""What takes time in the length of a list at every step; the library copies the result so far."""
+_MAX_STEPS: Final = 10_000
+_STEP_COST: Final = 20
+_BYTES_PER_COST: Final = 8
+COST_LIMIT: Final = 20_000_000
+"""Cost of the expressions that are evaluated for one object: about one second."""
 
 
 class CompileError(ValueError):
@@ -37,6 +47,20 @@ class Expression:
     result: str
     """Type of its value: `BOOL`, `STRING` and so on; `DYN` where it depends on the variables."""
     _compiled: cel.Expression
+
+    def cost(self, variables: Mapping[str, Any]) -> int:
+        """About what the comprehensions of an evaluation cost; 0 without one.
+
+        Args:
+            variables: JSON values by name; only fields that the expression names are counted.
+        """
+        comprehensions = len(_COMPREHENSION.findall(self.source))
+        if not comprehensions:
+            return 0
+        entries, text = _extent(variables, frozenset(re.findall(r"\w+", self.source)))
+        steps = min(math.prod([entries] * min(comprehensions, 14)), _MAX_STEPS)
+        scanned = entries if _SCAN.search(self.source) else 0
+        return steps * (_STEP_COST + scanned + text // _BYTES_PER_COST)
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value of the expression.
@@ -73,6 +97,23 @@ def compile_expression(source: str, variables: tuple[str, ...]) -> Expression:
     except RuntimeError as error:
         raise CompileError(_STATUS.sub("", str(error))) from error
     return Expression(source, compiled.return_type().name(), compiled)
+
+
+def _extent(variables: Mapping[str, Any], names: frozenset[str]) -> tuple[int, int]:
+    """The length of the longest list or map, and that of the longest text, in the fields of these names."""
+    entries = text = 1
+    pending: list[Any] = [value for name, value in variables.items() if name in names]
+    while pending:
+        match pending.pop():
+            case str() as value:
+                text = max(text, len(value))
+            case list() as value:
+                entries = max(entries, len(value))
+                pending += value
+            case dict() as value:
+                entries = max(entries, len(value))
+                pending += (child for name, child in value.items() if name in names)
+    return entries, text
 
 
 @cache

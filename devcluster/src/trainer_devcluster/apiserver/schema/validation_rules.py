@@ -1,7 +1,8 @@
 """CEL rules in schemas (`x-kubernetes-validations`).
 
 Source: Kubernetes documentation, "Validation rules". A rule that goes against its schema, such as one about a field
-that the schema does not have, is reported when it is first evaluated.
+that the schema does not have, is reported when it is first evaluated. No rule is evaluated any more when those of one
+object cost too much together, as in a real API server.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from trainer.kube import field_errors
 from trainer.kube.api_semantics.json_values import ABSENT, same
 from trainer_devcluster.apiserver.objects.correlation import old_items
-from trainer_devcluster.apiserver.schema.expressions import CompileError, EvaluationError, compile_expression
+from trainer_devcluster.apiserver.schema.expressions import (
+    COST_LIMIT,
+    CompileError,
+    EvaluationError,
+    compile_expression,
+)
 from trainer_devcluster.apiserver.schema.rule_entries import field_names
 from trainer_devcluster.apiserver.schema.rule_values import value_of, with_root_properties
 
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
 _RULES: Final = "x-kubernetes-validations"
 _MAX_MESSAGE_BYTES: Final = 5120
+_OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _PAST: Final = "past"
 """A list of the old value, if there is one: the library has no optional values outside of expressions."""
 
@@ -53,6 +60,19 @@ class _Rule:
 
 
 @dataclass(slots=True)
+class _Budget:
+    """What the expressions for one object may still cost; below zero when it is used up."""
+
+    left: int = COST_LIMIT
+
+    def covers(self, program: _Program, variables: Mapping[str, Any]) -> bool:
+        """Take what an evaluation costs; whether there was enough."""
+        if self.left >= 0:
+            self.left -= program.expression.cost(variables)
+        return self.left >= 0
+
+
+@dataclass(slots=True)
 class Rules:
     """The rules of a schema node and of everything below it."""
 
@@ -69,20 +89,24 @@ class Rules:
         """Whether there is nothing to check."""
         return not (self.own or self.properties or self.values or self.items)
 
-    def validate(self, value: object, old: object = ABSENT, path: str = "") -> list[FieldError]:
+    def validate(
+        self, value: object, old: object = ABSENT, path: str = "", budget: _Budget | None = None
+    ) -> list[FieldError]:
         """What the rules say against a value.
 
         Args:
             value: any JSON value that the schema's keywords accept.
             old: the value before the update; transition rules run only where there is one.
             path: path of the value in its object.
+            budget: what is left for the object of which the value is a part; None for a whole object.
         """
-        if value is None:
+        budget = budget or _Budget()
+        if value is None or budget.left < 0:
             return []
         unchanged = old is not ABSENT and same(value, old)
-        causes = self._check(value, old, path, unchanged=unchanged)
+        causes = self._check(value, old, path, budget, unchanged=unchanged)
         for rules, child, old_child, child_path in self._children(value, old, path):
-            causes += rules.validate(child, old_child, child_path)
+            causes += rules.validate(child, old_child, child_path, budget)
         return causes
 
     def _children(self, value: object, old: object, path: str) -> Iterator[tuple[Rules, object, object, str]]:
@@ -101,7 +125,7 @@ class Rules:
             elif self.values is not None:
                 yield self.values, child, old_fields.get(name, ABSENT), f"{path}[{name}]"
 
-    def _check(self, value: object, old: object, path: str, *, unchanged: bool) -> list[FieldError]:
+    def _check(self, value: object, old: object, path: str, budget: _Budget, *, unchanged: bool) -> list[FieldError]:
         applicable = [
             rule
             for rule in self.own
@@ -116,8 +140,13 @@ class Rules:
             variables["oldSelf"] = value_of(old, schema, order_like=value)
             variables[_PAST] = [variables["oldSelf"]]
         shown = field_errors.OMITTED if isinstance(value, dict | list) else value
-        outcomes = (_evaluate(rule, variables, shown, path) for rule in applicable)
-        return [cause for cause in outcomes if cause is not None]
+        causes: list[FieldError] = []
+        for rule in applicable:
+            if not budget.covers(rule.program, variables):
+                return [*causes, field_errors.invalid(path, shown, _OUT_OF_BUDGET)]
+            cause = _evaluate(rule, variables, shown, path)
+            causes += [cause] if cause is not None else []
+        return causes
 
 
 def compile_rules(schema: Schema, path: str = "", *, is_resource: bool = False) -> tuple[Rules, list[FieldError]]:
