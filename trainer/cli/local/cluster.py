@@ -91,7 +91,8 @@ def cluster_command(**options: Path | str | int | bool | None) -> list[str]:
         BadInputError: it is not installed, a path cannot be used, or an option makes no sense.
     """
     if importlib.util.find_spec(_PROGRAM) is None:
-        raise BadInputError("the dev cluster is not installed: pip install 'trainer-operator[cluster]'")
+        remedy = "pip install 'trainer-operator[cluster]', or in a checkout pip install ./devcluster"
+        raise BadInputError(f"the dev cluster is not installed: {remedy}")
     options = {"port": 0, "pod_network": PodNetworkMode.AUTO, **options}
     if options.get("fake_pods") and not options.get("kubelet", True):
         raise BadInputError("--fake-pods needs the kubelet: leave out --no-kubelet")
