@@ -217,7 +217,7 @@ class Deployer:
                 await self._delete(resource, child)
 
     async def _make_lost_again(self, owner: Object, component: Component) -> None:
-        """Create a generated object that pods miss again, once for each sign of it that has been acted on."""
+        """Create a generated object again that pods miss, once for each sign of its loss."""
         if component.loss is None:
             return
         with self._series.counted(component.plugin, "build"):

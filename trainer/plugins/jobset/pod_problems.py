@@ -131,7 +131,7 @@ def _restart(jobset: Object) -> str:
 
 
 def _cause(troubles: Troubles, gone: GonePods) -> str:
-    """Whether pods of the last attempt may still exist."""
+    """What failed first; pods of the last attempt may still exist, or are remembered."""
     culprit = first_failure([*troubles.failed(), *gone.before(troubles.jobset)])
     if culprit is not None:
         return culprit.text

@@ -7,7 +7,7 @@
   cluster, DNS may not have the name yet, or have the pod before it, and keeps such an answer for half a minute. Then no
   node keeps a store, and all wait in vain (pytorch/pytorch#73380). `is_host=true` makes every node keep one; all use
   that of the first, whose name is in the endpoint. So no two of them may share a network and its ports.
-* **Debounce**: agents look for the first node as long as `read_timeout` lasts and wait for `minNodes` as long as
+* **Time limits**: agents look for the first node as long as `read_timeout` lasts and wait for `minNodes` as long as
   `join_timeout`, since pods start minutes apart when images are pulled or machines are added. `last_call_timeout` is
   for how long the others wait once there are enough, which every change of the size costs; who comes later starts
   another round. A node that goes is missed after three times `keep_alive_interval`. One that goes in the last of these
