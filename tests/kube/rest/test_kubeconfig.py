@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
+import tempfile
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import anyio
 import pytest
 import yaml
+from aiohttp import web
 
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.rest import kubeconfig
@@ -18,6 +23,8 @@ from trainer.kube.rest.credentials import Identity
 from trainer.kube.rest.tls import ClientTls
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
     from trainer.kube.rest.credentials import Credentials
     from trainer.kube.rest.transport import Endpoint
 
@@ -97,6 +104,40 @@ async def test_openid_connect(tmp_path: Path) -> None:
     _, credentials = await read(write(tmp_path / "config", document(user=user)))
     assert await credentials.current() == Identity(f"Bearer head.{claims}.tail")
     assert "user 'me'" in credentials.description
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")  # of the library's request to the issuer
+async def test_a_refreshed_token_is_written_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The issuer accepts a refresh token once; certificates and keys of the file do not reach other files."""
+    made = Mock(side_effect=AssertionError("a temporary file would hold the key"))
+    monkeypatch.setattr(tempfile, "mkstemp", made)
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        if request.path.endswith("openid-configuration"):
+            return web.json_response({"token_endpoint": f"{issuer}/token"})
+        assert (await request.post())["refresh_token"] == "first"
+        return web.json_response({"id_token": "new.id.token", "refresh_token": "second"})
+
+    async with running(answer) as issuer:
+        settings = {"client-id": "us", "client-secret": "s", "idp-issuer-url": issuer, "refresh-token": "first"}
+        provider: dict[str, Any] = {"name": "oidc", "config": settings}
+        user = {"auth-provider": provider, "client-certificate-data": PEM, "client-key-data": PEM}
+        file = write(tmp_path / "config", document(user=user, cluster={"certificate-authority-data": PEM}))
+        _, credentials = await read(file)
+        assert await credentials.current() == Identity("Bearer new.id.token")
+    provider["config"] = settings | {"id-token": "new.id.token", "refresh-token": "second"}
+    written = yaml.safe_load(await anyio.Path(file).read_text())
+    assert written == document(user=user, cluster={"certificate-authority-data": PEM})
+    assert not made.called
+
+
+@asynccontextmanager
+async def running(answer: Callable[[web.BaseRequest], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    server = await asyncio.get_running_loop().create_server(web.Server(answer), "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
 
 
 async def test_failing_auth_provider_does_not_show_what_the_file_holds(tmp_path: Path) -> None:

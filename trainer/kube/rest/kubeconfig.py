@@ -1,6 +1,6 @@
 """Kubeconfig files: the server and the credentials that a context names.
 
-kubernetes-asyncio's `load_kube_config` serves users with an auth provider (OIDC, GCP): it fetches their tokens and
+kubernetes-asyncio's `KubeConfigLoader` serves users with an auth provider (OIDC, GCP): it fetches their tokens and
 writes them back to the file. Importing it takes half a second, 40 to 60 MiB for its models, and it blocks: so only such
 users pay for it, in a thread with an event loop of its own. For the rest we have code of our own, since the library
 
@@ -290,11 +290,26 @@ def _ask_auth_provider(paths: list[Path], context: str) -> Identity:
 
 
 async def _load_with_library(names: str, context: str) -> Identity:
-    from kubernetes_asyncio.config import load_kube_config  # noqa: PLC0415 - slow
+    from kubernetes_asyncio.config.kube_config import KubeConfigLoader, KubeConfigMerger  # noqa: PLC0415 - slow
 
+    merger = KubeConfigMerger(names)
+    merged: Any = merger.config
+    user = merged["contexts"].get_with_name(context)["context"]["user"]
+    provider = merged["users"].get_with_name(user)["user"]["auth-provider"].value
+    loader = KubeConfigLoader(
+        # Without certificates and keys, which the loader would write to temporary files.
+        config_dict={
+            "contexts": [{"name": context, "context": {"cluster": "", "user": user}}],
+            "clusters": [{"name": "", "cluster": {"server": ""}}],
+            "users": [{"name": user, "user": {"auth-provider": provider}}],
+        },
+        active_context=context,
+        # The library's own passes an argument that its function does not take.
+        config_persister=lambda _: merger.save_changes(),
+    )
     # In place of the library's Configuration, whose constructor changes global logging.
     settings = SimpleNamespace(api_key={})
-    await load_kube_config(names, context, settings)
+    await loader.load_and_set(settings)
     return Identity(settings.api_key.get("BearerToken"))
 
 
