@@ -391,6 +391,11 @@ async def garbled(peer: Peer) -> None:
     await peer.send(HEAD, chunk(b"ab"), b"what?\r\n")
 
 
+async def garbled_log(peer: Peer) -> None:
+    """Sends lines where the size of a chunk should be."""
+    await peer.send(HEAD, chunk(b"ab"), b"what? a line of the log\n" * 500)
+
+
 async def undecryptable(peer: Peer) -> None:
     """Sends what is no TLS any more."""
     await peer.send(HEAD, chunk(b"ab"))
@@ -404,6 +409,7 @@ async def undecryptable(peer: Peer) -> None:
         pytest.param(cut_off, "the server closed the connection .*before the answer did", id="cut-off"),
         pytest.param(aborted, "the server closed the connection", id="aborted"),
         pytest.param(garbled, "/log: the answer is not HTTP/1.1 as it should be: .*what", id="garbled"),
+        pytest.param(garbled_log, "/log: the answer is not HTTP/1.1 as it should be: .{,200}$", id="garbled-log"),
         pytest.param(undecryptable, "(?i)decrypt|mac", id="undecryptable"),
     ],
 )

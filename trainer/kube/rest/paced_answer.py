@@ -37,6 +37,9 @@ With 16 KiB at a time and a pace of 0.5 s that is at most 4 MiB/s, so one pod th
 loop busy, and a reader that is an hour behind an ordinary log has caught up within seconds.
 """
 
+_LONGEST_PROBLEM = 200
+"""Characters of what the parser says, which quotes the server: thousands of bytes of a log, for example."""
+
 _NO_HEADERS = CIMultiDictProxy[str](CIMultiDict())
 
 
@@ -137,7 +140,8 @@ class PacedAnswer:
             messages, _, _ = self._parser.feed_data(bytes(data))
         except HttpProcessingError as error:
             # As something else than a broken connection it is not tried again.
-            raise ClientError(f"the answer is not HTTP/1.1 as it should be: {error.message}") from error
+            problem = " ".join(error.message.split())[:_LONGEST_PROBLEM]
+            raise ClientError(f"the answer is not HTTP/1.1 as it should be: {problem}") from error
         for message, body in messages:
             # Interim answers (1xx) precede the one that counts.
             if self._body is None and message.code >= 200:
