@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from trainer.kube.resource import CONFIG_MAPS
+from trainer_devcluster.apiserver.admission.attributes import Attributes, Endpoint, Operation
 from trainer_devcluster.apiserver.admission.conditions import Condition, ConditionError, all_hold
+from trainer_devcluster.apiserver.admission.review import request_of
+from trainer_devcluster.apiserver.authentication.user import User
 
 REQUEST = {
     "operation": "UPDATE",
@@ -35,6 +39,33 @@ def conditions(*expressions: str) -> tuple[Condition, ...]:
 def test_conditions(expressions: list[str], expected: bool) -> None:
     """All of them have to be true."""
     assert all_hold(conditions(*expressions), REQUEST) is expected
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "request.operation == 'UPDATE'",
+        "request.operation in ['CREATE', 'UPDATE']",
+        "request.userInfo.groups.exists(group, group == 'devs') && request.userInfo.username == 'jane'",
+        "request.resource.resource == 'configmaps' && request.kind.kind == 'ConfigMap'",
+        "request.namespace == 'ns' && request.name == 'a' && !request.dryRun",
+        "request.options.kind == 'UpdateOptions'",
+        "request.object.data.x == 'new' && request.oldObject.data.x == oldObject.data.x",
+    ],
+)
+def test_conditions_see_the_request(expression: str) -> None:
+    """Every field of the review that a webhook gets can be read, with the values that it gets."""
+    attributes = Attributes(
+        endpoint=Endpoint(Operation.UPDATE, CONFIG_MAPS),
+        namespace="ns",
+        name="a",
+        object={"data": {"x": "new"}},
+        old={"data": {"x": "old"}},
+        user=User("jane", ("devs",)),
+        options={"kind": "UpdateOptions"},
+        dry_run=False,
+    )
+    assert all_hold(conditions(expression), request_of(attributes, attributes.endpoint, "u"))
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,11 @@ def test_refused(method: str, path: str, code: int) -> None:
         pytest.param("/apis/apps/v1/namespaces/ns/statefulsets/s", "statefulsets.apps", id="in a namespace"),
         pytest.param("/apis/storage.k8s.io/v1/storageclasses", "storageclasses.storage.k8s.io", id="of the cluster"),
         pytest.param("/api/v1/persistentvolumes", "persistentvolumes", id="core"),
+        pytest.param(
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+            "validatingadmissionpolicies.admissionregistration.k8s.io",
+            id="of this project's manifests",
+        ),
     ],
 )
 def test_kinds_that_are_not_served_are_refused_by_name(path: str, name: str) -> None:

@@ -80,7 +80,7 @@ def request_of(attributes: Attributes, endpoint: Endpoint, uid: str) -> Object:
         request["requestSubResource"] = original.subresource
     request |= {name: value for name in ("name", "namespace") if (value := getattr(attributes, name))}
     return request | {
-        "operation": endpoint.operation,
+        "operation": endpoint.operation.value,
         "userInfo": user.info(),
         "object": attributes.object,
         "oldObject": attributes.old,

@@ -30,6 +30,8 @@ _UNSUPPORTED = frozenset({"attach", "ephemeralcontainers", "eviction", "exec", "
 
 _NOT_SERVED = frozenset(
     {
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
         ("", "persistentvolumes"), ("", "podtemplates"), ("", "replicationcontrollers"),
         ("apps", "controllerrevisions"), ("apps", "daemonsets"), ("apps", "replicasets"),
         ("apps", "statefulsets"), ("batch", "cronjobs"),
