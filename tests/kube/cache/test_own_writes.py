@@ -186,6 +186,17 @@ async def test_deletion_that_never_shows_is_forgotten(informer: Informer, clock:
     assert shown(informer) == "3"
 
 
+async def test_index_finds_what_a_forgotten_deletion_has_hidden(informer: Informer, clock: ManualClock) -> None:
+    """A reader of an index may be the one for whom the deletion is forgotten."""
+    informer.add_index("value", lambda obj: (obj["value"],))
+    informer.put(cached(3, value="3"))
+    informer.deleted(KEY, "u", None)
+    await clock.advance(EXPIRY)
+    assert informer.lister.keys_by_index("value", "3") == set()
+    await clock.advance(1)
+    assert informer.lister.keys_by_index("value", "3") == {KEY}
+
+
 def test_versions_that_are_no_numbers_are_not_laid_over(informer: Informer) -> None:
     """Where writes cannot be ordered, the watch alone decides."""
     informer.wrote(pod("a", uid="u", resourceVersion="opaque") | {"value": "w"})

@@ -121,7 +121,10 @@ class OwnWrites:
         self, index: str, obj: CachedObject, find: Callable[[CachedObject], Sequence[str]]
     ) -> Sequence[str]:
         """What `find` says of an object that `newest` shows."""
-        known = self._writes[obj.key].index_values
+        write = self._writes.get(obj.key)
+        if write is None:  # `newest` has just forgotten a deletion
+            return find(obj)
+        known = write.index_values
         if index not in known:
             known[index] = find(obj)
         return known[index]
