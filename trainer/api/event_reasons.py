@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class EventReason(StrEnum):
-    """What people are told by an event alone; a condition that changes is told under its own reason."""
+    """Reasons of events without a condition; the change of a condition has the condition's reason."""
 
     LAST_LOG_LINES = "LastLogLines"
     """Warning: the training has failed; here are the last lines of the log of the container that failed first."""

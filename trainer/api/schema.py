@@ -51,7 +51,7 @@ class _Structure:
         if "const" in structural:
             structural["enum"] = [structural.pop("const")]
         self._describe(structural, schema)
-        if schema.get("properties"):  # the API server leaves empty ones out, so they would differ for ever
+        if schema.get("properties"):  # the API server leaves empty ones out, so they would always differ
             structural["properties"] = {name: self.of(value) for name, value in schema["properties"].items()}
         if "items" in schema:
             structural["items"] = self.of(schema["items"])

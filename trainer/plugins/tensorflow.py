@@ -35,7 +35,7 @@ class TensorFlow:
     """Sets the addresses of the workers and the index of each.
 
     Every node is a worker that uses all GPUs of its node, and the first one is the chief: there are no parameter
-    servers and evaluators. A single node is told nothing, as by TFJob: without `TF_CONFIG` the strategy trains alone.
+    servers and evaluators. A single node gets no `TF_CONFIG`, as with TFJob: the strategy trains alone.
     """
 
     name = "tensorflow"

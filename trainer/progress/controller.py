@@ -45,7 +45,7 @@ from trainer.progress.history_server import HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.stalls import Before, StallWatch
-from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, is_at_rest, shows_remaining
+from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shows_remaining
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class ProgressController:
         """Whether the status has to be written although no message has arrived."""
         if is_condition_true(obj, ConditionType.STALLED) != (self._stalls.stall_of(key_of(obj)) is not None):
             return True
-        return is_at_rest(obj) and shows_remaining(obj)
+        return has_stopped(obj) and shows_remaining(obj)
 
     def _container_state(self, jobset: Object, train_job: Object) -> ContainerState | None:
         """The state of the primary pod's training container; None without a primary pod."""
@@ -398,7 +398,7 @@ def _train_job_changed(old: CachedObject | None, new: CachedObject | None) -> bo
 
 def _decisive(obj: CachedObject) -> tuple[Any, ...]:
     status = {"status": obj.get("status")}
-    is_outdated = is_at_rest(status) and shows_remaining(status)
+    is_outdated = has_stopped(status) and shows_remaining(status)
     return obj.uid, is_being_deleted(obj), annotations_of(obj), has_ended(status), is_outdated
 
 

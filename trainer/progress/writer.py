@@ -200,7 +200,7 @@ class ProgressWriter:
         await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
 
 
-def is_at_rest(obj: Mapping[str, Any]) -> bool:
+def has_stopped(obj: Mapping[str, Any]) -> bool:
     """Whether a TrainJob, as JSON, has ended or is suspended, so that no remaining time is shown."""
     return has_ended(obj) or is_condition_true(obj, ConditionType.SUSPENDED)
 
@@ -222,7 +222,7 @@ def _desired(obj: Object, account: _Account | None, stall: str | None, now: str)
     progress = (obj.get("status") or {}).get("trainerStatus")
     if account is not None and account.newest is not None and (status := account.status()) is not None:
         progress = status.to_object()
-    if progress and (is_at_rest(obj) or stall is not None):
+    if progress and (has_stopped(obj) or stall is not None):
         progress = {name: value for name, value in progress.items() if name not in REMAINING}
     return _status(progress, _stalled(obj, stall, now))
 

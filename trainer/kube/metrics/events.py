@@ -13,7 +13,7 @@ DROP_REASONS = ("limited", "queue_full", "refused", "unreachable", "stopped")
 
 
 class EventSeries:
-    """What becomes of recorded events; controller-runtime shows none of it."""
+    """Series of recorded events, which controller-runtime does not have."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.recorded = Counter("trainer_kube_events_recorded_total", "Events that were recorded.", registry=registry)

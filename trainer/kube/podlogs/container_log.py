@@ -265,7 +265,7 @@ class _Reading:
 
     @property
     def proof(self) -> float:
-        """For how many seconds the log was readable, as far as is known; what is new proves more than any time."""
+        """Seconds for which the log was readable; infinite once a new line was read."""
         if self._has_news:
             return math.inf
         return 0.0 if self._connected_at is None else self._clock.monotonic() - self._connected_at

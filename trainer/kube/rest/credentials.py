@@ -28,7 +28,7 @@ TOKEN_FILE_SECONDS = 50.0
 """A token file is read again after this time: each minute, ten seconds early, as in client-go. The kubelet replaces the
 file well before the old token expires."""
 
-PATIENCE = 15.0
+SLOW_AFTER = 15.0
 """Seconds after which a line in the log says that requests wait for a plugin: it may hang, or wait for a person."""
 
 EXPIRY_MARGIN = 10.0
@@ -184,7 +184,7 @@ class RenewableCredentials:
     async def _call(self) -> None:
         self._failure = None
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._lose_patience)
+            tasks.start_soon(self._warn_when_slow)
             try:
                 self._identity = await self._load()
             except Exception as error:
@@ -194,9 +194,9 @@ class RenewableCredentials:
         self._loads += 1
         self._loaded_at = self._clock.monotonic()
 
-    async def _lose_patience(self) -> None:
+    async def _warn_when_slow(self) -> None:
         while True:
-            await self._clock.sleep(PATIENCE)
+            await self._clock.sleep(SLOW_AFTER)
             log.warning("requests wait for credentials", credentials=self.description)
 
     async def _renew_early(self, identity: Identity) -> Identity:

@@ -7,9 +7,9 @@ call distroless, cannot run several processes on a node.
 
 Every process has a supervisor, a subshell that knows how its process ended. The shell can wait for one process at a
 time only, and waits for the supervisors in their order. So a supervisor whose process fails tells those *before* it to
-stop (SIGUSR1), the shell comes to it, finds its exit code, and tells those *behind* it. No process that fails is waited
-for in vain, whichever it is, and nothing polls. A supervisor that was told exits with 138, as if the signal had ended
-it, which it would if it came too early; such codes are consequences, so any other one counts before them.
+stop (SIGUSR1), the shell comes to it, finds its exit code, and signals those *behind* it. The shell notices each
+failed process at once, and nothing polls. A supervisor that got the signal exits with 138, as if the signal had ended
+it, which it does when it comes too early; such codes are consequences, so any other one counts before them.
 
 A process that was told to stop gets SIGTERM, and SIGKILL after five seconds, for JAX catches SIGTERM and goes on until
 the next checkpoint, to which it needs its peers. They complain of what they have lost, so the last line of the log says

@@ -1,11 +1,11 @@
 """Elastic PyTorch: nodes join and leave while the training runs (KEP-2170, "TorchElasticPolicy").
 
-* **Meeting**: the agents, one `torchrun` on every node, meet at the c10d store on the first node. Ranks are dealt out
-  anew in every round, so none is given. A node that comes or goes ends the round: all workers are started again with
-  another `WORLD_SIZE`, and go on from their last checkpoint.
-* **Who keeps the store**: torchrun looks up the name of the first node to find out whether it is that itself. On a
-  cluster, DNS may not have the name yet, or have the pod before it, and keeps such an answer for half a minute. Then no
-  node keeps a store, and all wait in vain (pytorch/pytorch#73380). `is_host=true` makes every node keep one; all use
+* **Rendezvous**: the agents, one `torchrun` on every node, use the c10d store on the first node. Each round assigns
+  new ranks, so none is set. A node that joins or leaves ends the round: all workers restart with another `WORLD_SIZE`,
+  and continue from their last checkpoint.
+* **Host of the store**: torchrun resolves the name of the first node to find out whether it is the host itself. DNS may
+  not have the name yet, or still have the pod before, and caches such an answer for half a minute. Then no node hosts a
+  store, and all wait until their time limit (pytorch/pytorch#73380). `is_host=true` makes every node host one; all use
   that of the first, whose name is in the endpoint. So no two of them may share a network and its ports.
 * **Time limits**: agents look for the first node as long as `read_timeout` lasts and wait for `minNodes` as long as
   `join_timeout`, since pods start minutes apart when images are pulled or machines are added. `last_call_timeout` is
@@ -13,8 +13,8 @@
   another round. A node that goes is missed after three times `keep_alive_interval`. One that goes in the last of these
   seconds of the last call still counts, and the others wait for it as long as `read_timeout`, before they fail and the
   Job replaces them. `PET_RDZV_CONF` of a runtime or TrainJob takes the place of all this, and of `is_host`.
-* **A store of their own for workers**: torchrun lets them share the store of the agents, of which nodes that join in a
-  later round are never told (seen with PyTorch 2.13; pytorch/pytorch#135712 is about restarts): they wait in vain.
+* **A separate store for workers**: by default workers share the store of the agents, whose address nodes that join in a
+  later round do not get (seen with PyTorch 2.13; pytorch/pytorch#135712 is about restarts), so they hang.
   `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1` gives the workers of every round a new one. It may be overridden as well.
 * **Failure**: an agent whose worker fails starts its workers again, `maxRestarts` times; `torchrun` does so never by
   itself. Workers that lose a node fail as well, so that it takes a restart to survive a smaller size; a larger one
