@@ -6,6 +6,11 @@ import json
 from functools import cache
 from typing import Any, TypeAlias
 
+from trainer.api.trainingruntime import TRAINING_RUNTIMES
+from trainer.framework.deploying.deployer import APPLIED_HASH
+from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST, digest_of, make_snapshot
+from trainer.plugins.torch.autoscaler import LABEL as AUTOSCALER_LABEL
+
 Object: TypeAlias = dict[str, Any]
 
 API_VERSION = "trainer.kubeflow.org/v2alpha1"
@@ -93,6 +98,24 @@ def _runtime(name: str, labels: Object, container: Object, pod: Object | None = 
         "metadata": {"name": name, "labels": labels},
         "spec": {"mlPolicy": {"numNodes": 1}, "template": template},
     }
+
+
+def forged(train_job: Object) -> list[Object]:
+    """What says of a TrainJob without a runtime that it was built on one with privileged pods."""
+    privileged = {"image": "forged", "securityContext": {"privileged": True}}
+    runtime = _runtime(train_job["spec"]["runtimeRef"]["name"], {}, privileged, {"hostPID": True})
+    snapshot = make_snapshot(train_job, TRAINING_RUNTIMES, runtime)
+    name, owners = train_job["metadata"]["name"], snapshot["metadata"]["ownerReferences"]
+    annotations = {APPLIED_HASH: "x", RUNTIME_DIGEST: digest_of(runtime)}
+    target = {"apiVersion": API_VERSION, "kind": "TrainJob", "name": name}
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name, "labels": {AUTOSCALER_LABEL: name}, "annotations": annotations}
+        | {"ownerReferences": owners},
+        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 2},
+    }
+    return [snapshot, scaler]
 
 
 def event(number: int, namespace: str) -> Object:

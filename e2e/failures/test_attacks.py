@@ -16,6 +16,7 @@ from e2e.installation import HOST
 from e2e.processes import Process, peak_bytes
 from e2e.replicas import BRIEF, fake_job
 from e2e.submission import submitting
+from e2e.waiting import until
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -34,10 +35,25 @@ the dev cluster's API server is attacked as well, and shares the machine with bo
 MEMORY_LIMIT = 512 << 20
 """Bytes; the limit of the shipped Deployment."""
 TENANT = "e2e-attacker"
-THROUGH_API_SERVER = ("refused TrainJob", "largest TrainJob", "TrainJob on stored runtime", "invented runtime")
+FORGED = ("TrainJob to forge", "forged ConfigMap", "forged HorizontalPodAutoscaler")
+THROUGH_API_SERVER = (
+    "refused TrainJob",
+    "largest TrainJob",
+    "TrainJob on stored runtime",
+    "invented runtime",
+    "root certificate",
+    *FORGED,
+)
 AT_WEBHOOK_PORT = ("unknown fields", "forged update", "nested lists", "long kind", "large body")
 ATTACKS = (*THROUGH_API_SERVER, "event", "ConfigMap", *AT_WEBHOOK_PORT)
-STORED = ("largest TrainJob", "TrainJob on stored runtime", "invented runtime", "event", "ConfigMap")
+STORED = (
+    "largest TrainJob",
+    "TrainJob on stored runtime",
+    "invented runtime",
+    "event",
+    "ConfigMap",
+    *FORGED,
+)
 """Attacks of which the API server has to store something."""
 
 
@@ -89,8 +105,19 @@ def test_attacks(replicas: Replicas, tenant: Cluster, tmp_path: Path) -> None:
     assert percentile(brief.seconds, 0.99) < PERCENTILE_99 + percentile(floor.seconds, 0.99)
     replicas.wait_for_state("Complete", brief.accepted, timeout=120)
     assert "Traceback" not in "".join(each.everything() for each in replicas.both)
+    assert_unharmed(tenant)
     # The namespace has series of its own, and is not counted as `other`.
     assert f'namespace="{replicas.cluster.namespace}"' in leader.process.metrics(replicas.cluster)
+
+
+def assert_unharmed(tenant: Cluster) -> None:
+    """Nothing has been built on a forged snapshot, and pods can start."""
+    forged = [job for job in tenant.list("trainjobs") if job["metadata"]["name"].startswith("forged-")]
+    assert {(job.get("status") or {}).get("state") for job in forged} == {"Blocked"}
+    for kind in ("jobsets", "pods"):
+        names = tenant.kubectl("get", kind, "-o", "name").stdout.splitlines()
+        assert [name for name in names if "/forged-" in name] == []
+    until(lambda: tenant.get("configmap", "kube-root-ca.crt"), "the ConfigMap that all pods mount is back")
 
 
 def bare(number: int) -> Object:
