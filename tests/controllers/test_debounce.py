@@ -48,7 +48,7 @@ async def test_what_is_over_begins_anew(clock: ManualClock) -> None:
     ],
 )
 def test_what_was_told_is_not_held_back(clock: ManualClock, told: str) -> None:
-    """After a restart of the manager the condition shows it; restarts are told at once."""
+    """After a restart of the manager the condition shows it; restarts are reported at once."""
     job = train_job(status={"conditions": [condition("Pending", "True", "ImagePullBackOff", told)]})
     assert Debounce(clock).filter(job, [pending(), restarting()])[1] is None
     over = train_job(status={"conditions": [condition("Pending", "False", "NoPodWaits", told)]})

@@ -349,7 +349,7 @@ def test_suspension_without_a_runtime(
 
 @pytest.mark.parametrize("is_runtime_known", [True, False])
 def test_a_jobset_that_others_have_resumed(is_runtime_known: bool) -> None:
-    """It is told that pods run although the TrainJob is suspended."""
+    """The revision says that pods run although the TrainJob is suspended."""
     job = train_job(suspend=True)
     jobset = stored(build(job, runtime())) | owned_jobset() | {"apiVersion": "jobset.x-k8s.io/v1alpha2"}
     jobset["metadata"]["annotations"] = BY_TRAIN_JOB

@@ -298,7 +298,7 @@ def test_enabled(configuration: dict[str, Any], enabled: set[str]) -> None:
 
 
 def test_errors() -> None:
-    """Every unknown or repeated name is told with the place where it stands."""
+    """Every unknown or repeated name is reported with its place."""
     settings = PluginsConfiguration(enabled=["a", "x", "a"], disabled=["b", "a"], configuration={"c": {}, "y": {}})
 
     assert [str(error) for error in settings.errors("cba")] == [

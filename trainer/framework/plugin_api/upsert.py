@@ -1,4 +1,4 @@
-"""Merging lists of Kubernetes API entries that are told apart by a key."""
+"""Merges lists of Kubernetes API entries by a key."""
 
 from __future__ import annotations
 
