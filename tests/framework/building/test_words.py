@@ -40,6 +40,7 @@ def test_words_are_those_of_shlex(line: str) -> None:
     [
         pytest.param("a 'b", "No closing quotation", id="quote"),
         pytest.param("a\\", "No escaped character", id="backslash"),
+        pytest.param("a\0b", "NUL", id="nul"),
     ],
 )
 def test_what_is_refused(line: str, problem: str) -> None:

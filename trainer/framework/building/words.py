@@ -10,9 +10,11 @@ from typing import Final
 
 _SPACE: Final = " \t\r\n"
 """What separates words."""
-_PIECE: Final = re.compile(
-    r"""(?P<space>[ \t\r\n]+)|(?P<plain>[^ \t\r\n'"\\]+)|\\(?P<escaped>.)|'(?P<single>[^']*)'"""
-    r'''|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"''',
+_END: Final = "\0"
+"""Stands between two words while quotes are removed."""
+_QUOTED: Final = re.compile(
+    r"""[ \t\r\n]++\Z|(?P<space>[ \t\r\n]+)|\\(?P<escaped>.)|'(?P<single>[^']*)'"""
+    r"""|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|(?P<open>['"\\])""",
     re.DOTALL,
 )
 _ESCAPED_IN_QUOTES: Final = re.compile(r'\\(["\\])')
@@ -27,26 +29,12 @@ def split_words(line: str) -> list[str]:
     """What `shlex.split` gives.
 
     Raises:
-        ValueError: a quote is not closed, or nothing follows a backslash.
+        ValueError: a quote is not closed, nothing follows a backslash, or there is a NUL character.
     """
-    if not any(mark in line for mark in "'\"\\"):
-        # str.split() would take the spaces of Unicode for separators.
-        return [word for word in re.split(f"[{_SPACE}]+", line) if word]
-    words: list[str] = []
-    word: list[str] | None = None
-    position = 0
-    while position < len(line):
-        piece = _PIECE.match(line, position)
-        if piece is None:
-            raise ValueError("No escaped character" if line[position] == "\\" else "No closing quotation")
-        position = piece.end()
-        if piece.lastgroup != "space":
-            word = [] if word is None else word
-            word.append(_text(piece))
-        elif word is not None:
-            words.append("".join(word))
-            word = None
-    return words if word is None else [*words, "".join(word)]
+    if _END in line:
+        raise ValueError("No word can contain a NUL character")
+    line = line.lstrip(_SPACE)
+    return _QUOTED.sub(_unquoted, line).split(_END) if line else []
 
 
 def shell_operator(line: str) -> str | None:
@@ -59,6 +47,12 @@ def shell_operator(line: str) -> str | None:
     return None
 
 
-def _text(piece: re.Match[str]) -> str:
-    text = piece[piece.lastgroup or 0]
-    return _ESCAPED_IN_QUOTES.sub(r"\1", text) if piece.lastgroup == "double" else text
+def _unquoted(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if kind is None:
+        return ""
+    if kind == "space":
+        return _END
+    if kind == "open":
+        raise ValueError("No escaped character" if found[kind] == "\\" else "No closing quotation")
+    return _ESCAPED_IN_QUOTES.sub(r"\1", found[kind]) if kind == "double" else found[kind]

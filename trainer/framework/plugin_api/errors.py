@@ -79,6 +79,10 @@ class AdmissionWarning:
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
+_MOST_ERRORS: Final = 1000
+"""Errors of one object that are sorted; `first_errors` says how many of them are reported."""
+
+
 @dataclass(frozen=True, slots=True)
 class Review:
     """The findings about one object, each list sorted and without repetitions."""
@@ -89,7 +93,14 @@ class Review:
 
     @classmethod
     def of(cls, findings: Iterable[FieldError | AdmissionWarning]) -> Review:
-        """Sort findings into errors and warnings."""
-        unique = set(findings)
-        warnings = {finding for finding in unique if isinstance(finding, AdmissionWarning)}
-        return cls(tuple(sorted(unique - warnings)), tuple(sorted(warnings)))  # type: ignore[arg-type]
+        """Sort findings into errors and warnings; those after the first `_MOST_ERRORS` errors are dropped."""
+        errors: set[FieldError] = set()
+        warnings: set[AdmissionWarning] = set()
+        for finding in findings:
+            if isinstance(finding, AdmissionWarning):
+                warnings.add(finding)
+                continue
+            errors.add(finding)
+            if len(errors) == _MOST_ERRORS:
+                break
+        return cls(tuple(sorted(errors)), tuple(sorted(warnings)))
