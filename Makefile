@@ -28,11 +28,19 @@ test: $(VENV)/.dev
 	$(BIN)/pytest -n 2
 
 e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
-	$(BIN)/pytest e2e
+	$(E2E)
+
+# Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
+define E2E
+@set -e; E2E_RUN=$$(mktemp -d); export E2E_RUN; trap 'rm -r "$$E2E_RUN"' EXIT; set -x; \
+$(BIN)/pytest e2e -n 2 --dist loadfile --ignore e2e/failures --ignore e2e/test_rbac.py; \
+$(BIN)/pytest e2e/failures e2e/test_rbac.py
+endef
 
 # Only when it is given here: a variable of the environment is no wish to test on the cluster that it names.
 ifeq ($(origin KUBECONFIG),command line)
 e2e: export E2E_KUBECONFIG := $(abspath $(KUBECONFIG))
+E2E = $(BIN)/pytest e2e
 endif
 
 bench: $(VENV)/.dev

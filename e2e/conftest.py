@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from e2e import audit, foreign
+from e2e import audit, foreign, parts
 from e2e.belongings import Belongings
 from e2e.cluster import Cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, HOST, free_ports, roles, shipped_configuration, wait_for_trust, webhooks
 from e2e.kubectl import BIN
 from e2e.manager import InstalledManager, Manager, manager
+from e2e.parts import Part
 from e2e.processes import Process
 from e2e.waiting import until
 
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 LAST = "test_rbac.py"
 """Looks back at the whole run."""
 WEBHOOK_HOST = "E2E_WEBHOOK_HOST"
-_WHOLE_RUN = pytest.StashKey[bool]()
-_NOT_PASSED = pytest.StashKey[list[str]]()
+_PART = pytest.StashKey[Part]()
+_LEFT_OUT = pytest.StashKey[bool]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """No test has been left out yet, and what tests start can be interrupted."""
-    config.stash[_WHOLE_RUN] = not any("::" in argument for argument in config.args)
-    config.stash[_NOT_PASSED] = []
+    config.stash[_LEFT_OUT] = any("::" in argument for argument in config.args)
+    config.stash[_PART] = Part()
     # Shells have what they start in the background ignore it, and programs leave that to all that they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,15 +50,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     """-k, -m and others leave tests out."""
     if items:
-        items[0].config.stash[_WHOLE_RUN] = False
+        items[0].config.stash[_LEFT_OUT] = True
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the test that looks back at the end."""
     items.sort(key=lambda item: item.path.name == LAST)
-    files = set(Path(__file__).parent.rglob("test_*.py"))
-    config.stash[_WHOLE_RUN] &= files <= {item.path for item in items}
+    if not config.stash[_LEFT_OUT]:
+        config.stash[_PART].modules = {str(item.path) for item in items}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -65,27 +66,34 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Remember which tests did not do what they are for."""
     report = yield
     if not report.passed:
-        item.config.stash[_NOT_PASSED].append(f"{item.nodeid} was {report.outcome}")
+        item.config.stash[_PART].not_passed.append(f"{item.nodeid} was {report.outcome}")
     return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave what has run for later parts of this run."""
+    session.config.stash[_PART].leave()
 
 
 @pytest.fixture
 def is_whole_run(request: pytest.FixtureRequest) -> bool:
-    """Whether no test of this directory is left out."""
-    return request.config.stash[_WHOLE_RUN]
+    """Whether no test of this directory is left out, in this part or an earlier one."""
+    files = {str(file) for file in Path(__file__).parent.rglob("test_*.py")}
+    return files <= request.config.stash[_PART].with_earlier().modules
 
 
 @pytest.fixture
 def not_passed(request: pytest.FixtureRequest) -> list[str]:
     """Tests of this run that have failed or been skipped."""
-    return request.config.stash[_NOT_PASSED]
+    return request.config.stash[_PART].with_earlier().not_passed
 
 
 @pytest.fixture(scope="session", autouse=True)
 def audit_log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Have all dev clusters, whoever starts them, write one audit log."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(audit.VARIABLE, str(tmp_path_factory.mktemp("audit") / "audit.log"))
+        directory = parts.directory() or tmp_path_factory.mktemp("audit")
+        patch.setenv(audit.VARIABLE, str(directory / "audit.log"))
         yield
 
 
