@@ -24,8 +24,9 @@ example-exists:
 	@test -f examples/$(EXAMPLE)/train.py || \
 	  { echo "error: EXAMPLE=$(EXAMPLE): there is no example of this name that runs on this machine; choose one of:" $$(cd examples && ls */train.py | xargs dirname) >&2; exit 2; }
 
+# Three workers keep two cores busy: many tests wait for processes that they have started.
 test: $(VENV)/.dev
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3
 
 e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
 	$(E2E)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.kube.objects import Object
 
-SMALL, MIDDLE, LARGE = 10, 50, 100
+SMALL, MIDDLE, LARGE = 6, 30, 60
 SLACK = 600
 """Lines that may come on top, such as the first error message of a kind."""
 
