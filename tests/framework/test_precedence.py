@@ -127,6 +127,8 @@ def entry(items: list[Object], key: str, value: str, field: str) -> Any:
 POD = f"template/spec/replicatedJobs/{NODE}/template/spec/template"
 TRAINER = f"{POD}/spec/containers/0"
 SIDECAR = f"{POD}/spec/containers/1"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+NODE_RULE = {"weight": 1, "preference": {"matchExpressions": [{"key": "k", "operator": "Exists"}]}}
 
 
 def scalar(field: str, *layers: Layer, values: list[Any], name: str = "trainer") -> Row:
@@ -328,6 +330,46 @@ ROWS: dict[str, Row] = {
         ],
         lambda jobset: pod(jobset)["serviceAccountName"],
         ["runtime", "override"],
+    ),
+    "imagePullSecrets": Row(
+        [
+            in_runtime(f"{POD}/spec/imagePullSecrets", [{"name": "g"}]),
+            in_override(NODE, imagePullSecrets=[{"name": "g"}, {"name": "h"}]),
+        ],
+        lambda jobset: [secret["name"] for secret in pod(jobset)["imagePullSecrets"]],
+        [["g"], ["g", "h"]],
+    ),
+    "securityContext of pods": Row(
+        [
+            in_runtime(f"{POD}/spec/securityContext", {"runAsUser": 1, "fsGroup": 7}),
+            in_override(NODE, securityContext={"runAsUser": 2}),
+        ],
+        lambda jobset: pod(jobset)["securityContext"]["runAsUser"],
+        [1, 2],
+    ),
+    "securityContext of containers": Row(
+        [
+            in_runtime(f"{TRAINER}/securityContext", {"runAsUser": 1, "privileged": False}),
+            in_container_override(NODE, "trainer", securityContext={"runAsUser": 2}),
+        ],
+        lambda jobset: container_of(jobset, "trainer")["securityContext"]["runAsUser"],
+        [1, 2],
+    ),
+    "affinity": Row(
+        [
+            in_runtime(f"{POD}/spec/affinity", {"nodeAffinity": {PREFERRED: []}}),
+            in_override(NODE, affinity={"nodeAffinity": {PREFERRED: [NODE_RULE]}}),
+        ],
+        lambda jobset: pod(jobset)["affinity"]["nodeAffinity"][PREFERRED],
+        [[], [NODE_RULE]],
+    ),
+    "terminationGracePeriodSeconds": Row(
+        [
+            in_runtime(f"{POD}/spec/terminationGracePeriodSeconds", 30),
+            in_override(NODE, terminationGracePeriodSeconds=0),
+        ],
+        lambda jobset: pod(jobset)["terminationGracePeriodSeconds"],
+        [30, 0],
     ),
     "nodeSelector": Row(
         [

@@ -47,6 +47,15 @@ class SchedulingGate(ApiModel):
 Toleration: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("Toleration"))]
 """A taint of nodes that pods tolerate."""
 
+Affinity: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("Affinity"))]
+"""Nodes and other pods that pods must, or had better, be placed near or apart from."""
+
+PodSecurityContext: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("PodSecurityContext"))]
+"""Users, groups and kernel settings of all containers of a pod."""
+
+SecurityContext: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("SecurityContext"))]
+"""User, privileges and capabilities of one container."""
+
 PodTemplate: TypeAlias = Annotated[JsonObject, Field(json_schema_extra=built_in("PodTemplateSpec"))]
 """Metadata and spec of pods."""
 

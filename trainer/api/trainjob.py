@@ -9,12 +9,15 @@ from pydantic import ConfigDict, Field
 from trainer.api import patterns, rules
 from trainer.api.container import check_env, check_env_from, check_mounts, check_resources
 from trainer.api.corev1 import (
+    Affinity,
     EnvFromSource,
     EnvVar,
     EnvVars,
     LocalObjectReference,
+    PodSecurityContext,
     ResourceRequirements,
     SchedulingGate,
+    SecurityContext,
     Toleration,
     Volume,
     VolumeMount,
@@ -123,6 +126,8 @@ class ContainerOverride(ApiModel):
     """Sources of environment variables, added to those of the runtime."""
     volume_mounts: Annotated[list[VolumeMount], Field(json_schema_extra=list_map("mountPath", 128))] | None = None
     """Volume mounts, merged into those of the runtime by mountPath."""
+    security_context: SecurityContext | None = None
+    """User, privileges and capabilities, merged into those of the runtime by field; lists are replaced."""
 
 
 class PodSpecOverrideTargetJob(ApiModel):
@@ -147,8 +152,18 @@ class PodSpecOverride(ApiModel):
         Annotated[str, Field(json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=253))] | None
     ) = None
     """Service account of the pods."""
+    image_pull_secrets: Annotated[list[LocalObjectReference], Field(json_schema_extra=list_map("name", 32))] | None = (
+        None
+    )
+    """Secrets with credentials for the registries of images, added to those of the runtime."""
+    security_context: PodSecurityContext | None = None
+    """Users, groups and kernel settings, merged into those of the runtime by field; lists are replaced."""
+    termination_grace_period_seconds: Annotated[Int64, Field(ge=0)] | None = None
+    """Seconds that the processes have to end after SIGTERM."""
     node_selector: Labels | None = None
     """Labels that a node must have, merged into those of the runtime by key."""
+    affinity: Affinity | None = None
+    """Rules for placement, merged into those of the runtime by field; lists are replaced."""
     tolerations: Annotated[list[Toleration], Field(json_schema_extra=atomic_list(128))] | None = None
     """Tolerations, added to those of the runtime."""
     scheduling_gates: Annotated[list[SchedulingGate], Field(json_schema_extra=list_map("name", 16))] | None = None

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+RULE: Object = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
+
+
 def overridden(blueprint_job: Object, *overrides: Object) -> Object:
     """The pod spec of the runtime's only replicated Job after the overrides."""
     job = train_job(podSpecOverrides=list(overrides))
@@ -38,6 +42,7 @@ def test_everything_that_can_be_overridden() -> None:
             "env": [{"name": "A", "value": "old"}, {"name": "B", "value": "old"}],
             "envFrom": [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}],
             "volumeMounts": [{"name": "old", "mountPath": "/workspace"}],
+            "securityContext": {"privileged": False, "capabilities": {"add": ["A"], "drop": ["ALL"]}},
         },
         pod={
             "initContainers": [{"name": "init"}],
@@ -45,6 +50,10 @@ def test_everything_that_can_be_overridden() -> None:
             "nodeSelector": {"disk": "ssd", "zone": "a"},
             "tolerations": [{"key": "gpu", "operator": "Exists"}, {"key": "gpu", "effect": "NoExecute"}],
             "schedulingGates": [{"name": "a"}, {"name": "b"}],
+            "imagePullSecrets": [{"name": "old"}],
+            "securityContext": {"runAsUser": 1, "supplementalGroups": [1], "seLinuxOptions": {"level": "s0"}},
+            "affinity": {"podAffinity": {PREFERRED: [RULE]}, "nodeAffinity": {PREFERRED: []}},
+            "terminationGracePeriodSeconds": 30,
         },
     )
     change = override(
@@ -59,9 +68,14 @@ def test_everything_that_can_be_overridden() -> None:
                     {"prefix": "P_", "secretRef": {"name": "s"}},
                 ],
                 "volumeMounts": [{"name": "new", "mountPath": "/workspace"}, {"name": "new", "mountPath": "/data"}],
+                "securityContext": {"capabilities": {"add": ["B"]}, "runAsUser": 0},
             }
         ],
-        initContainers=[{"name": "init", "args": ["x"]}],
+        initContainers=[{"name": "init", "args": ["x"], "securityContext": {"runAsNonRoot": True}}],
+        imagePullSecrets=[{"name": "new"}, {"name": "old"}],
+        securityContext={"supplementalGroups": [2], "seLinuxOptions": {"role": "r"}, "fsGroup": 7},
+        affinity={"podAffinity": {PREFERRED: []}, "podAntiAffinity": {PREFERRED: [RULE]}},
+        terminationGracePeriodSeconds=0,
         volumes=[{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}],
         serviceAccountName="sa",
         nodeSelector={"zone": "b"},
@@ -82,9 +96,27 @@ def test_everything_that_can_be_overridden() -> None:
                     {"prefix": "P_", "secretRef": {"name": "s"}},
                 ],
                 "volumeMounts": [{"name": "new", "mountPath": "/workspace"}, {"name": "new", "mountPath": "/data"}],
+                "securityContext": {
+                    "privileged": False,
+                    "capabilities": {"add": ["B"], "drop": ["ALL"]},
+                    "runAsUser": 0,
+                },
             }
         ],
-        "initContainers": [{"name": "init", "args": ["x"]}],
+        "initContainers": [{"name": "init", "args": ["x"], "securityContext": {"runAsNonRoot": True}}],
+        "imagePullSecrets": [{"name": "old"}, {"name": "new"}],
+        "securityContext": {
+            "runAsUser": 1,
+            "supplementalGroups": [2],
+            "seLinuxOptions": {"level": "s0", "role": "r"},
+            "fsGroup": 7,
+        },
+        "affinity": {
+            "podAffinity": {PREFERRED: []},
+            "nodeAffinity": {PREFERRED: []},
+            "podAntiAffinity": {PREFERRED: [RULE]},
+        },
+        "terminationGracePeriodSeconds": 0,
         "volumes": [{"name": "v", "configMap": {"name": "c"}}, {"name": "w", "emptyDir": {}}],
         "serviceAccountName": "sa",
         "nodeSelector": {"disk": "ssd", "zone": "b"},

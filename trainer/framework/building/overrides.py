@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_source, by_taint, upsert
+from trainer.kube.api_semantics.patches import merge_patch
 from trainer.kube.field_errors import FieldError, duplicate, listed, required
 
 if TYPE_CHECKING:
@@ -115,6 +116,17 @@ def _override_container(container: Container, change: ContainerOverride, path: s
 def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
     if override.service_account_name:
         pod_spec["serviceAccountName"] = override.service_account_name
+    if override.termination_grace_period_seconds is not None:
+        pod_spec["terminationGracePeriodSeconds"] = override.termination_grace_period_seconds
+    _merge(pod_spec, "affinity", override.affinity)
+    _merge(pod_spec, "securityContext", override.security_context)
+    secrets = [secret.to_object() for secret in override.image_pull_secrets or []]
+    if secrets:
+        upsert(pod_spec.setdefault("imagePullSecrets", []), secrets, by_name)
+    for kind, changes in (("containers", override.containers), ("initContainers", override.init_containers)):
+        templates = {template["name"]: template for template in pod_spec.get(kind) or []}
+        for change in changes or []:
+            _merge(templates[change.name], "securityContext", change.security_context)
     if override.node_selector:
         pod_spec["nodeSelector"] = (pod_spec.get("nodeSelector") or {}) | override.node_selector
     if override.tolerations:
@@ -122,6 +134,12 @@ def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
     gates = [gate.to_object() for gate in override.scheduling_gates or []]
     if gates:
         upsert(pod_spec.setdefault("schedulingGates", []), gates, by_name)
+
+
+def _merge(parent: Object, name: str, changes: Object | None) -> None:
+    """Merge changes into a member field by field; lists are replaced."""
+    if changes:
+        parent[name] = merge_patch(parent.get(name) or {}, changes)
 
 
 def _override_pod_metadata(pod_template: Object, changes: TemplateMetadata) -> None:
