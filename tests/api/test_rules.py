@@ -146,6 +146,12 @@ def test_a_job_that_could_not_be_built_can_be_corrected(change: dict[str, Any]) 
         {"podSpecOverrides": [OVERRIDE | {"nodeSelector": {"pool": "b"}}]},
         {"podSpecOverrides": [OVERRIDE | {"tolerations": [{"operator": "Exists"}]}]},
         {"podSpecOverrides": [OVERRIDE | {"schedulingGates": [{"name": "example.com/gate"}]}]},
+        {
+            "podSpecOverrides": [
+                OVERRIDE | {"manager": "a", "time": "2026-01-02T03:04:05Z", "tolerationPolicy": "Replace"}
+            ]
+        },
+        {"jobSetMetadata": {"labels": {"group": "b"}}},
         {"podSpecOverrides": [OVERRIDE | {"metadata": {"labels": {"group": "b"}}}]},
         {"podSpecOverrides": [OVERRIDE, {"targetJobs": [{"name": "node"}], "nodeSelector": {"pool": "b"}}]},
     ],
@@ -162,6 +168,7 @@ def test_a_queue_may_place_a_suspended_job(old: bool, new: bool, change: dict[st
         ("labels", {"queue": "b"}),
         ("labels", None),
         ("annotations", {"note": "b"}),
+        ("jobSetMetadata", {"labels": {"group": "b"}}),
         ("podSpecOverrides", [OVERRIDE] * 2),
     ],
 )
@@ -181,6 +188,11 @@ def test_a_running_job_stays_where_it_is(field: str, value: Any) -> None:
         pytest.param([OVERRIDE | {"volumes": [{"name": "v", "emptyDir": {}}]}], id="volume"),
         pytest.param([OVERRIDE | {"serviceAccountName": "admin"}], id="account"),
         pytest.param([OVERRIDE | {"initContainers": [{"name": "init"}]}], id="init-container"),
+        pytest.param([OVERRIDE | {"imagePullSecrets": [{"name": "s"}]}], id="pull-secret"),
+        pytest.param([OVERRIDE | {"securityContext": {"runAsUser": 0}}], id="user"),
+        pytest.param([OVERRIDE | {"terminationGracePeriodSeconds": 0}], id="grace-period"),
+        pytest.param([OVERRIDE | {"affinity": {"nodeAffinity": {}}}], id="affinity"),
+        pytest.param([OVERRIDE | {"jobMetadata": {"labels": {"a": "b"}}}], id="metadata-of-jobs"),
     ],
 )
 def test_a_queue_may_not_change_containers(overrides: Any) -> None:

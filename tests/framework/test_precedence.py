@@ -197,11 +197,15 @@ def label_rows(kind: str) -> dict[str, Row]:
     }
     rows: dict[str, Row] = {}
     for name, (path, metadata) in places.items():
-        overrides = [in_override(NODE, metadata={kind: {"a": "override"}})] if name == "pods" else []
+        overrides = {
+            "JobSet": in_job("jobSetMetadata", {kind: {"a": "override"}}),
+            "Jobs": in_override(NODE, jobMetadata={kind: {"a": "override"}}),
+            "pods": in_override(NODE, metadata={kind: {"a": "override"}}),
+        }
         rows[f"{kind} of the {name}"] = Row(
-            [in_runtime(f"{path}/{kind}", {"a": "runtime", "only": "x"}), *overrides, in_job(kind, {"a": "job"})],
+            [in_runtime(f"{path}/{kind}", {"a": "runtime", "only": "x"}), overrides[name], in_job(kind, {"a": "job"})],
             lambda jobset, metadata=metadata: metadata(jobset)[kind]["a"],  # type: ignore[misc]
-            ["runtime", *(["override"] if overrides else []), "job"],
+            ["runtime", "override", "job"],
         )
     return rows
 
@@ -386,6 +390,14 @@ ROWS: dict[str, Row] = {
         ],
         lambda jobset: entry(pod(jobset)["tolerations"], "key", "k", "value"),
         ["runtime", "override"],
+    ),
+    "tolerations with `tolerationPolicy: Replace`": Row(
+        [
+            in_runtime(f"{POD}/spec/tolerations", [{"key": "k"}]),
+            in_override(NODE, tolerations=[{"key": "l"}], tolerationPolicy="Replace"),
+        ],
+        lambda jobset: [toleration["key"] for toleration in pod(jobset)["tolerations"]],
+        [["k"], ["l"]],
     ),
     "schedulingGates": Row(
         [

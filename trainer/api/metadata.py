@@ -21,6 +21,13 @@ class TemplateMetadata(ApiModel):
     annotations: dict[str, str] | None = None
     """Annotations of the objects made from the template."""
 
+    def merged(self, changes: TemplateMetadata) -> TemplateMetadata:
+        """This metadata with changes, which win where keys are equal."""
+        return TemplateMetadata(
+            labels=(self.labels or {}) | (changes.labels or {}) or None,
+            annotations=(self.annotations or {}) | (changes.annotations or {}) or None,
+        )
+
 
 class ObjectMetadata(TemplateMetadata):
     """Metadata of a stored object (Kubernetes API conventions, "Metadata")."""

@@ -61,7 +61,17 @@ _SUSPENDED: Final = (
     "((has(self.spec.suspend) && self.spec.suspend) || (has(oldSelf.spec.suspend) && oldSelf.spec.suspend))"
 )
 _FIXED_TRAINER_MEMBERS: Final = ("image", "command", "args", "env", "resourcesPerNode", "numProcPerNode")
-_FIXED_OVERRIDE_MEMBERS: Final = ("containers", "initContainers", "volumes", "serviceAccountName")
+_FIXED_OVERRIDE_MEMBERS: Final = (
+    "containers",
+    "initContainers",
+    "volumes",
+    "serviceAccountName",
+    "imagePullSecrets",
+    "securityContext",
+    "terminationGracePeriodSeconds",
+    "affinity",
+    "jobMetadata",
+)
 
 
 def cel_rule(rule: str, message: str, *, field_path: str = "", reason: str = "") -> Object:
@@ -103,7 +113,7 @@ def train_job_rules() -> list[Object]:
         *(_fixed_once_created(name) for name in ("runtimeRef", "datasetConfig", "modelConfig")),
         _fixed_trainer(),
         _bounded_nodes(),
-        *(_fixed_unless_suspended(name) for name in ("labels", "annotations", "podSpecOverrides")),
+        *(_fixed_unless_suspended(name) for name in ("labels", "annotations", "jobSetMetadata", "podSpecOverrides")),
         _fixed_overrides(),
     ]
 

@@ -26,7 +26,7 @@ from trainer.api.corev1 import (
 from trainer.api.image_reference import check_image
 from trainer.api.labels import check_annotations, check_keys, is_qualified_name
 from trainer.api.metadata import Labels, ObjectMetadata, TemplateMetadata
-from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, atomic_list, list_map, text
+from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, Time, atomic_list, list_map, text
 from trainer.api.pod_template import check_tolerations, check_volumes
 from trainer.api.progress import check_progress_annotations
 from trainer.api.trainjob_status import TrainJobStatus
@@ -142,6 +142,10 @@ class PodSpecOverride(ApiModel):
 
     target_jobs: Annotated[list[PodSpecOverrideTargetJob], Field(json_schema_extra=atomic_list(100, min_items=1))]
     """The replicated Jobs whose pods are changed."""
+    manager: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    """Who makes the changes, such as kueue.x-k8s.io/manager; for readers only."""
+    time: Time | None = None
+    """When the changes were made; for readers only."""
     containers: Annotated[list[ContainerOverride], Field(json_schema_extra=list_map("name", 64))] | None = None
     """Changes to containers."""
     init_containers: Annotated[list[ContainerOverride], Field(json_schema_extra=list_map("name", 64))] | None = None
@@ -165,11 +169,17 @@ class PodSpecOverride(ApiModel):
     affinity: Affinity | None = None
     """Rules for placement, merged into those of the runtime by field; lists are replaced."""
     tolerations: Annotated[list[Toleration], Field(json_schema_extra=atomic_list(128))] | None = None
-    """Tolerations, added to those of the runtime."""
+    """Tolerations, added to those of the runtime or in their place."""
+    toleration_policy: Literal["Merge", "Replace"] | None = None
+    """Whether tolerations are merged into those of the runtime by key and effect, or replace them. Defaults to
+    Merge."""
     scheduling_gates: Annotated[list[SchedulingGate], Field(json_schema_extra=list_map("name", 16))] | None = None
     """Scheduling gates, added to those of the runtime."""
     metadata: TemplateMetadata | None = None
     """Labels and annotations of the pods, merged into those of the runtime by key; labels and annotations of the
+    TrainJob win over them."""
+    job_metadata: TemplateMetadata | None = None
+    """Labels and annotations of the Jobs alone, merged into those of the runtime by key; labels and annotations of the
     TrainJob win over them."""
 
 
@@ -192,6 +202,9 @@ class TrainJobSpec(ApiModel):
     """Labels of the JobSet, its Jobs and pods; merged into those of the runtime."""
     annotations: dict[str, str] | None = None
     """Annotations of the JobSet, its Jobs and pods; merged into those of the runtime."""
+    job_set_metadata: TemplateMetadata | None = None
+    """Labels and annotations of the JobSet alone, merged into those of the runtime by key; labels and annotations
+    above win over them."""
     pod_spec_overrides: Annotated[list[PodSpecOverride], Field(json_schema_extra=atomic_list(16))] | None = None
     """Changes to the pods of the runtime, usually made by admission webhooks and queueing systems."""
     suspend: bool = False
@@ -237,6 +250,7 @@ class TrainJob(ApiModel):
         yield from check_keys(spec.labels, "spec.labels")
         yield from check_annotations(spec.annotations, "spec.annotations")
         yield from check_progress_annotations(spec.annotations, "spec.annotations")
+        yield from _check_metadata(spec.job_set_metadata, "spec.jobSetMetadata")
         if spec.trainer is not None:
             yield from check_image(spec.trainer.image, "spec.trainer.image")
             yield from _check_env(spec.trainer.env, "spec.trainer.env")
@@ -263,10 +277,15 @@ def _check_override(override: PodSpecOverride, path: str) -> Iterator[FieldError
         if not is_qualified_name(gate.name):
             rule = "must be a name of letters, digits, -, _ and ., such as example.com/gate"
             yield invalid(f"{path}.schedulingGates[{index}].name", gate.name, rule)
-    if override.metadata is not None:
-        yield from check_keys(override.metadata.labels, f"{path}.metadata.labels")
-        yield from check_annotations(override.metadata.annotations, f"{path}.metadata.annotations")
-        yield from check_progress_annotations(override.metadata.annotations, f"{path}.metadata.annotations")
+    yield from _check_metadata(override.metadata, f"{path}.metadata")
+    yield from _check_metadata(override.job_metadata, f"{path}.jobMetadata")
+
+
+def _check_metadata(metadata: TemplateMetadata | None, path: str) -> Iterator[FieldError]:
+    if metadata is not None:
+        yield from check_keys(metadata.labels, f"{path}.labels")
+        yield from check_annotations(metadata.annotations, f"{path}.annotations")
+        yield from check_progress_annotations(metadata.annotations, f"{path}.annotations")
 
 
 def _check_env(variables: list[EnvVar] | None, path: str) -> Iterator[FieldError]:

@@ -4,8 +4,8 @@
 |---|---|
 | suspend, ttlSecondsAfterFinished | always, like all metadata |
 | managedBy, activeDeadlineSeconds | never |
-| labels, annotations; nodeSelector, tolerations, schedulingGates and metadata of podSpecOverrides | before the Jobs
-  exist, then while suspended |
+| labels, annotations, jobSetMetadata; nodeSelector, tolerations, schedulingGates, metadata and what says who changes
+  them of podSpecOverrides | before the Jobs exist, then while suspended |
 | trainer.numNodes of an elastic training | between its bounds, until it ends |
 | trainer.numNodes of any other training | before the Jobs exist, then while suspended, until it is first resumed |
 | everything else | before the Jobs exist |
@@ -45,8 +45,16 @@ _IMMUTABLE = {
 }
 _FIXED_ONCE_CREATED = ("runtimeRef", "trainer", "datasetConfig", "modelConfig")
 _SIZE = ("spec.trainer", "spec.trainer.numNodes")
-_SCHEDULING = ("labels", "annotations")
-_SCHEDULING_OF_PODS = ("nodeSelector", "tolerations", "schedulingGates", "metadata")
+_SCHEDULING = ("labels", "annotations", "jobSetMetadata")
+_SCHEDULING_OF_PODS = (
+    "nodeSelector",
+    "tolerations",
+    "tolerationPolicy",
+    "schedulingGates",
+    "metadata",
+    "manager",
+    "time",
+)
 _COUNTS = ("active", "ready", "succeeded", "failed")
 _OVERRIDES = "podSpecOverrides"
 

@@ -61,6 +61,10 @@ def extract(
     for storage in storages(train_job):
         apply_storage(info, storage)
         done(f"TrainJob {storage.field}", info)
+    if (changes := train_job.spec.job_set_metadata) is not None:
+        info.labels |= changes.labels or {}
+        info.annotations |= changes.annotations or {}
+        done("TrainJob spec.jobSetMetadata", info)
     info.train_job_labels = dict(train_job.spec.labels or {})
     done("TrainJob spec.labels", info)
     info.train_job_annotations = dict(train_job.spec.annotations or {})

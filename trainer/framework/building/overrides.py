@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.api.metadata import TemplateMetadata
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_source, by_taint, upsert
@@ -13,7 +14,6 @@ from trainer.kube.field_errors import FieldError, duplicate, listed, required
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.api.metadata import TemplateMetadata
     from trainer.api.trainjob import ContainerOverride, PodSpecOverride, TrainJob
     from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
@@ -34,6 +34,8 @@ def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> N
         _override_pod_spec(pod_spec_of(job), override)
         if override.metadata is not None:
             _override_pod_metadata(job.template.spec.template, override.metadata)
+        if override.job_metadata is not None:
+            job.template.metadata = (job.template.metadata or TemplateMetadata()).merged(override.job_metadata)
 
 
 def container_overrides(
@@ -129,7 +131,9 @@ def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
             _merge(templates[change.name], "securityContext", change.security_context)
     if override.node_selector:
         pod_spec["nodeSelector"] = (pod_spec.get("nodeSelector") or {}) | override.node_selector
-    if override.tolerations:
+    if override.toleration_policy == "Replace":
+        pod_spec["tolerations"] = list(override.tolerations or [])
+    elif override.tolerations:
         upsert(pod_spec.setdefault("tolerations", []), override.tolerations, by_taint)
     gates = [gate.to_object() for gate in override.scheduling_gates or []]
     if gates:
