@@ -21,6 +21,7 @@ from trainer.cli.local.demo import demo
 from trainer.cli.local.up import down, status, up
 from trainer.cli.logs.logs import logs
 from trainer.cli.metrics.metrics import metrics
+from trainer.cli.offline.convert import convert
 from trainer.cli.offline.lint import lint
 from trainer.cli.offline.render import render
 from trainer.cli.operate.install import crds, install_runtimes
@@ -83,6 +84,7 @@ _TRY, _LOOK, _CHANGE = "Run TrainJobs", "See how TrainJobs are doing", "Change T
 _LAPTOP, _SERVERS = "A cluster on this machine", "Processes and manifests"
 for command, panel in (
     (demo, _TRY), (run, _TRY), (lint, _TRY), (render, _TRY),
+    (convert, _TRY),
     (get, _LOOK), (logs, _LOOK), (metrics, _LOOK), (runtimes, _LOOK),
     (suspend, _CHANGE), (resume, _CHANGE), (delete, _CHANGE),
     (up, _LAPTOP), (down, _LAPTOP), (status, _LAPTOP),

@@ -17,6 +17,7 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.api.v1alpha1.decode import is_decodable
 from trainer.cli.errors import BadInputError
 from trainer.kube.field_errors import FieldError, invalid, required, too_long, type_invalid
 from trainer.kube.objects import metadata_of, name_of, namespace_of
@@ -101,11 +102,21 @@ def read_documents(source: str) -> list[Document]:
 
 def documents_in(source: str) -> Iterator[Document | DocumentError]:
     """The documents of a file, or of standard input if `source` is `-`: each as an object, or why it cannot be used."""
+    for item in items_in(source):
+        yield item if isinstance(item, DocumentError) else checked(*item)
+
+
+def items_in(source: str) -> Iterator[tuple[Object, str] | DocumentError]:
+    """The mappings in the documents of a file, each with its place, before they are checked."""
     origin = _display_name(source)
     try:
         for number, content in enumerate(parse(_read(source)), start=1):
             for item, place in _items(content, f"{origin}, document {number}"):
-                yield _checked(item, place)
+                if isinstance(item, dict):
+                    yield item, place
+                else:
+                    problem = f"must be a Kubernetes object, got {type(item).__name__}"
+                    yield DocumentError(place, FieldError("", problem))
     except YamlError as error:
         yield DocumentError(f"{origin}, {error.where}" if error.where else origin, FieldError("", str(error)))
 
@@ -163,16 +174,15 @@ def _items(content: object, place: str) -> Iterator[tuple[object, str]]:
         yield content, place
 
 
-def _checked(content: object, place: str) -> Document | DocumentError:
+def checked(content: Object, place: str) -> Document | DocumentError:
+    """The object in a document, or why it cannot be used."""
     try:
         return _document(content, place)
     except DocumentError as error:
         return error
 
 
-def _document(content: object, place: str) -> Document:
-    if not isinstance(content, dict):
-        raise DocumentError(place, FieldError("", f"must be a Kubernetes object, got {type(content).__name__}"))
+def _document(content: Object, place: str) -> Document:
     api_version, kind = content.get("apiVersion"), content.get("kind")
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not isinstance(value, str) or not value:
@@ -220,6 +230,8 @@ def _refusal(place: str, content: Object) -> DocumentError:
     versions = [resource.api_version for resource in _ACCEPTED if resource.kind == kind]
     if versions:
         problem = f"apiVersion {api_version} of {kind} is not supported: write {versions[0]}"
+        if is_decodable(content):
+            problem += ", or let trainer convert write it"
         return DocumentError(place, FieldError("", problem))
     kinds = ", ".join(resource.kind for resource in _ACCEPTED)
     problem = f"trainer does not handle {kind}, only {kinds}: use kubectl apply for it"

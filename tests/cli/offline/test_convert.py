@@ -1,0 +1,119 @@
+"""`trainer convert`: objects of released Kubeflow Trainer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from trainer.cli.app import app
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: demo}
+spec:
+  runtimeRef: {name: torch-distributed}
+  initializer: {dataset: {storageUri: "hf://d"}}
+"""
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: mine}
+spec:
+  mlPolicy: {flux: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template: {spec: {template: {spec: {containers: [{name: node, image: mine:1}]}}}}
+"""
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: token}\n"
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: other}\n"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files have short names."""
+    monkeypatch.chdir(tmp_path)
+
+
+def run(command: str, *texts: str) -> Result:
+    """Run a command on one file with these documents."""
+    Path("f.yaml").write_text("---\n".join(texts))
+    return CliRunner().invoke(app, [command, "-f", "f.yaml"])
+
+
+def test_objects_are_converted() -> None:
+    """TrainJobs and runtimes are of v2alpha1, everything else is as it was, and lint accepts the result."""
+    result = run("convert", JOB, SECRET, SERVICE)
+    job, secret, service = yaml.safe_load_all(result.stdout)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert job["apiVersion"] == "trainer.kubeflow.org/v2alpha1"
+    assert job["spec"]["datasetConfig"] == {"storageUri": "hf://d"}
+    assert [secret, service] == [yaml.safe_load(SECRET), yaml.safe_load(SERVICE)]
+    again = run("convert", result.stdout)
+    assert (again.exit_code, again.stdout) == (0, result.stdout)
+
+
+def test_objects_that_were_exported() -> None:
+    """What the API server and kubectl have added is left out, so that the result can be created elsewhere."""
+    added = "uid: u, resourceVersion: '1', generation: 1, creationTimestamp: '2026-01-02T03:04:05Z', managedFields: []"
+    annotations = "{kubectl.kubernetes.io/last-applied-configuration: '{}', mine: x}"
+    items = JOB.replace("{name: demo}", f"{{name: demo, {added}, annotations: {annotations}}}").splitlines()
+    result = run(
+        "convert", "\n".join(["apiVersion: v1", "kind: List", "items:", "-", *(f"  {item}" for item in items)])
+    )
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert yaml.safe_load(result.stdout)["metadata"] == {"name": "demo", "annotations": {"mine": "x"}}
+
+
+def test_what_has_no_counterpart() -> None:
+    """It is a line on standard error, with its path; the rest is printed."""
+    result = run("convert", RUNTIME)
+
+    assert result.exit_code == 0
+    assert yaml.safe_load(result.stdout)["spec"]["mlPolicy"] == {}
+    assert result.stderr == (
+        "warning: f.yaml, document 1: spec.mlPolicy.flux: has no counterpart: no plugin starts a Flux broker\n"
+    )
+
+
+def test_mistakes() -> None:
+    """They are reported after all objects have been printed."""
+    result = run("convert", JOB + "  trainer: {numNodes: 0}\n", SECRET)
+
+    assert result.exit_code == 1
+    assert len([*yaml.safe_load_all(result.stdout)]) == 2
+    problem = "spec.trainer.numNodes: Invalid value: 0: must be at least 1"
+    assert result.stderr == f"error: f.yaml, document 1 (TrainJob demo): {problem}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("- 1\n", "f.yaml, document 1: must be a Kubernetes object, got list", id="list"),
+        pytest.param("a: [\n", "f.yaml, line 2, column 1: not valid YAML", id="yaml"),
+    ],
+)
+def test_files_that_cannot_be_read(text: str, problem: str) -> None:
+    """Nothing is printed, and the exit code is 2."""
+    result = run("convert", text)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert problem in result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "render", "lint"])
+def test_other_commands_name_this_one(command: str) -> None:
+    """An object of v1alpha1 is refused with the remedy."""
+    result = run(command, JOB)
+
+    assert result.exit_code != 0
+    problem = "apiVersion trainer.kubeflow.org/v1alpha1 of TrainJob is not supported"
+    remedy = "write trainer.kubeflow.org/v2alpha1, or let trainer convert write it"
+    assert f"{problem}: {remedy}" in result.stdout + result.stderr

@@ -1,0 +1,200 @@
+"""Decodes TrainJobs and training runtimes of v1alpha1 into the shape of the model, which is that of v2alpha1.
+
+Nothing is refused: what is wrong in v1alpha1 is wrong in the result as well, where its reader finds it. Members that
+neither version knows are kept for the same reason.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
+from trainer.kube.field_errors import FieldError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.objects import Object
+
+API_VERSION: Final = f"{TRAIN_JOBS.group}/v1alpha1"
+KINDS: Final = frozenset({TRAIN_JOBS.kind, TRAINING_RUNTIMES.kind, CLUSTER_TRAINING_RUNTIMES.kind})
+
+_CONTROLLER: Final = f"{TRAIN_JOBS.group}/trainjob-controller"
+"""The default of `spec.managedBy`, which names the controller of the cluster."""
+_TEMPLATE_METADATA: Final = frozenset({"labels", "annotations"})
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """An object of v1alpha1 in the shape of the model."""
+
+    object: Object
+    """Shares members with the object that it was decoded from."""
+    losses: tuple[FieldError, ...] = ()
+    """Members without a counterpart, with their paths in v1alpha1; they had an effect, or might be expected to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Losses:
+    found: list[FieldError] = field(default_factory=list)
+
+    def add(self, path: str, message: str) -> None:
+        self.found.append(FieldError(path, message))
+
+    def metadata(self, metadata: Object, path: str) -> Object:
+        """The labels and annotations of a template, which is all that it may say in the model."""
+        for name in sorted(metadata.keys() - _TEMPLATE_METADATA):
+            self.add(f"{path}.{name}", "has no counterpart: a template has labels and annotations only")
+        return {name: value for name, value in metadata.items() if name in _TEMPLATE_METADATA}
+
+
+def is_decodable(obj: Any) -> bool:
+    """Whether this is a TrainJob or training runtime of v1alpha1."""
+    return isinstance(obj, dict) and obj.get("apiVersion") == API_VERSION and obj.get("kind") in KINDS
+
+
+def decode(obj: Object) -> Decoded:
+    """An object of v1alpha1 in the shape of the model, without its status.
+
+    Args:
+        obj: a TrainJob or training runtime, which may be wrong in any way; it is not changed.
+    """
+    losses = _Losses()
+    spec = obj.get("spec")
+    if isinstance(spec, dict):
+        spec = _train_job_spec(spec, losses) if obj.get("kind") == TRAIN_JOBS.kind else _runtime_spec(spec, losses)
+    decoded = {name: value for name, value in obj.items() if name not in {"spec", "status"}}
+    decoded["apiVersion"] = TRAIN_JOBS.api_version
+    return Decoded(decoded | ({} if spec is None else {"spec": spec}), tuple(losses.found))
+
+
+def _train_job_spec(spec: Object, losses: _Losses) -> Object:
+    decoded = {name: value for name, value in spec.items() if name not in {"initializer", "runtimePatches"}}
+    if spec.get("managedBy") == _CONTROLLER:
+        decoded["managedBy"] = TRAIN_JOB_CONTROLLER
+    trainer = spec.get("trainer")
+    if isinstance(trainer, dict):
+        decoded["trainer"] = _with_literal_command(trainer)
+    initializer = _mapping(spec, "initializer")
+    if "dataset" in initializer:
+        decoded["datasetConfig"] = _storage(initializer["dataset"])
+    if "model" in initializer:
+        decoded["modelConfig"] = {"input": _storage(initializer["model"])}
+    patches = spec.get("runtimePatches")
+    overrides = [*_overrides(patches if isinstance(patches, list) else [], decoded, losses)]
+    return decoded | ({"podSpecOverrides": overrides} if overrides else {})
+
+
+def _with_literal_command(trainer: Object) -> Object:
+    """A command of one item with spaces is the name of a file in v1alpha1; the model would split it into words."""
+    command = trainer.get("command")
+    if not isinstance(command, list) or len(command) != 1 or not re.search(r"\s", str(command[0])):
+        return trainer
+    return trainer | {"command": [shlex.quote(str(command[0]))]}
+
+
+def _storage(settings: Any) -> Any:
+    """Settings of a dataset or model; a reference to the Secret "" is none."""
+    if not isinstance(settings, dict) or _mapping(settings, "secretRef").get("name"):
+        return settings
+    return {name: value for name, value in settings.items() if name != "secretRef"}
+
+
+def _overrides(patches: list[Any], decoded: Object, losses: _Losses) -> Iterator[Object]:
+    """The overrides of runtime patches, one for each replicated Job; metadata of the JobSet goes into `decoded`.
+
+    A patch that changes nothing, such as the one that Kueue puts into each TrainJob, makes no override.
+    """
+    for index, patch in enumerate(patches):
+        path = f"spec.runtimePatches[{index}].trainingRuntimeSpec.template"
+        template = _mapping(_mapping(patch, "trainingRuntimeSpec"), "template")
+        if metadata := losses.metadata(_mapping(template, "metadata"), f"{path}.metadata"):
+            known = _mapping(decoded, "jobSetMetadata")
+            decoded["jobSetMetadata"] = {
+                name: _mapping(known, name) | _mapping(metadata, name)
+                for name in sorted(_TEMPLATE_METADATA)
+                if name in known or name in metadata
+            }
+        jobs = _mapping(template, "spec").get("replicatedJobs")
+        author = {name: value for name, value in _object(patch).items() if name in {"manager", "time"}}
+        for position, job in enumerate(jobs if isinstance(jobs, list) else []):
+            yield _override(job, author, f"{path}.spec.replicatedJobs[{position}]", losses)
+
+
+def _override(job: Any, author: Object, path: str, losses: _Losses) -> Object:
+    template = _mapping(job, "template")
+    pod_template = _mapping(_mapping(template, "spec"), "template")
+    pod_spec = _mapping(pod_template, "spec")
+    override: Object = {"targetJobs": [{"name": _object(job).get("name", "")}]} | author | pod_spec
+    if "tolerations" in pod_spec:
+        override["tolerationPolicy"] = "Replace"
+    if metadata := losses.metadata(_mapping(template, "metadata"), f"{path}.template.metadata"):
+        override["jobMetadata"] = metadata
+    of_pods = f"{path}.template.spec.template.metadata"
+    if metadata := losses.metadata(_mapping(pod_template, "metadata"), of_pods):
+        override["metadata"] = metadata
+    return override
+
+
+def _runtime_spec(spec: Object, losses: _Losses) -> Object:
+    decoded = dict(spec)
+    if isinstance(spec.get("mlPolicy"), dict):
+        decoded["mlPolicy"] = _ml_policy(spec["mlPolicy"], losses)
+    groups = _mapping(spec, "podGroupPolicy")
+    if groups.keys() >= {"coscheduling", "volcano"}:
+        losses.add("spec.podGroupPolicy.volcano", "is left out: a runtime has one gang scheduler, here coscheduling")
+        decoded["podGroupPolicy"] = {name: value for name, value in groups.items() if name != "volcano"}
+    template = spec.get("template")
+    if isinstance(template, dict):
+        decoded["template"] = _with_metadata(template, "spec.template", losses)
+        jobs = _mapping(template, "spec").get("replicatedJobs")
+        if isinstance(jobs, list):
+            path = "spec.template.spec.replicatedJobs"
+            decoded["template"]["spec"] = template["spec"] | {
+                "replicatedJobs": [_replicated_job(job, f"{path}[{index}]", losses) for index, job in enumerate(jobs)]
+            }
+    return decoded
+
+
+def _replicated_job(job: Any, path: str, losses: _Losses) -> Any:
+    if not isinstance(job, dict) or not isinstance(job.get("template"), dict):
+        return job
+    return job | {"template": _with_metadata(job["template"], f"{path}.template", losses)}
+
+
+def _with_metadata(template: Object, path: str, losses: _Losses) -> Object:
+    """A copy of a template, with what its metadata may say in the model."""
+    if not isinstance(template.get("metadata"), dict):
+        return dict(template)
+    return template | {"metadata": losses.metadata(template["metadata"], f"{path}.metadata")}
+
+
+def _ml_policy(policy: Object, losses: _Losses) -> Object:
+    decoded = {name: value for name, value in policy.items() if name != "flux"}
+    if "flux" in policy:
+        losses.add("spec.mlPolicy.flux", "has no counterpart: no plugin starts a Flux broker")
+    torch = policy.get("torch")
+    if isinstance(torch, dict) and not _mapping(torch, "envInjection").get("targets"):
+        decoded["torch"] = {name: value for name, value in torch.items() if name != "envInjection"}
+    mpi = policy.get("mpi")
+    if isinstance(mpi, dict):
+        decoded["mpi"] = {
+            {"sshAuthMountPath": "SSHAuthMountPath"}.get(name, name): value
+            for name, value in mpi.items()
+            # 1 is the default, and counts the GPUs of a node where it has any.
+            if (name, value) not in (("numProcPerNode", 1), ("mpiImplementation", ""))
+        }
+    return decoded
+
+
+def _mapping(parent: Any, name: str) -> Object:
+    """A member of an object that was not checked; empty if it is absent or no mapping."""
+    return _object(_object(parent).get(name))
+
+
+def _object(value: Any) -> Object:
+    return value if isinstance(value, dict) else {}
