@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trainer.plugins.jax.launcher import SCRIPT, launched
-from trainer.plugins.jax.processes import Split
+from trainer.plugins.jax.plugin import Split
 from trainer_devcluster.kubelet.environment import expand
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def shell(request: pytest.FixtureRequest) -> list[str]:
 
 def start(shell: list[str], command: list[str], *, processes: int, devices: int = 0, node: int = 0) -> Any:
     """Start what the container of a node would run, as Kubernetes does: with references to variables expanded."""
-    words = [expand(word, {"HOME": "/expanded"}) for word in launched(command, Split(processes, devices))]
+    words = [expand(word, {"HOME": "/expanded"}) for word in launched(command, processes, devices)]
     # Nobody waits for five seconds here.
     words[2] = words[2].replace("sleep 5;", "sleep 0.1;")
     return subprocess.Popen(
@@ -133,7 +133,7 @@ def test_references_to_variables_are_expanded_as_before(shell: list[str]) -> Non
     _, output, _ = outcome(start(shell, python(REPORT, "$(HOME)"), processes=2))
 
     assert [report[2:] for report in reports(output)] == [["/expanded"], ["/expanded"]]
-    assert expand(launched([], Split(2, 0))[2], {"(node * processes + number": "?"}) == SCRIPT
+    assert expand(launched([], 2, 0)[2], {"(node * processes + number": "?"}) == SCRIPT
 
 
 @pytest.mark.parametrize("failing", range(3))

@@ -19,8 +19,7 @@ from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError
 from trainer.kube.objects import controller_reference
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.plugins.jobset.elastic import ELASTIC_JOBSETS, NODE_RANGE, elastic_job
-from trainer.plugins.jobset.revision import SUSPEND
+from trainer.plugins.jobset.revision import ELASTIC_JOBSETS, NODE_RANGE, SUSPEND, elastic_job
 
 if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob

@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
-from trainer.plugins.jobset.jobs import check_jobs
+from trainer.plugins.jobset.checks import check_jobs
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

@@ -12,8 +12,7 @@ from tests.plugins.test_jobset import BY_TRAIN_JOB, failed_pod, owned_jobset, st
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.plugins.jobset.gone_pods import REMEMBERED, GonePods
-from trainer.plugins.jobset.pod_troubles import owner_of, trouble_changed, troubles_of
+from trainer.plugins.jobset.pod_troubles import REMEMBERED, GonePods, owner_of, trouble_changed, troubles_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

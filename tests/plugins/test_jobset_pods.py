@@ -8,8 +8,7 @@ import pytest
 
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
-from trainer.plugins.jobset.pods import check_pods
-from trainer.plugins.jobset.references import check_references
+from trainer.plugins.jobset.checks import check_pods, check_references
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

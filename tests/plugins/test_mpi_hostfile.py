@@ -14,8 +14,7 @@ from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.startup.registry import Registry
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.jobset import JobSetPlugin
-from trainer.plugins.mpi.hostfile import hostfile_config_map
-from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
+from trainer.plugins.mpi.hostfile import IMPLEMENTATIONS, hostfile_config_map
 from trainer.plugins.mpi.plugin import MPI
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from tests.framework.samples import replicated_job, runtime, train_job
 from trainer.framework.building.extraction import extract
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
-from trainer.plugins.torch.autoscaler import LABEL
+from trainer.plugins.torch.elastic import LABEL
 from trainer.plugins.torch.plugin import Torch
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from trainer.kube.errors import ApiError
 from trainer.kube.logs import redaction
 from trainer.kube.logs.redaction import LONGEST_VALUE, redact
 from trainer.kube.rest import server_warnings
-from trainer.plugins.jobset import missing_objects, requested
+from trainer.plugins.jobset import wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,12 +79,12 @@ SEARCHED = {
     "keys of secrets": redaction._SECRET_KEY,
     "quoted objects": errors._QUOTED_OBJECT,
     "escape sequences": failure_log._ESCAPE,
-    "missing objects": missing_objects._MISSING,
-    "missing keys": missing_objects._MISSING_KEY,
-    "missing classes": missing_objects._MISSING_CLASS,
-    "insufficient resources": requested._INSUFFICIENT,
-    "exceeded quotas": requested._QUOTA,
-    "node selectors": requested._SELECTOR,
+    "missing objects": wait._MISSING,
+    "missing keys": wait._MISSING_KEY,
+    "missing classes": wait._MISSING_CLASS,
+    "insufficient resources": wait._INSUFFICIENT,
+    "exceeded quotas": wait._QUOTA,
+    "node selectors": wait._SELECTOR,
     "warnings": server_warnings._WARNING,
 }
 
@@ -128,8 +128,8 @@ def test_quoted_objects_that_begin_again_and_again(unit: str) -> None:
 def test_shortages_that_begin_again_and_again(unit: str) -> None:
     """What a scheduler or a quota says, begun a hundred thousand times and never finished."""
     text = unit * (LENGTH // len(unit))
-    requested._QUOTA.sub("", text)
-    requested._INSUFFICIENT.sub("", text)
+    wait._QUOTA.sub("", text)
+    wait._INSUFFICIENT.sub("", text)
 
 
 def test_paths_that_look_like_amounts() -> None:

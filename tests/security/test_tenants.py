@@ -21,7 +21,7 @@ from trainer.kube.resource import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, SECRE
 from trainer.kube.testing import settle
 from trainer.plugins.coscheduling import POD_GROUPS
 from trainer.plugins.mpi.hostfile import HOSTFILE_LABEL
-from trainer.plugins.torch.autoscaler import LABEL as AUTOSCALER_LABEL
+from trainer.plugins.torch.elastic import LABEL as AUTOSCALER_LABEL
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

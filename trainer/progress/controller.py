@@ -40,8 +40,7 @@ from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
 from trainer.progress.follower import Follower, FollowerContext
-from trainer.progress.history import History
-from trainer.progress.history_server import HistoryServer
+from trainer.progress.history import History, HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.stalls import Before, StallWatch

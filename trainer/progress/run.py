@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.kube.podlogs.instant import Instant
-from trainer.progress.pace import Pace
-from trainer.progress.summary import is_estimate, summarize
+from trainer.progress.pace import Pace, is_estimate, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from trainer.kube.clock import timestamp
 from trainer.kube.podlogs.instant import Instant
+from trainer.progress.pace import summarize
 from trainer.progress.protocol import Message
-from trainer.progress.summary import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

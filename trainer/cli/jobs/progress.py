@@ -14,7 +14,7 @@ from rich.text import Text
 from trainer.api.trainjob_status import TrainerStatus
 from trainer.cli.console import printable, short_duration
 from trainer.kube.clock import parse_timestamp
-from trainer.progress.summary import is_estimate
+from trainer.progress.pace import is_estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -19,11 +19,6 @@ long as the pod allows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from trainer.plugins.jax.processes import Split
-
 SCRIPT = r"""
 # Starts $1 JAX processes with $2 devices each. The other words are their command.
 processes=$1 devices=$2 node=$JAX_PROCESS_ID
@@ -100,11 +95,11 @@ exit "$result"
 """.lstrip()
 
 
-def launched(command: list[str], split: Split) -> list[str]:
+def launched(command: list[str], processes: int, devices: int) -> list[str]:
     """The command of a container whose node runs several processes of `command`.
 
     It never becomes part of the program's text, so it needs no quoting; arguments of the container follow it as before.
     """
     # Kubernetes would take $( for the beginning of a reference to a variable.
     script = SCRIPT.replace("$(", "$$(")
-    return ["/bin/sh", "-c", script, "jax-launcher", str(split.processes), str(split.devices), *command]
+    return ["/bin/sh", "-c", script, "jax-launcher", str(processes), str(devices), *command]

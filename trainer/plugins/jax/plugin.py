@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
-from trainer.framework import NODE_RANK, RENDEZVOUS_PORT, check_reserved_env
-from trainer.plugins.jax.launcher import launched
-from trainer.plugins.jax.processes import check_split, split_of
-from trainer.plugins.jax.variables import (
-    COORDINATOR_ADDRESS,
-    DEFAULTS,
-    LOCAL_DEVICE_IDS,
-    NUM_PROCESSES,
-    PROCESS_ID,
-    check_values,
+from trainer.framework import (
+    NODE_RANK,
+    RENDEZVOUS_PORT,
+    check_reserved_env,
+    container_overrides,
+    devices_of,
+    stated_processes,
+    trainer_env,
 )
+from trainer.kube.field_errors import FieldError, invalid, required
+from trainer.plugins.jax.launcher import launched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import RuntimeInfo
-    from trainer.kube.field_errors import FieldError
+    from trainer.framework import Container, RuntimeInfo
+    from trainer.kube.objects import Object
 
+COORDINATOR_ADDRESS = "JAX_COORDINATOR_ADDRESS"
+"""Address of process 0 as `host:port`; `jax.distributed.initialize` reads it unless an argument is given."""
+NUM_PROCESSES = "JAX_NUM_PROCESSES"
+"""Number of processes of all nodes; the training passes it to JAX."""
+PROCESS_ID = "JAX_PROCESS_ID"
+"""Index of the process; the training passes it to JAX."""
 RESERVED = frozenset({COORDINATOR_ADDRESS, NUM_PROCESSES, PROCESS_ID})
 """Variables that only this plugin sets."""
+LOCAL_DEVICE_IDS = "JAX_LOCAL_DEVICE_IDS"
+"""Comma-separated indexes of the process's GPUs, absent for all; JAX reads it."""
+INITIALIZATION_TIMEOUT = "JAX_INITIALIZATION_TIMEOUT"
+"""Seconds for which processes wait for each other; the training passes it to JAX."""
+COORDINATOR_BIND_ADDRESS = "JAX_COORDINATOR_BIND_ADDRESS"
+"""Bind address of process 0 as `host:port`; JAX reads it."""
+
+DEFAULTS = {INITIALIZATION_TIMEOUT: "300", COORDINATOR_BIND_ADDRESS: f"[::]:{RENDEZVOUS_PORT}"}
+"""Variables that runtimes and TrainJobs may set, and their values where these do not: five minutes, and all addresses
+of the pod, be they IPv4 or IPv6. Both are the defaults of JAX."""
+
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):(?P<port>[0-9]+)")
+_PATH = "spec.trainer.numProcPerNode"
+_TPU = "google.com/tpu"
 
 
 class Jax:
@@ -67,4 +88,92 @@ class Jax:
         container.set_env({"name": name, "value": value} for name, value in DEFAULTS.items() if name not in present)
         container.expose(RENDEZVOUS_PORT)
         if split.processes > 1:
-            container.command = launched(container.command, split)
+            container.command = launched(container.command, split.processes, split.devices)
+
+
+def check_values(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse values with which JAX fails, or with which its processes do not find each other."""
+    for path, variable in _variables(info, train_job):
+        value = variable.get("value")
+        if value is None or "$(" in value:  # known only in the pod
+            continue
+        rule = _rule(variable["name"], value, devices_of(info.main_container).count)
+        if rule:
+            yield invalid(f"{path}[{variable['name']}]", value, rule)
+
+
+def _rule(name: str, value: str, gpus: int) -> str:
+    """The rule that the value of a variable breaks; "" without one."""
+    if name == INITIALIZATION_TIMEOUT and not (re.fullmatch("[0-9]+", value) and int(value)):
+        return "must be a whole number of seconds, at least 1"
+    if name == COORDINATOR_BIND_ADDRESS:
+        address = _ADDRESS.fullmatch(value)
+        if address is None or int(address["port"]) != RENDEZVOUS_PORT:
+            return f"must be host:{RENDEZVOUS_PORT}, the port at which the other processes expect the coordinator"
+    if name == LOCAL_DEVICE_IDS and not re.fullmatch("[0-9]+(,[0-9]+)*", value):
+        return "must be numbers of devices with commas between them, such as 0,1"
+    if name == LOCAL_DEVICE_IDS and gpus and max(map(int, value.split(","))) >= gpus:
+        return f"must be numbers below {gpus}, the GPUs of a node"
+    return ""
+
+
+def _variables(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, Object]]:
+    """The variables of the training container, each with the path of the list that it comes from."""
+    main = info.main_container
+    found: dict[str, tuple[str, Object]] = {}
+    template = f"spec.template.spec.replicatedJobs[{info.trainer.name}].template.spec.template.spec"
+    for variable in main.env:
+        found[variable["name"]] = f"{info.runtime} {template}.containers[{main.name}].env", variable
+    for path, change in container_overrides(train_job, info.trainer, main):
+        for changed in change.env or []:
+            if found.get(changed.name, ("", None))[1] == changed.to_object():
+                found[changed.name] = f"{path}.env", changed.to_object()
+    for variable in trainer_env(train_job):
+        found[variable["name"]] = "spec.trainer.env", variable
+    yield from found.values()
+
+
+class Split(NamedTuple):
+    """The processes of a node."""
+
+    processes: int
+    devices: int
+    """GPUs of each process, when there are several processes; 0 when these are to run on the CPU."""
+
+
+def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
+    """The processes of `numProcPerNode`, for a TrainJob without errors of `check_split`.
+
+    Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
+    """
+    gpus = devices_of(info.main_container).count
+    wish = stated_processes(train_job)
+    processes = gpus if wish == "gpu" else 1 if wish in {None, "auto"} else int(wish)
+    return Split(processes, gpus // processes)
+
+
+def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse processes that cannot share the devices of a node, and several processes of an unknown command."""
+    wish, container = stated_processes(train_job), info.main_container
+    gpus = devices_of(container).count
+    if wish == "cpu":
+        rule = "must be a number, gpu or auto: one JAX process uses all CPUs of a node"
+        yield invalid(_PATH, wish, rule)
+    elif wish == "gpu" and not gpus:
+        rule = "must not be gpu without GPUs; add them to spec.trainer.resourcesPerNode"
+        yield invalid(_PATH, wish, rule)
+    else:
+        processes = split_of(info, train_job).processes
+        if processes > 1:
+            yield from _check_several(processes, gpus, container)
+
+
+def _check_several(processes: int, gpus: int, container: Container) -> Iterator[FieldError]:
+    if gpus % processes:
+        divisors = ", ".join(str(number) for number in range(1, gpus + 1) if gpus % number == 0)
+        yield invalid(_PATH, processes, f"must divide the {gpus} GPUs of a node: one of {divisors}")
+    if any(_TPU in amounts for amounts in container.resources.values() if isinstance(amounts, dict)):
+        yield invalid(_PATH, processes, "must be 1 or absent on nodes with TPUs, which one JAX process drives")
+    if not container.command:
+        rule = f"must be set to start {processes} processes on a node: that of the image is not known here"
+        yield required("spec.trainer.command", rule)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.api.jobset import JobSet
 from trainer.api.metadata import ObjectMetadata, TemplateMetadata
 from trainer.framework import Ancestor, pod_spec_of, private_copy
-from trainer.plugins.jobset.elastic import NODE_RANGE, node_range
-from trainer.plugins.jobset.revision import FROM_CREATION, SUSPEND
+from trainer.plugins.jobset.revision import FROM_CREATION, NODE_RANGE, SUSPEND, node_range
 
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSpec, ReplicatedJob

@@ -23,23 +23,21 @@ from trainer.kube.objects import (
 )
 from trainer.kube.resource import PODS
 from trainer.kube.selection import Selection
-from trainer.plugins.jobset.attention import ACTIVE, Attention, active_jobsets
 from trainer.plugins.jobset.builder import build_jobset
-from trainer.plugins.jobset.claims import CLAIMS, claims_of_jobset
-from trainer.plugins.jobset.complaints import complaints
-from trainer.plugins.jobset.elastic import node_scale
-from trainer.plugins.jobset.gone_pods import GonePods
-from trainer.plugins.jobset.jobs import check_jobs
+from trainer.plugins.jobset.checks import check_jobs, check_pods, check_references
+from trainer.plugins.jobset.complaints import CLAIMS, claims_of_jobset, complaints
 from trainer.plugins.jobset.pod_problems import restarts, suspended_by_others, waits
 from trainer.plugins.jobset.pod_troubles import (
+    ACTIVE,
     TROUBLES,
+    Attention,
+    GonePods,
     Troubles,
+    active_jobsets,
     owner_of,
     troubles_of,
 )
-from trainer.plugins.jobset.pods import check_pods
-from trainer.plugins.jobset.references import check_references
-from trainer.plugins.jobset.revision import resuspend_jobset, revise_jobset
+from trainer.plugins.jobset.revision import node_scale, resuspend_jobset, revise_jobset
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:

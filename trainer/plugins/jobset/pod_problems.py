@@ -1,31 +1,40 @@
-"""Problems of a JobSet's pods: they cannot be created or started, or are restarted after a failure."""
+"""Problems of a JobSet's pods: they cannot be created, scheduled or started, or are restarted after a failure."""
 
 from __future__ import annotations
 
+import heapq
 import re
 from functools import partial
 from typing import TYPE_CHECKING
 
+from trainer.api.jobset_labels import REPLICATED_JOB
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework import PodProblem, first_failure, last_crash
-from trainer.kube.objects import find_condition, labels_of, uid_of
-from trainer.kube.resource import PODS
-from trainer.plugins.jobset.complaints import REASONS, complained_of, latest_complaint
+from trainer.kube.cache.store import CONTROLLER_UID
+from trainer.kube.objects import ObjectKey, find_condition, key_of, labels_of, metadata_of, namespace_of, uid_of
+from trainer.kube.resource import JOBS, PERSISTENT_VOLUME_CLAIMS, PODS
+from trainer.plugins.jobset.complaints import (
+    REASONS,
+    complained_of,
+    ephemeral_volumes,
+    has_complaints,
+    latest_complaint,
+    shared_claims,
+)
 from trainer.plugins.jobset.pod_troubles import wait_of
-from trainer.plugins.jobset.refusals import refusals
 from trainer.plugins.jobset.revision import is_decided
-from trainer.plugins.jobset.unscheduled import unscheduled
-from trainer.plugins.jobset.wait import about, cannot_start
+from trainer.plugins.jobset.wait import Named, Waiting, about, cannot_start
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework import Reader
-    from trainer.kube.objects import Object, ObjectKey
-    from trainer.plugins.jobset.gone_pods import GonePods
-    from trainer.plugins.jobset.pod_troubles import Troubles
-    from trainer.plugins.jobset.wait import Waiting
+    from trainer.kube.objects import Object
+    from trainer.plugins.jobset.complaints import Complaint
+    from trainer.plugins.jobset.pod_troubles import GonePods, Troubles
 
 _MAY_PASS = frozenset({"Unschedulable", "SchedulingGated", ConditionReason.NO_SCHEDULER})
 """Reasons that often end by themselves, sorted after the others."""
@@ -156,3 +165,141 @@ def _example(reader: Reader, remade: set[ObjectKey], crashing: set[ObjectKey]) -
     if culprit is not None:
         return culprit.text
     return next((crash for pod in pods if (crash := last_crash(pod))), "")
+
+
+def refusals(troubles: Troubles) -> Iterator[Waiting]:
+    """The Jobs that JobSet cannot create, and the pods that Jobs cannot create."""
+    yield from _refused_jobs(troubles)
+    yield from _refused_pods(troubles)
+
+
+def _refused_jobs(troubles: Troubles) -> Iterator[Waiting]:
+    reader, jobset = troubles.reader, troubles.jobset
+    if not has_complaints(reader, JOBSETS, key_of(jobset)):
+        return
+    jobs = reader.keys(JOBS, CONTROLLER_UID, uid_of(jobset))
+    wanted = sum(job.get("replicas", 1) for job in (jobset.get("spec") or {}).get("replicatedJobs") or [])
+    complaint = latest_complaint(reader, JOBSETS, key_of(jobset), uid=uid_of(jobset))
+    if complaint is None or len(jobs) >= wanted or _is_outdated(complaint, map(troubles.job, jobs)):
+        return
+    yield Waiting(complaint.reason, "Jobs cannot be created", f"JobSet {key_of(jobset).name}", complaint.message)
+
+
+def _refused_pods(troubles: Troubles) -> Iterator[Waiting]:
+    """One problem for each reason, since the Jobs of a JobSet usually share theirs."""
+    missing: dict[str, int] = {}
+    examples: dict[str, tuple[Object, Complaint]] = {}
+    sizes = _unsettled(troubles.jobset)
+    jobs = troubles.reader.keys(JOBS, CONTROLLER_UID, uid_of(troubles.jobset)) if sizes else ()
+    for key in sorted(complained_of(troubles.reader, JOBS, jobs)):
+        found = _refused_by(troubles, key, sizes)
+        if found is not None:
+            job, complaint, count = found
+            missing[complaint.reason] = missing.get(complaint.reason, 0) + count
+            examples.setdefault(complaint.reason, (job, complaint))
+    for reason, (job, complaint) in examples.items():
+        replicated_job = labels_of(job).get(REPLICATED_JOB, "")
+        headline = f"{about(missing[reason])} cannot be created"
+        yield Waiting(reason, headline, f"Job {key_of(job).name}", complaint.message, replicated_job)
+
+
+def _refused_by(troubles: Troubles, key: ObjectKey, sizes: Mapping[str, int]) -> tuple[Object, Complaint, int] | None:
+    """A Job that lacks pods, the event with the reason, and the number of missing pods; None without an event."""
+    reader = troubles.reader
+    job = troubles.job(key)
+    if job is None:
+        return None
+    name = labels_of(job).get(REPLICATED_JOB, "")
+    made = reader.keys(PODS, CONTROLLER_UID, uid_of(job))
+    failed = made & troubles.failed_in(name)
+    lacking = sizes.get(name, 0) - len(made - failed)
+    complaint = latest_complaint(reader, JOBS, key, uid=uid_of(job)) if lacking > 0 else None
+    if complaint is None or _is_outdated(complaint, (reader.get(PODS, pod) for pod in failed)):
+        return None
+    return job, complaint, lacking
+
+
+def _unsettled(jobset: Object) -> dict[str, int]:
+    """Pods of each Job in the replicated Jobs with a Job that is neither ready nor ended."""
+    counts = {count["name"]: count for count in (jobset.get("status") or {}).get("replicatedJobsStatus") or []}
+    sizes = {}
+    for job in (jobset.get("spec") or {}).get("replicatedJobs") or []:
+        count = counts.get(job["name"]) or {}
+        if sum(count.get(name) or 0 for name in ("ready", "succeeded", "failed")) < job.get("replicas", 1):
+            spec = (job.get("template") or {}).get("spec") or {}
+            parallelism = spec.get("parallelism", 1)
+            sizes[job["name"]] = min(parallelism, spec.get("completions", parallelism))
+    return sizes
+
+
+def _is_outdated(complaint: Complaint, made: Iterable[Object | None]) -> bool:
+    """Whether an object was created after the last event that it could not be.
+
+    Both times are whole seconds. Within the same one the complaint loses: who still fails complains again soon, and one
+    that is out of date would stay for the life of the event.
+    """
+    times = [str(metadata_of(obj).get("creationTimestamp") or "").rstrip("Z") for obj in made if obj is not None]
+    return bool(times) and max(times) >= complaint.seen
+
+
+_DEBOUNCE = 30
+"""Seconds before it is reported: a scheduler with a long queue and a new volume take some."""
+
+_EXAMPLES = 8
+"""Most pods whose own claims are read: a JobSet may have thousands of pods with a hundred volumes each."""
+
+
+def unscheduled(troubles: Troubles, without_claims: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
+    """Claims that are not bound, and pods without a reaction of a scheduler.
+
+    Args:
+        troubles: of the JobSet.
+        without_claims: pods whose scheduler says that it waits for a claim, but not for what the claim waits.
+    """
+    unseen = troubles.unseen()
+    if not unseen and not without_claims:
+        return
+    claims = _unbound_claims(troubles, unseen | without_claims)
+    yield from claims.values()
+    # A scheduler that has found a node for a pod is silent while it waits for claims, or for the rest of a gang.
+    if unseen and not claims and not troubles.waiting():
+        yield from _unseen(troubles, unseen)
+
+
+def _unseen(troubles: Troubles, unseen: AbstractSet[ObjectKey]) -> Iterator[Waiting]:
+    example = min(unseen)
+    pod = troubles.reader.get(PODS, example)
+    if pod is None:
+        return
+    scheduler = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
+    message = f"no scheduler called {scheduler} has looked at it; is one installed under this name, and does it run?"
+    missing = Named("scheduler", scheduler)
+    yield cannot_start(ConditionReason.NO_SCHEDULER, unseen, pod, message, missing=missing, debounce=_DEBOUNCE)
+
+
+def _unbound_claims(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> dict[str, Waiting]:
+    """By reason, the first claim with an event that it cannot be bound.
+
+    Claims are known by their names, for the manager may not read them.
+    """
+    found: dict[str, Waiting] = {}
+    for claim, complaint in _complaints(troubles, pods):
+        debounce = 0 if complaint.is_warning else _DEBOUNCE
+        missing = Named("persistentvolumeclaim", claim)
+        waiting = Waiting(
+            complaint.reason, "a volume claim is not bound", f"claim {claim}", complaint.message, missing=missing,
+            debounce=debounce,
+        )  # fmt: skip
+        found.setdefault(complaint.reason, waiting)
+    return found
+
+
+def _complaints(troubles: Troubles, pods: AbstractSet[ObjectKey]) -> Iterator[tuple[str, Complaint]]:
+    jobset, reader = troubles.jobset, troubles.reader
+    examples = heapq.nsmallest(_EXAMPLES, pods)
+    own = [f"{pod.name}-{volume}" for volume in ephemeral_volumes(jobset) for pod in examples]
+    for claim in sorted({*shared_claims(jobset), *own}):
+        key = ObjectKey(namespace_of(jobset), claim)
+        complaint = latest_complaint(reader, PERSISTENT_VOLUME_CLAIMS, key)
+        if complaint is not None:
+            yield claim, complaint

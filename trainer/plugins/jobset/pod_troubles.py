@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trainer.api.jobset_labels import JOBSET_NAME, JOBSET_UID, REPLICATED_JOB
-from trainer.api.jobset_pods import is_made_by
+from trainer.api.jobset_pods import age_of, is_made_by
+from trainer.framework import first_failure
 from trainer.kube.objects import ObjectKey, name_of, namespace_of, uid_of
+from trainer.kube.recent import Recent
 from trainer.kube.resource import JOBS, PODS
+from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,3 +230,90 @@ def _waits(status: _Status) -> Iterator[Wait]:
 def _word(reason: str | None) -> str:
     """The reason of a container runtime as a valid reason of a condition."""
     return re.sub(r"^[^A-Za-z]+|[^A-Za-z0-9]", "", reason or "")
+
+
+REMEMBERED = 512
+"""Most JobSets with a remembered pod, a few KiB each; the least recently used is dropped first."""
+
+_Owner = tuple[str, str, str]
+"""Namespace, name and uid of a JobSet, from labels of its pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    restart_attempt: int
+    pod: Object
+
+
+class GonePods:
+    """Remembers the pod that failed first in the latest attempt of each JobSet, in memory only."""
+
+    def __init__(self) -> None:
+        self._found: Recent[_Owner, _Gone] = Recent(REMEMBERED)
+
+    def trouble_changed(self, old: CachedObject | None, new: CachedObject | None) -> bool:
+        """Predicate: a pod got or lost a problem; it remembers a failed pod that is deleted."""
+        if new is None and old is not None and is_failure(old):
+            self._remember(old.decode(), (old.key.namespace, old.labels[JOBSET_NAME], old.labels.get(JOBSET_UID, "")))
+        return trouble_changed(old, new)
+
+    def before(self, jobset: Object) -> list[Object]:
+        """The pod that failed first in the attempt before the present one; empty if unknown."""
+        attempt = ((jobset.get("status") or {}).get("restarts") or 0) - 1
+        owners = ((namespace_of(jobset), name_of(jobset), uid) for uid in (uid_of(jobset), ""))
+        found = (self._found.get(owner) for owner in owners)
+        return [gone.pod for gone in found if gone is not None and gone.restart_attempt == attempt]
+
+    def _remember(self, pod: Object, owner: _Owner) -> None:
+        gone, present = _Gone(age_of(pod).restart_attempt, pod), self._found.get(owner)
+        if present is not None and present.restart_attempt >= gone.restart_attempt:
+            is_earlier = present.restart_attempt == gone.restart_attempt and _is_first(pod, present.pod)
+            gone = gone if is_earlier else present
+        self._found.put(owner, gone)
+
+
+def _is_first(pod: Object, other: Object) -> bool:
+    failure = first_failure([pod, other])
+    return failure is not None and failure.pod == name_of(pod)
+
+
+ACTIVE = "jobset-active"
+"""Name of the index of JobSets with an active Job, each as `<namespace>/<name>`."""
+
+REMEMBERED_JOBSETS = 4096
+"""Most remembered JobSets with waiting pods; the least recently used is dropped, and reconciled with its JobSet."""
+
+
+def active_jobsets(jobset: CachedObject) -> tuple[str, ...]:
+    """Index function of `ACTIVE`."""
+    counts = (jobset.get("status") or {}).get("replicatedJobsStatus") or []
+    return (str(jobset.key),) if any(count.get("active") for count in counts) else ()
+
+
+class Attention:
+    """Remembers JobSets with waiting pods, in memory only; a manager that starts reconciles all of them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._waiting: Recent[ObjectKey, None] = Recent(REMEMBERED_JOBSETS)
+
+    def pay(self, jobset: ObjectKey, *, waits: bool) -> None:
+        """Remember whether pods of a JobSet wait."""
+        if waits:
+            self._waiting.put(jobset, None)
+        else:
+            self._waiting.pop(jobset)
+
+    def is_due(self, old: CachedObject | None, new: CachedObject | None) -> bool:
+        """Predicate: a pod of a waiting JobSet has changed, or a late pod has no scheduler yet.
+
+        A pod that comes before its JobSet has active ones is looked at when the JobSet says so.
+        """
+        pod = new or old
+        jobset = pod.labels.get(JOBSET_NAME) if pod is not None else None
+        if pod is None or jobset is None:
+            return False
+        key = ObjectKey(pod.key.namespace, jobset)
+        if key in self._waiting:
+            return old is None or new is None or troubles_of(old) != troubles_of(new)
+        return old is None and new is not None and bool(self._reader.keys(JOBSETS, ACTIVE, str(key))) and is_unseen(new)

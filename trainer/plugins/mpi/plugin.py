@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework import Watch, by_name, check_reserved_env, upsert
+from trainer.api.jobset import DependsOn, SuccessPolicy
+from trainer.api.progress import PRIMARY_POD
+from trainer.framework import Watch, by_name, check_reserved_env, devices_of, stated_processes, upsert
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.objects import annotations_of
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.mpi import ssh_keys
-from trainer.plugins.mpi.hostfile import HOSTFILES, PATH, hostfile_config_map, hostfile_mount, hostfile_volume
-from trainer.plugins.mpi.implementations import IMPLEMENTATIONS
-from trainer.plugins.mpi.launcher import count_as_node, end_with_launcher, speak_for_nodes, start_after_nodes
-from trainer.plugins.mpi.processes import check_slots, slots_per_node
+from trainer.plugins.mpi.hostfile import (
+    HOSTFILES,
+    IMPLEMENTATIONS,
+    PATH,
+    hostfile_config_map,
+    hostfile_mount,
+    hostfile_volume,
+)
 from trainer.plugins.mpi.ssh_keys import key_mount, key_volume, ssh_options
 from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
 from trainer.workloads import JOBSETS
@@ -24,11 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import AdmissionWarning, Component, Reader, RuntimeInfo
-    from trainer.kube.field_errors import FieldError
+    from trainer.framework import AdmissionWarning, Component, PodSet, Reader, RuntimeInfo
 
 SSH_PORT = "ssh"
 """Name of the container port of the nodes' sshd; without it the images' ssh configuration must have the port."""
+
+_FIELD = "spec.trainer.numProcPerNode"
 
 
 class MPI:
@@ -107,3 +116,79 @@ class MPI:
 def _ssh_port(info: RuntimeInfo) -> int | None:
     ports = info.trainer.main_container.ports
     return next((port["containerPort"] for port in ports if port.get("name") == SSH_PORT), None)
+
+
+def count_as_node(info: RuntimeInfo) -> None:
+    """Reduce the other nodes by one, as the launcher is a node; a single node leaves none.
+
+    There is then no Job for them at all: a Job without pods would be one more object that says nothing.
+    """
+    nodes = info.trainer
+    if nodes.count == 1:
+        nodes.replicas = 0
+    else:
+        nodes.count -= 1
+
+
+def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
+    """Start the launcher after its nodes are ready, and after the runtime's own dependencies.
+
+    JobSet wants it behind them for that.
+    """
+    job, nodes = info.job_of(launcher), info.trainer
+    dependencies = job.depends_on or []
+    if any(dependency.name == nodes.name for dependency in dependencies):
+        return
+    job.depends_on = [*dependencies, DependsOn(name=nodes.name, status="Ready")]
+    jobs = info.template.replicated_jobs or []
+    if info.pod_sets.index(launcher) < info.pod_sets.index(nodes):
+        info.pod_sets.remove(launcher)
+        info.pod_sets.insert(info.pod_sets.index(nodes) + 1, launcher)
+        order = {pod_set.name: position for position, pod_set in enumerate(info.pod_sets)}
+        jobs.sort(key=lambda job: order[job.name])
+
+
+def speak_for_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
+    """Make the launcher the primary pod, since its log has the nodes' output, unless the runtime names another.
+
+    That is, unless pods of any template have the annotation (KEP-2779).
+    """
+    if not any(
+        PRIMARY_POD in annotations_of(job.template.spec.template) for job in info.template.replicated_jobs or []
+    ):
+        launcher.annotations[PRIMARY_POD] = "true"
+
+
+def end_with_launcher(info: RuntimeInfo) -> None:
+    """Make success depend on the launcher alone, since the nodes' sshd never ends, unless the runtime has a policy."""
+    if info.template.success_policy is None:
+        names = [pod_set.name for pod_set in info.pod_sets if pod_set is not info.trainer]
+        info.template.success_policy = SuccessPolicy(operator="All", target_replicated_jobs=names)
+
+
+def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
+    """The TrainJob's number, else the runtime's, else one for each GPU of a node, else 1.
+
+    `auto` and `gpu` of the TrainJob stand for the GPUs, whatever the runtime says.
+    """
+    wish = _wish(train_job)
+    if wish is not None and wish.isdigit():
+        return int(wish)
+    policy = info.ml_policy.mpi
+    if wish is None and policy is not None and policy.num_proc_per_node is not None:
+        return policy.num_proc_per_node
+    return devices_of(info.trainer.main_container).count or 1
+
+
+def check_slots(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse a number of processes that a hostfile cannot have."""
+    wish = _wish(train_job)
+    if wish == "cpu":
+        yield invalid(_FIELD, wish, "must be an integer, gpu or auto: an MPI runtime does not count CPUs")
+    if wish == "gpu" and not devices_of(info.trainer.main_container).count:
+        yield invalid(_FIELD, wish, "the nodes have no GPUs; ask for some in resourcesPerNode, or write an integer")
+
+
+def _wish(train_job: TrainJob) -> str | None:
+    wish = stated_processes(train_job)
+    return None if wish is None else str(wish)

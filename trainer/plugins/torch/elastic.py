@@ -32,8 +32,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset import FailurePolicy
-from trainer.framework import RENDEZVOUS_PORT, AdmissionWarning, NodeRange
-from trainer.kube.field_errors import FieldError, invalid
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.framework import RENDEZVOUS_PORT, AdmissionWarning, Component, NodeRange, Watch
+from trainer.kube.field_errors import FieldError, invalid, required
+from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
+from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +78,7 @@ def validate(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | Ad
     elif present not in {None, policy.max_restarts}:
         rule = f"must be left out or {policy.max_restarts}, as spec.mlPolicy.torch.elasticPolicy.maxRestarts says"
         yield invalid(f"{info.runtime} spec.template.spec.failurePolicy.maxRestarts", present, rule)
+    yield from _check_metrics(info, train_job)
 
 
 def node_range(policy: TorchElasticPolicy, train_job: TrainJob) -> NodeRange:
@@ -126,3 +130,53 @@ def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolic
 
 def _nodes(train_job: TrainJob) -> int | None:
     return train_job.spec.trainer.num_nodes if train_job.spec.trainer else None
+
+
+LABEL = "trainer.kubeflow.org/autoscaler-of"
+"""Label of our autoscalers with the name of the TrainJob; only these are cached."""
+
+WATCH = Watch(HORIZONTAL_POD_AUTOSCALERS, Selection(label_selector=LABEL))
+"""Our autoscalers; a deleted one is created again."""
+
+
+def _check_metrics(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    """Refuse metrics without a number of nodes, since an autoscaler ignores a target without replicas."""
+    if _metrics(info) and not (train_job.spec.trainer and train_job.spec.trainer.num_nodes):
+        rule = "set the number of nodes at the start; the metrics of the runtime's elasticPolicy change it later"
+        yield required("spec.trainer.numNodes", rule)
+
+
+def build(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+    """The autoscaler if there are metrics; it is deleted while the TrainJob is suspended and after its end."""
+    metrics = _metrics(info)
+    bounds = info.trainer.elastic if metrics else None
+    if bounds is None or train_job.spec.suspend:
+        return
+    yield Component(
+        HORIZONTAL_POD_AUTOSCALERS,
+        {
+            "apiVersion": HORIZONTAL_POD_AUTOSCALERS.api_version,
+            "kind": HORIZONTAL_POD_AUTOSCALERS.kind,
+            "metadata": {
+                "name": info.job_name,
+                "namespace": train_job.metadata.namespace,
+                "labels": {LABEL: info.job_name},
+            },
+            "spec": {
+                "scaleTargetRef": {
+                    "apiVersion": TRAIN_JOBS.api_version,
+                    "kind": TRAIN_JOBS.kind,
+                    "name": info.job_name,
+                },
+                "minReplicas": bounds.least,
+                "maxReplicas": bounds.most,
+                "metrics": metrics,
+            },
+        },
+        lives_on=False,
+    )
+
+
+def _metrics(info: RuntimeInfo) -> list[Object]:
+    policy = info.ml_policy.torch and info.ml_policy.torch.elastic_policy
+    return (policy and policy.metrics) or []

@@ -11,10 +11,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from trainer.framework import RENDEZVOUS_PORT, check_reserved_env
-from trainer.plugins.torch import autoscaler, elastic, env_injection, static, torchtune
+from trainer.framework import NODE_RANK, RENDEZVOUS_PORT, check_reserved_env, trainer_env
+from trainer.plugins.torch import elastic, env_injection, torchtune
 from trainer.plugins.torch.processes import idle_gpus, processes_per_node
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Torch:
 
     def watches(self) -> Iterator[Watch]:
         """The autoscalers of elastic trainings."""
-        yield autoscaler.WATCH
+        yield elastic.WATCH
 
     def validate(
         self,
@@ -55,7 +56,6 @@ class Torch:
         yield from check_reserved_env(info, new, RESERVED | elastic.RESERVED if is_elastic else RESERVED, self.name)
         yield from idle_gpus(info, new)
         yield from elastic.validate(info, new)
-        yield from autoscaler.validate(info, new)
         yield from env_injection.validate(info)
         yield from torchtune.validate(info, new)
 
@@ -65,7 +65,7 @@ class Torch:
         if policy is None:
             return
         if policy.elastic_policy is None:
-            nodes, rendezvous = str(info.trainer.count), static.rendezvous(info, train_job)
+            nodes, rendezvous = str(info.trainer.count), _rendezvous(info, train_job)
         else:
             bounds = elastic.stretch(info, train_job, policy.elastic_policy)
             nodes = f"{bounds.least}:{bounds.most}"
@@ -83,4 +83,33 @@ class Torch:
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The HorizontalPodAutoscaler of an elastic training that has metrics."""
-        yield from autoscaler.build(info, train_job)
+        yield from elastic.build(info, train_job)
+
+
+_MEETING_POINT_VARIABLES = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"})
+_MEETING_POINT_OPTION = re.compile(r"--(rdzv|master)[-_]")
+"""The beginning of `--rdzv-endpoint`, `--master_addr` and so on, also within a line for a shell."""
+
+
+def _rendezvous(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
+    """The variables of the rendezvous.
+
+    Args:
+        info: how many nodes there are, and what they run.
+        train_job: may say where they meet, with variables of its own.
+    """
+    variables: list[Object] = [
+        {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
+        {"name": "PET_MASTER_ADDR", "value": info.head_address()},
+        {"name": "PET_MASTER_PORT", "value": str(RENDEZVOUS_PORT)},
+    ]
+    if info.trainer.count == 1 and not _names_meeting_point(info, train_job):
+        variables.append({"name": "PET_STANDALONE", "value": "1"})
+    return variables
+
+
+def _names_meeting_point(info: RuntimeInfo, train_job: TrainJob) -> bool:
+    container = info.main_container
+    names = {variable["name"] for variable in (*container.env, *trainer_env(train_job))}
+    words = (*container.command, *container.args)
+    return bool(names & _MEETING_POINT_VARIABLES) or any(map(_MEETING_POINT_OPTION.search, words))

@@ -22,8 +22,16 @@ from typing import TYPE_CHECKING
 
 from trainer.framework import RENDEZVOUS_PORT, BuildError, container_overrides, pod_spec_of, split_command
 from trainer.kube.field_errors import FieldError, forbidden, invalid
-from trainer.plugins.torch.torchtune_choice import Choice, choose
-from trainer.plugins.torch.torchtune_command import TuneRun, is_override, is_tune_run, key_of, option_of, parse
+from trainer.plugins.torch.torchtune_command import (
+    Choice,
+    TuneRun,
+    choose,
+    is_override,
+    is_tune_run,
+    key_of,
+    option_of,
+    parse,
+)
 from trainer.plugins.torch.torchtune_recipes import SINGLE_DEVICE_RECIPES
 
 if TYPE_CHECKING:
