@@ -275,11 +275,15 @@ def check_pods(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
 
 
 def _labels(train_job: TrainJob) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """The pod labels that a TrainJob sets, with their fields."""
-    yield "spec.labels", train_job.spec.labels or {}
-    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
-        labels = override.metadata and override.metadata.labels
-        yield f"spec.podSpecOverrides[{index}].metadata.labels", labels or {}
+    """The labels that a TrainJob gives its JobSet, Jobs and pods, with their fields."""
+    spec = train_job.spec
+    yield "spec.labels", spec.labels or {}
+    places = [("spec.jobSetMetadata", spec.job_set_metadata)]
+    for index, override in enumerate(spec.pod_spec_overrides or []):
+        path = f"spec.podSpecOverrides[{index}]"
+        places += [(f"{path}.metadata", override.metadata), (f"{path}.jobMetadata", override.job_metadata)]
+    for path, metadata in places:
+        yield f"{path}.labels", (metadata and metadata.labels) or {}
 
 
 def _path(info: RuntimeInfo, pod_set: PodSet, kind: str, container: Container) -> str:
