@@ -1,4 +1,4 @@
-"""Processes that are told what to do in lines of JSON on standard input, and answer so on standard output."""
+"""Processes that get commands as lines of JSON on standard input, and answer so on standard output."""
 
 from __future__ import annotations
 

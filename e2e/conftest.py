@@ -112,7 +112,7 @@ def running_cluster(directory: Path, *options: str) -> Iterator[Cluster]:
 
     Args:
         directory: where its files go.
-        options: what `trainer cluster` is told besides.
+        options: further options of `trainer cluster`.
     """
     kubeconfig = directory / "kubeconfig"
     command = [str(BIN / "trainer"), "cluster", "--data-dir", str(directory / "data"), "--kubeconfig", str(kubeconfig)]

@@ -1,4 +1,4 @@
-"""The instructions of our Dockerfile, as far as it uses them, so that tests do what it says and not what they say."""
+"""The instructions that our Dockerfile uses, so that tests do what it says and not what they say."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def manager(cluster: Cluster, directory: Path, name: str = "manager", /, **chang
 
 
 def other_ports() -> dict[str, dict[str, Any]]:
-    """What a manager is told that runs beside another one: its webhooks are not those that the API server asks."""
+    """The configuration of a manager beside another one: the API server does not call its webhooks."""
     webhook, metrics, health = free_ports(3)
     return {
         "webhook": {"port": webhook},

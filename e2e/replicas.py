@@ -116,7 +116,7 @@ class Replicas:
         return next(each for each in self.both if each is not leader)
 
     def stop(self, replica: Replica) -> float:
-        """End a replica as a Deployment does; returns when it was told, by the monotonic clock."""
+        """End a replica as a Deployment does; returns when it was asked to, by the monotonic clock."""
         # While its preStop hook runs, API servers learn not to ask it any more.
         self.balancer.out.add(replica.webhooks)
         replica.process.send(signal.SIGTERM)
@@ -177,7 +177,7 @@ def running_replicas(directory: Path, *options: str) -> Iterator[Replicas]:
 
     Args:
         directory: where files go.
-        options: what `trainer cluster` is told besides.
+        options: further options of `trainer cluster`.
     """
     kubeconfig = directory / "kubeconfig"
     port, *ports = free_ports(7)

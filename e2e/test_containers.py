@@ -43,7 +43,7 @@ def events(cluster: Cluster, name: str) -> list[tuple[str, str]]:
 
 
 def test_job_with_a_sidecar(cluster: Cluster) -> None:
-    """A Job is complete when its container is, although a sidecar would run for ever; kubectl counts both as ready."""
+    """A Job is complete when its container is, although a sidecar would run forever; kubectl counts both as ready."""
     sidecar = shell("proxy", FOREVER, restartPolicy="Always", startupProbe={"exec": {"command": ["true"]}})
     template = {
         "spec": {

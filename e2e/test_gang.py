@@ -100,7 +100,7 @@ def test_from_the_installation_to_the_end(gangs: Cluster) -> None:
     gangs.apply(*(gang_job(scheduler) for scheduler in KINDS))
     gangs.apply(*(runtime(scheduler) for scheduler in KINDS))
     for scheduler in KINDS:
-        until(partial(is_told_what_lacks, gangs, scheduler), f"TrainJob {scheduler} is told what the cluster lacks")
+        until(partial(is_what_lacks_reported, gangs, scheduler), f"TrainJob {scheduler} says what the cluster lacks")
         gangs.wait_for_state(scheduler, "Blocked")
         assert gangs.get("jobset", scheduler) is None
 
@@ -153,7 +153,7 @@ def lack(scheduler: str) -> str:
     return f"{field}: Forbidden: the cluster does not have {KINDS[scheduler]}"
 
 
-def is_told_what_lacks(cluster: Cluster, scheduler: str) -> bool:
+def is_what_lacks_reported(cluster: Cluster, scheduler: str) -> bool:
     """Whether the condition Created says so."""
     return lack(scheduler) in created(cluster, scheduler)["message"]
 

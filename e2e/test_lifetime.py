@@ -47,7 +47,7 @@ def test_deadline(cluster: Cluster) -> None:
         (job,) = (cluster.get("trainjob", "demo") or {})["status"]["jobsStatus"]
         return dict(job)
 
-    until(lambda: counts()["active"] == 0, "nothing is told to run any more")
+    until(lambda: counts()["active"] == 0, "no process is asked to run any more")
 
 
 def test_time_to_live(cluster: Cluster) -> None:

@@ -42,7 +42,7 @@ def test_complete(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_failed(cluster: Cluster, tmp_path: Path) -> None:
-    """A job that fails is told with its reason; exit code 1."""
+    """A job that fails is reported with its reason; exit code 1."""
     result = cluster.trainer("run", "-f", write(tmp_path, train_job("demo", "print('oops'); raise SystemExit(3)")))
 
     assert result.returncode == 1
@@ -76,7 +76,7 @@ def test_what_the_job_needs(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_no_follow_and_again(cluster: Cluster) -> None:
-    """--no-follow returns at once; a name that is taken is told with the remedy and exit code 2."""
+    """--no-follow returns at once; a name that is taken is reported with the remedy and exit code 2."""
     manifest = yaml.safe_dump(train_job("demo", SLEEP))
 
     first = cluster.trainer("run", "-f", "-", "--no-follow", stdin=manifest)

@@ -156,7 +156,7 @@ def test_gang(cluster: Cluster, scheduler: str) -> None:
     cluster.apply(runtime, job)
     until(lambda: len(cluster.list("pod")) == 3, "there are three pods")
     first = cluster.list("pod")[0]["metadata"]["name"]
-    until(lambda: events(cluster, "FailedScheduling", first), "the pods are told why they wait")
+    until(lambda: events(cluster, "FailedScheduling", first), "the pods have an event that says why they wait")
     assert {each["status"]["phase"] for each in cluster.list("pod")} == {"Pending"}
     assert not any(each["spec"].get("nodeName") for each in cluster.list("pod"))
 

@@ -1,4 +1,4 @@
-"""What a user is told about a TrainJob that is in trouble."""
+"""What a user sees of a TrainJob that is in trouble."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
 SECONDS = 10
-"""Within which the reason has to be told; a busy machine takes a few."""
+"""Within which the reason has to show; a busy machine takes a few."""
 
 READ_TOKEN = "import os; print('token is', os.environ['TOKEN'])"
 
@@ -77,7 +77,7 @@ def test_a_missing_secret_is_told_and_heals(cluster: Cluster) -> None:
 
 
 def test_a_volume_that_cannot_be_mounted(cluster: Cluster) -> None:
-    """A missing Secret of a volume is told as well, although the pod only seems to be starting."""
+    """A missing Secret of a volume is reported as well, although the pod only seems to be starting."""
     override = {
         "targetJobs": [{"name": "node"}],
         "volumes": [{"name": "token", "secret": {"secretName": "credentials"}}],

@@ -130,7 +130,7 @@ def test_up_run_down(home: Home, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("half", ["cluster", "manager"])
 def test_crash_is_told_and_repaired(home: Home, half: str) -> None:
-    """A half that was killed is told by `status` and started again by `up`."""
+    """`status` reports a half that was killed, and `up` starts it again."""
     assert home.trainer("up").returncode == 0
     pids = home.pids()
     os.kill(pids[half], signal.SIGKILL)
@@ -174,7 +174,7 @@ def test_two_at_once(home: Home) -> None:
 
 
 def test_port_in_use_is_told(home: Home) -> None:
-    """A cluster that cannot start is told with the end of its log, and nothing is left running."""
+    """A cluster that cannot start is reported with the end of its log, and nothing is left running."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         up = home.trainer("up", "--port", str(taken.getsockname()[1]))
 

@@ -56,7 +56,7 @@ def test_what_is_no_yaml(text: str, message: str, where: str) -> None:
     ],
 )
 def test_plain_words(written: str, value: Any) -> None:
-    """Numbers and texts are told apart as kubectl does."""
+    """Numbers and texts are distinguished as by kubectl."""
     document: Any
     (document,) = parse(f"value: {written}")
 

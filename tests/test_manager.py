@@ -167,7 +167,7 @@ def test_shipped_configuration(shipped: Configuration) -> None:
     assert shipped.webhook.port == numbers[service["spec"]["ports"][0]["targetPort"]]
     assert shipped.webhook.enabled
     grace = shipped.controller.graceful_shutdown_timeout.total_seconds()
-    # API servers go on sending reviews for a moment after the pod has been told to stop.
+    # API servers go on sending reviews for a moment after the pod was asked to stop.
     farewell = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
     assert farewell >= 5
     assert pod["terminationGracePeriodSeconds"] >= farewell + grace + 15

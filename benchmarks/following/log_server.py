@@ -1,4 +1,4 @@
-"""`python -m benchmarks.following.log_server`: logs over TLS, as many lines a second as it is told.
+"""`python -m benchmarks.following.log_server`: logs over TLS, as many lines a second as its argument says.
 
 It answers every request with an endless log in the form in which kube-apiserver does: HTTP/1.1, chunked. Everything
 that can be is encoded beforehand and shared by all streams, and sockets are written to directly, so that it needs less

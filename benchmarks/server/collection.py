@@ -79,7 +79,7 @@ class Collection:
         await self._changed.wait()
 
     def wake(self) -> None:
-        """Let everybody who waits for a change look again."""
+        """Wake everybody who waits for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 

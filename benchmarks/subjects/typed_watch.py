@@ -68,7 +68,7 @@ class TypedWatch:
 
 
 async def _watch(workload: Workload, handle: Callable[[Any], Awaitable[None]]) -> None:
-    """Watch for ever; the library raises on a broken connection and on 410, so starting again is up to its users."""
+    """Watch forever; the library raises on a broken connection and on 410, so starting again is up to its users."""
     import aiohttp  # noqa: PLC0415 - see Subject
     from kubernetes_asyncio import client, watch  # noqa: PLC0415 - see Subject
 

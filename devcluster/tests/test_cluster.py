@@ -75,7 +75,7 @@ def test_node() -> None:
 
 
 def test_unusable_data_directory(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A data directory that cannot be made is told in one line."""
+    """A data directory that cannot be made is reported in one line."""
     (tmp_path / "file").write_text("")
     result = subprocess.run(
         [*COMMAND, "--data-dir", str(tmp_path / "file")], check=False, capture_output=True, text=True
@@ -87,7 +87,7 @@ def test_unusable_data_directory(tmp_path: Path, capfd: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize(("kubeconfig", "complaint"), [("/", "/: Is a directory"), ("file/x", "/file: File exists")])
 def test_unusable_kubeconfig(tmp_path: Path, kubeconfig: str, complaint: str) -> None:
-    """A kubeconfig that cannot be written is told in one line."""
+    """A kubeconfig that cannot be written is reported in one line."""
     (tmp_path / "file").write_text("")
     command = [*COMMAND, "--data-dir", str(tmp_path / "data"), "--kubeconfig", str(tmp_path / kubeconfig)]
     result = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -96,7 +96,7 @@ def test_unusable_kubeconfig(tmp_path: Path, kubeconfig: str, complaint: str) ->
 
 
 def test_port_in_use(tmp_path: Path) -> None:
-    """A taken port is told in one line."""
+    """A taken port is reported in one line."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         command = [*COMMAND, "--data-dir", str(tmp_path), "--port", port]

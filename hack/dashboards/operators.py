@@ -136,7 +136,7 @@ _ADMISSION = Row(
         Panel(
             "Refusals",
             {"{{kind}} {{operation}}": _rate("trainer_admission_refusals_total", "kind, operation")},
-            "Objects with errors that their authors were told of.",
+            "Objects with errors that their authors got an answer about.",
             unit="ops",
         ),
         Panel(

@@ -59,7 +59,7 @@ _TODAY = Row(
         _state("Pending", "Pending", "A pod cannot start: no node takes it, its image cannot be pulled ...", "orange"),
         _state("Restarting", "Restarting", "Pods are made again after a failure.", "orange"),
         _state("Suspended", "Suspended", "They have no pods until somebody resumes them."),
-        _state("Blocked", "Blocked", "Somebody has to mend something: `trainer get NAME` says what.", "red"),
+        _state("Blocked", "Blocked", "Somebody has to fix something: `trainer get NAME` says what.", "red"),
         Panel(
             "No progress",
             {"": _in_state("Stalled")},

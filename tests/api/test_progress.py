@@ -173,7 +173,7 @@ def test_monitoring_enabled(annotations: dict[str, str], enabled: bool) -> None:
     ],
 )
 def test_stall_seconds(annotations: dict[str, str], seconds: float | None) -> None:
-    """0 is told from an absence, since it takes precedence over the configuration."""
+    """0 differs from an absence, since it takes precedence over the configuration."""
     assert stall_seconds(annotations) == seconds
 
 

@@ -47,7 +47,7 @@ def changed(obj: Object, **spec: Any) -> Object:
 
 @pytest.mark.parametrize("name", ["n" * 80, "9-lives", "dotted.name"])
 def test_names_of_the_past_keep_no_finalizers(name: str) -> None:
-    """A name cannot be mended, so a rule that came later must not keep anybody from deleting the TrainJob."""
+    """A name cannot be changed, so a rule that came later must not keep anybody from deleting the TrainJob."""
     old = train_job(name)
     new = old | {"metadata": old["metadata"] | {"labels": {"a": "b"}}}
     assert admitted(new, old) == []

@@ -114,7 +114,7 @@ def test_accepted(schema: Object, value: Any) -> None:
 
 
 def test_paths() -> None:
-    """Fields, items and keys of maps are told apart in paths."""
+    """Fields, items and keys of maps differ in paths."""
     schema = closed(
         items={"type": "array", "items": closed(map={"type": "object", "additionalProperties": TEXT})},
     ) | {"required": ["name"]}

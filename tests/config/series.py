@@ -23,7 +23,7 @@ OTHERS = {
 }
 """Series of Prometheus itself and of kube-apiserver, with their labels."""
 DETAILED = re.compile(r"rest_client_(?!requests_total|request_duration_seconds)")
-"""What a client measures only where it is told to, which the manager does not."""
+"""What a client measures only where that is switched on, which the manager does not do."""
 
 
 def groups() -> list[Object]:

@@ -36,7 +36,7 @@ def test_metrics_exist(rule: dict[str, str]) -> None:
 
 
 def test_recording_rules_are_used() -> None:
-    """A recorded series that nobody asks for costs something at every scrape."""
+    """A recorded series that nothing queries costs something at every scrape."""
     asked = {name for rule in ALERTS for name in question(rule["expr"]).metrics}
     assert {rule["record"] for rule in rules() if "record" in rule} <= asked
 

@@ -188,7 +188,7 @@ def test_prometheus_may_find_and_read_the_metrics() -> None:
 
 
 def test_the_installer_ends(default: list[Object]) -> None:
-    """The Job waits as long as its command does, and a pod that never starts is not waited for for ever."""
+    """The Job waits as long as its command does, and a pod that never starts is not waited for forever."""
     job = only(default, "Job")["spec"]
     (container,) = job["template"]["spec"]["containers"]
     timeout = int(container["command"][container["command"].index("--timeout") + 1])

@@ -80,7 +80,7 @@ def stored(obj: Object, api_version: str, kind: str) -> Object:
 
 
 async def test_tail(client: FakeClient, clock: ManualClock) -> None:
-    """The log of the very container is read, and not more of it than is told."""
+    """The log of the very container is read, and no more of it than is asked for."""
     assert await FailureLog(client, clock).tail(CULPRIT, "default") == ("Traceback", "ValueError: lr")
     (request,) = client.requests
     options: Any = request.body
@@ -189,7 +189,7 @@ class EndlessClient(FakeClient):
 
 
 async def test_a_log_that_does_not_end(clock: ManualClock) -> None:
-    """It is not read for ever."""
+    """It is not read forever."""
     client = EndlessClient()
     assert await FailureLog(client, clock).tail(CULPRIT, "default") == ("x" * 400,)
     assert client.sent < 100
@@ -242,13 +242,13 @@ async def test_failed_pods_that_are_gone(
 
 
 async def test_the_last_restart_is_remembered(client: FakeClient, clock: ManualClock) -> None:
-    """If all failed pods are gone, what was told about the last restart is better than nothing."""
+    """If all failed pods are gone, what was reported about the last restart is better than nothing."""
     client.remove(PODS, "a", "default")
     outcome = await FailureLog(client, clock).explain(FAILED, earlier="restart 1: pod a failed")
     assert outcome.message.endswith("; before that: restart 1: pod a failed")
 
 
 async def test_a_cluster_that_does_not_say(client: FakeClient, clock: ManualClock) -> None:
-    """The end is told with what is known."""
+    """The end is reported with what is known."""
     client.faults.fail(ForbiddenError(403, "no"), resource=PODS)
     assert await FailureLog(client, clock).explain(FAILED) == FAILED

@@ -1,7 +1,7 @@
 """A model of a cluster in which everything happens at random: whatever came to pass, in the end all is as it should be.
 
 The test plays users, the JobSet controller, the garbage collector and the network. What the server has stored in all
-that time is replayed afterwards, so that a wrong state that was mended again is found as well.
+that time is replayed afterwards, so that a wrong state that was corrected later is found as well.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def check(world: World) -> None:
     counted = {name: sums[metric] for name, metric in COUNTED.items()}
     assert all(counted[name] <= happened[name] for name in COUNTED), (counted, happened)
     for name in COUNTED if world.is_exact else ():
-        # A TrainJob that is resumed before it is known that its creation was told has waited for its JobSet once.
+        # A TrainJob that is resumed before it is known that its creation was reported has waited for its JobSet once.
         assert counted[name] == happened[name] or (name == "made" and world.loses_answers), (counted, happened)
 
 
@@ -471,7 +471,7 @@ def steps_of(seed: int) -> list[Step]:
 
 @pytest.mark.parametrize("seed", range(10))
 async def test_everything_is_right_in_the_end(seed: int) -> None:
-    """Each state is that of its JobSet, nothing is double or left over, all is counted once, and nobody asks more."""
+    """Each state is that of its JobSet, nothing is double or left over, all is counted once, no request is left."""
     # Pauses are drawn from the generator of the process.
     global_random.seed(seed)
     await scenario(steps_of(seed))

@@ -111,7 +111,7 @@ async def nothing(_: Crowd) -> None:
 async def played(
     happening: Callable[[Crowd], Awaitable[None]], *, is_quiet: bool = False, restarts: bool = False, **spec: Any
 ) -> Any:
-    """What becomes of `demo` if this happens to it while its status waits, or in a quiet cluster is written."""
+    """The end of `demo` if this happens to it while its status waits, or when it is written in a quiet cluster."""
     cluster = Crowd()
     async with cluster.managed():
         hold = cluster.client.faults.hold(verb="apply", resource=JOBSETS)

@@ -65,7 +65,7 @@ async def test_a_deleted_snapshot_is_taken_again(cluster: Cluster) -> None:
 
 
 async def test_a_config_map_of_somebody_else(cluster: Cluster) -> None:
-    """It is neither changed nor believed; the condition names it, and its end is all that is needed."""
+    """It is neither changed nor used; the condition names it, and its deletion is all that is needed."""
     cluster.client.add(
         {
             "apiVersion": "v1",
@@ -163,7 +163,7 @@ async def test_a_manager_that_stops_before_it_tells(cluster: Cluster) -> None:
 
 
 def other_runtime(name: str = "other") -> Object:
-    """A runtime that can be told from `blueprint` by its image."""
+    """A runtime that differs from `blueprint` in its image."""
     runtime = runtime_object(replicated_job("node", {"name": "trainer", "image": "other-image"}))
     return runtime | {"metadata": {"name": name}}
 

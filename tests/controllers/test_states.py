@@ -1,4 +1,4 @@
-"""The states of a TrainJob, from what becomes of its pods."""
+"""The states of a TrainJob, as its pods start, fail and end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(cluster: Cluster) -> list[tuple[str, str]]:
 
 
 async def test_pending_until_pods_start(cluster: Cluster) -> None:
-    """A missing Secret is told within seconds, in the condition and in an event; when it is there the job runs."""
+    """A missing Secret is reported within seconds, in the condition and in an event; when it is there the job runs."""
     async with cluster.managed():
         await cluster.put(train_job_object())
         await cluster.run_jobset(active=1)
@@ -48,7 +48,7 @@ async def test_pending_until_pods_start(cluster: Cluster) -> None:
 
 
 async def test_a_thousand_pods_are_one_event(cluster: Cluster) -> None:
-    """Pods that come into the same trouble are told once, with their number, and cost few writes."""
+    """Pods that come into the same trouble are reported once, with their number, and cost few writes."""
     async with cluster.managed():
         await cluster.put(train_job_object(trainer={"numNodes": 1000}))
         cluster.forget_requests()
@@ -79,7 +79,7 @@ async def test_trouble_that_is_over_at_once(cluster: Cluster) -> None:
 
 
 async def test_restarting_until_ready(cluster: Cluster) -> None:
-    """Each restart of the JobSet is told with its cause; once all pods are ready the job runs again."""
+    """Each restart of the JobSet is reported with its cause; once all pods are ready the job runs again."""
     async with cluster.managed():
         await cluster.put(train_job_object())
         await cluster.run_jobset(active=1, ready=1)
@@ -120,7 +120,7 @@ async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:
 
 
 async def test_a_log_that_cannot_be_read_delays_nothing(cluster: Cluster) -> None:
-    """The failure is told without it."""
+    """The failure is reported without it."""
     cluster.client.add(CULPRIT)
     async with cluster.managed():
         await cluster.put(train_job_object())
@@ -165,7 +165,7 @@ async def test_pods_that_are_fine_do_not_wake_the_controller(cluster: Cluster) -
 
 @pytest.mark.parametrize("terminal", ["Completed", "Failed"])
 async def test_the_end_is_final(cluster: Cluster, terminal: str) -> None:
-    """A finished job's conditions do not change, whatever is done to it; that the change was seen is told."""
+    """A finished job's conditions do not change, whatever is done to it; that the change was seen is reported."""
     async with cluster.managed():
         await cluster.put(train_job_object())
         await cluster.run_jobset(terminal, COMPLETED if terminal == "Completed" else FAILED)

@@ -407,7 +407,7 @@ async def test_without_runtime_snapshot_and_jobset_nothing_is_created(cluster: C
     ],
 )
 async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError, told: str) -> None:
-    """The answer of the API server is told to the user, and it is tried again."""
+    """The user gets the answer of the API server, and the request is retried."""
     async with cluster.managed():
         cluster.client.faults.fail(error, verb="apply", resource=JOBSETS)
         await cluster.put(train_job_object())
@@ -419,7 +419,7 @@ async def test_an_object_that_is_not_accepted(cluster: Cluster, error: ApiError,
 
 
 async def test_a_change_that_is_not_accepted(cluster: Cluster) -> None:
-    """Jobs that exist stay created; that a change of theirs failed is told, and tried again."""
+    """Jobs that exist stay created; that a change of theirs failed is reported, and retried."""
     async with cluster.managed():
         await cluster.put(train_job_object(suspend=True))
         cluster.client.faults.fail(ForbiddenError(403, "not now"), verb="apply", resource=JOBSETS)
@@ -455,7 +455,7 @@ async def test_a_runtime_that_cannot_be_read(cluster: Cluster) -> None:
     ],
 )
 async def test_hiccups_of_the_cluster_are_not_told(cluster: Cluster, error: Exception) -> None:
-    """What a retry mends does not reach the user."""
+    """What a retry fixes does not reach the user."""
     async with cluster.managed():
         cluster.client.faults.fail(error, verb="apply", resource=JOBSETS)
         await cluster.put(train_job_object())
@@ -628,7 +628,7 @@ async def test_a_jobset_without_status_leads_to_no_reconcile(cluster: Cluster) -
 
 
 async def test_what_has_ended_is_not_built_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A JobSet that has ended is told of, and what could be built by now does not matter any more."""
+    """A JobSet that has ended is reported; what could be built now does not matter any more."""
 
     def fail(*_: object) -> None:
         raise AssertionError("built again")

@@ -54,7 +54,7 @@ async def test_the_test_that_the_page_shows() -> None:
 
 
 async def test_example_mends_and_follows() -> None:
-    """It writes the ConfigMap, mends it, follows the label to its end, records events, and leaves others alone."""
+    """It writes the ConfigMap, corrects it, follows the label to its end, records events, and leaves others alone."""
     client = FakeClient(namespace("a", team="blue"), namespace("b"))
     manager = Manager(client)
     load_example().TeamInfo(manager)
@@ -126,7 +126,7 @@ def test_page_shows_the_controller_of_an_optional_kind_as_it_is() -> None:
 
 
 async def test_optional_kind_that_is_installed_later() -> None:
-    """The controller waits for the operator, writes what is due once it is there, mends it, and lives without it."""
+    """The controller waits for the operator, writes what is due once it is there, corrects it, and lives without it."""
     example = load_example("scrape")
     labels = {"metrics-port": "http"}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "ns", "labels": labels}}

@@ -36,7 +36,7 @@ def config_map(name: str) -> dict[str, Any]:
 
 
 def test_a_request_that_is_not_answered() -> None:
-    """It is told in the end, and the rest is deleted."""
+    """It is reported in the end, and the rest is deleted."""
     cluster = StuckCluster(
         Path("none"), Path("none"), is_local=False, pod_network="", manager=Manager([], Path("none"))
     )

@@ -1,4 +1,4 @@
-"""What a wait that was in vain tells."""
+"""What a wait that failed reports."""
 
 from __future__ import annotations
 

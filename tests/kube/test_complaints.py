@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """A handler that writes down what it is told."""
+    """A handler that writes down its calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -88,7 +88,7 @@ async def test_watch_never_dies_silently(client: FakeClient, clock: ManualClock,
 
 
 async def test_no_deletion_is_missed(client: FakeClient, clock: ManualClock, background: Background) -> None:
-    """2. What was deleted while no watch was open is told when the list shows that it is gone."""
+    """2. What was deleted while no watch was open is delivered when the list shows that it is gone."""
     informer, handler = await running(client, clock, background)
     client.faults.refuse_connections()
     await settle()

@@ -79,7 +79,7 @@ def test_causes_are_unwrapped() -> None:
 
 @pytest.mark.parametrize("value", [None, 7, ["a"], {}], ids=["null", "number", "array", "object"])
 def test_broken_status_has_neither_reason_nor_message(value: Any) -> None:
-    """What is no text is left out, so that the error can be told and handled all the same."""
+    """What is no text is left out, so that the error can be shown and handled all the same."""
     error = error_from_status(503, {"reason": value, "message": value, "details": {"causes": [value]}})
     assert isinstance(error, errors.ServiceUnavailableError)
     assert str(error) == "the API server answered with HTTP status 503"

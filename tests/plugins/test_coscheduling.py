@@ -103,7 +103,7 @@ def test_no_gang_without_members() -> None:
 
 
 def test_label_of_the_train_job_does_not_win() -> None:
-    """A gang that the pods do not belong to would wait for ever."""
+    """A gang that the pods do not belong to would wait forever."""
     spec = {"labels": {"scheduling.x-k8s.io/pod-group": "another"}}
     (job,) = built(scheduled(), spec=spec)["JobSet"]["spec"]["replicatedJobs"]
     assert job["template"]["spec"]["template"]["metadata"]["labels"] == {"scheduling.x-k8s.io/pod-group": "demo"}

@@ -1,4 +1,4 @@
-"""JAX: what `jax.distributed.initialize` is told, and what is refused."""
+"""JAX: the arguments of `jax.distributed.initialize`, and what is refused."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ BINDING = "must be host:29400, the port at which the other processes expect the 
     ],
 )  # fmt: skip
 def test_values_of_variables(name: str, value: str, rule: str | None) -> None:
-    """Values that would end JAX in each pod, or make its processes wait in vain, are refused where they are written."""
+    """Values that would end JAX in each pod, or make its processes wait forever, are refused where they are written."""
     variable, resources = {"name": name, "value": value}, gpus(4)
     override = [{"targetJobs": [{"name": "node"}], "containers": [{"name": "trainer", "env": [variable]}]}]
     container = "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec"

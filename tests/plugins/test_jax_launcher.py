@@ -109,7 +109,7 @@ def verdict(process: int, code: int) -> str:
 def test_each_process_is_told_apart(
     shell: list[str], split: Split, node: int, expected: list[list[str | None]]
 ) -> None:
-    """Numbers count over all nodes, GPUs within the node, and without GPUs JAX is told of none."""
+    """Numbers count over all nodes, GPUs within the node, and without GPUs JAX gets none."""
     process = start(shell, python(REPORT), processes=split.processes, devices=split.devices, node=node)
 
     code, output, errors = outcome(process)

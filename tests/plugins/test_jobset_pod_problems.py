@@ -325,7 +325,7 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
     ],
 )
 def test_problems(objects: list[Object], problems: list[tuple[str, ...]]) -> None:
-    """Restarts are told with their cause, as long as they last."""
+    """Restarts are reported with their cause while they last."""
     assert told(*objects) == problems
 
 

@@ -1,4 +1,4 @@
-"""MPI: what launcher and nodes are told, in which order they start, and when the training is over."""
+"""MPI: the environment of launcher and nodes, in which order they start, and when the training is over."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_nodes() -> None:
     ],
 )
 def test_order(jobs: Any, errors: list[str]) -> None:
-    """An order in which the launcher would wait for ever is refused."""
+    """An order in which the launcher would wait forever is refused."""
     assert findings(mpi_runtime(*jobs)) == errors
 
 

@@ -96,7 +96,7 @@ async def test_variables_of_the_runtime_give_way() -> None:
 
 
 def test_single_node() -> None:
-    """A single node is told nothing: TensorFlow trains on it without a cluster."""
+    """A single node gets no variables: TensorFlow trains on it without a cluster."""
     info = enforced({"trainer": {"numNodes": 1}})
     assert (info.main_container.env, info.main_container.ports) == ([], [])
 

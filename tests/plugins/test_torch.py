@@ -1,4 +1,4 @@
-"""Torch: what torchrun is told."""
+"""Torch: the variables of torchrun."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def test_reserved_variables_of_pods_that_do_not_train(targets: list[str], refuse
     ],
 )
 def test_idle_gpus(spec: Any, warnings: list[str]) -> None:
-    """Who asks for more GPUs than processes is told."""
+    """More GPUs than processes give a warning."""
     job = train_job(**spec)
     found = Torch().validate(extract(job, runtime(policy={"torch": {}})), None, job)
     assert [str(finding) for finding in found if isinstance(finding, AdmissionWarning)] == warnings

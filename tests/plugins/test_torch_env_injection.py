@@ -1,4 +1,4 @@
-"""Which containers besides the one that trains learn what torchrun is told."""
+"""Which containers besides the one that trains get the variables of torchrun."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ def test_name_counts_without_a_configuration() -> None:
 
 
 def test_models() -> None:
-    """Every model of the table can be told from its configurations, and has at least one variant."""
+    """Every model of the table can be recognised by its configurations, and has at least one variant."""
     for model in MODELS:
         found = [find_variant(model, method, devices) for method in Method for devices in Devices]
         variants = [variant for variant in found if variant is not None]

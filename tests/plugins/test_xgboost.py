@@ -1,4 +1,4 @@
-"""XGBoost: what tracker and workers are told."""
+"""XGBoost: the environment of tracker and workers."""
 
 from __future__ import annotations
 

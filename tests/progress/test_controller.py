@@ -501,7 +501,7 @@ async def test_managed_by_another(training: Training) -> None:
 
 
 async def test_stall(training: Training) -> None:
-    """A training that runs and gets nowhere is told of once, and counted until it gets on."""
+    """A training that runs and gets nowhere is reported once, and counted until it gets on."""
     training.client.add(training.train_job_object(annotations={STALL_SECONDS: "600"}))
     async with training.managed():
         await training.start()
@@ -697,7 +697,7 @@ async def test_no_stall_of_what_has_ended(training: Training) -> None:
 
 
 async def test_odd_stall_timeout(training: Training) -> None:
-    """An annotation that says nothing sensible is told of, and otherwise ignored."""
+    """An annotation that says nothing sensible is reported, and otherwise ignored."""
     training.client.add(training.train_job_object(annotations={STALL_SECONDS: "soon"}))
     async with training.managed():
         await training.start()
@@ -709,7 +709,7 @@ async def test_odd_stall_timeout(training: Training) -> None:
 
 
 async def test_container_that_does_not_exist(training: Training) -> None:
-    """A container that the pod does not have is told of; the one that trains is read."""
+    """A container that the pod does not have is reported; the one that trains is read."""
     training.client.add(training.train_job_object(annotations={CONTAINER: "reportr", STALL_SECONDS: "soon"}))
     async with training.managed():
         await training.start()

@@ -176,7 +176,7 @@ def test_bursts_are_read_as_what_they_are() -> None:
 
 
 def test_between_reports_time_passes() -> None:
-    """Without news the remaining time goes down with the clock as far as the next report is expected to take it."""
+    """Without news the remaining time goes down with the clock, but not below the next report."""
     pace = Pace(0.0, START)
     for hour in range(1, 11):
         pace.take(hour / 100, START + hour * HOUR)
@@ -306,7 +306,7 @@ SECONDS = {"second": 1, "minute": MINUTE, "hour": HOUR, "day": DAY}
     ],
 )
 def test_summarize(seconds: int, expected: str | None) -> None:
-    """Remaining time is told in its two largest units, rounded where the smaller one would tell nobody anything."""
+    """Remaining time is given in its two largest units, rounded where the smaller one would add nothing."""
     assert summarize(seconds) == expected
 
 

@@ -316,7 +316,7 @@ class TestRate:
         ],
     )
     def test_last_step(self, last: dict[str, int], script: Script) -> None:
-        """The end is written at once, also when the number of steps was told before."""
+        """The end is written at once, also when the number of steps was known before."""
         script.take(currentStep=99, totalSteps=100)
         script.reporter.take(last, {})
         assert script.lines[1:] == [last]

@@ -1,4 +1,4 @@
-"""When a training counts as stalled, and what is told of it."""
+"""When a training counts as stalled, and how that is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Bench:
         self.watch = StallWatch(self.clock, ProgressSeries(self.registry))
 
     async def after(self, seconds: float, key: ObjectKey = JOB) -> str | None:
-        """What is told of a training when so much time has passed."""
+        """What is reported of a training when so much time has passed."""
         await self.clock.advance(seconds)
         return self.watch.check(key)
 
@@ -166,7 +166,7 @@ async def test_end_of_a_stall(bench: Bench, end: Callable[[StallWatch], None]) -
 
 
 async def test_looking_again_changes_nothing(bench: Bench) -> None:
-    """Each reconcile watches; the time goes on, and what has been told stays told."""
+    """Each reconcile watches; the time goes on, and what was reported stays reported."""
     bench.watch.watch(JOB, "run", TIMEOUT)
     bench.report(Message(current_step=1))
     await bench.clock.advance(400)
@@ -180,7 +180,7 @@ async def test_looking_again_changes_nothing(bench: Bench) -> None:
 
 
 async def test_shorter_limit(bench: Bench) -> None:
-    """A limit that is over already is told at the next check."""
+    """A limit that is over already is reported at the next check."""
     bench.watch.watch(JOB, "run", TIMEOUT)
     bench.report(Message(current_step=1))
     await bench.clock.advance(100)

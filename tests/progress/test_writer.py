@@ -367,7 +367,7 @@ async def test_lag(desk: Desk) -> None:
 async def test_condition_stalled(
     desk: Desk, shown: tuple[str, str, str] | None, stall: str | None, expected: tuple[str, str, str] | None
 ) -> None:
-    """It is written with the progress, keeps what was told, and is written only when it changes."""
+    """It is written with the progress, keeps what was reported, and is written only when it changes."""
     obj = desk.client.objects(TRAIN_JOBS)[0]
     since = {"lastTransitionTime": "2025-01-01T00:00:00Z", "observedGeneration": 1}
     before = (

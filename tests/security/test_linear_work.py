@@ -120,7 +120,7 @@ def pipeline() -> Pipeline:
 
 
 def admitted_and_built(obj: Object, blueprint: Object, pipeline: Pipeline) -> None:
-    """All that becomes of a TrainJob, whatever is wrong with it."""
+    """Admission and build of a TrainJob, whatever is wrong with it."""
     asyncio.run(review_train_job(default_train_job(obj), None, pipeline, Files(blueprint)))
     with suppress(BuildError, InvalidObjectError):
         pipeline.build(TrainJob.from_object(obj), read_runtime(CLUSTER_TRAINING_RUNTIMES, blueprint))

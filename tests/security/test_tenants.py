@@ -374,7 +374,7 @@ def labels_with_uid(uid: str) -> Object:
 )
 @pytest.mark.parametrize("has_uid", [False, True])
 async def test_pods_with_forged_labels(cluster: Cluster, metadata: Object, has_uid: bool) -> None:
-    """What they say is not told of the TrainJob, and nobody reads their logs."""
+    """What they say is not reported on the TrainJob, and nobody reads their logs."""
     async with cluster.managed():
         await cluster.put(train_job_object())
         labels = {"labels": labels_with_uid(cluster.jobset["metadata"]["uid"])} if has_uid else {}

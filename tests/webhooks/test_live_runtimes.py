@@ -105,7 +105,7 @@ async def test_snapshot_of_another_train_job() -> None:
 
 
 async def test_nowhere() -> None:
-    """A runtime of the cluster that does not exist is told as such, with what there is."""
+    """A runtime of the cluster that does not exist is reported as such, with what there is."""
     with pytest.raises(RuntimeNotFoundError) as caught:
         await nodes_of(job(), Cache())
     assert caught.value.present == Alternatives("TrainingRuntime", "plan", ("plan", "secret"))
@@ -119,7 +119,7 @@ async def test_nowhere_in_the_namespace() -> None:
 
 
 async def test_unreadable() -> None:
-    """A runtime that does not fit its schema is told with its path."""
+    """A runtime that does not fit its schema is reported with its path."""
     with pytest.raises(BuildError, match=r"ClusterTrainingRuntime/plain spec\.template"):
         await nodes_of(job(), Cache(), without_template())
 

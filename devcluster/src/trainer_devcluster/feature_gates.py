@@ -1,4 +1,4 @@
-"""Feature gates: what the components of the cluster do or leave until they are told otherwise."""
+"""Feature gates: what the components of the cluster do by default."""
 
 from __future__ import annotations
 

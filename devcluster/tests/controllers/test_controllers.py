@@ -261,7 +261,7 @@ async def test_volume_claim_policies_are_immutable(tmp_path: Path) -> None:
 
 
 async def test_two_managers_apply_the_same_jobset(tmp_path: Path) -> None:
-    """Containers are told apart by name, so that the defaults in them are in nobody's way."""
+    """Containers are matched by name, so that the defaults in them make no difference."""
     jobset = {"apiVersion": JOBSETS.api_version, "kind": JOBSETS.kind, **make_jobset()}
     jobset["metadata"]["namespace"] = NAMESPACE
     async with dev_cluster(tmp_path) as cluster:

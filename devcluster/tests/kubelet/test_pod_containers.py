@@ -173,7 +173,7 @@ async def test_stop_signal(open_runner: OpenRunner, mode: str) -> None:
 
 @simplest_mode
 async def test_failed_pre_stop(open_runner: OpenRunner, mode: str) -> None:
-    """A preStop hook that fails is told, and the container ends all the same."""
+    """A preStop hook that fails is reported, and the container ends all the same."""
     hook = {"preStop": {"exec": {"command": ["false"]}}}
     pod = make_pod("pod", shell("echo up; exec sleep 60", lifecycle=hook))
     async with open_runner(mode) as runner, runner.run(pod) as (worker,):

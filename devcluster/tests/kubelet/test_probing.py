@@ -68,7 +68,7 @@ def test_unknown_port_name() -> None:
 
 
 class Patient:
-    """A container that answers probes as it is told to."""
+    """A container that answers probes as the test says."""
 
     def __init__(self) -> None:
         self.answer = "f"
@@ -82,7 +82,7 @@ class Patient:
 
 
 async def watched(script: str, kind: ProbeKind, *, late: float = 0.0, **fields: Any) -> tuple[list[str], Patient]:
-    """What is told about a container whose probes go as in the script.
+    """What is reported about a container whose probes go as in the script.
 
     Each letter is a probe, `s`, `f` or `e` (cannot be carried out); `t` is a second.
     """
@@ -129,7 +129,7 @@ UNREADY = "Readiness probe failed: refused"
     ],
 )
 async def test_readiness(script: str, fields: Object, expected: list[str]) -> None:
-    """Failures are told one by one, readiness when it changes."""
+    """Failures are reported one by one, readiness when it changes."""
     assert (await watched(script, "readinessProbe", **fields))[0] == expected
 
 

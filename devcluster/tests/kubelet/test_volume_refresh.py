@@ -1,4 +1,4 @@
-"""Which pods look again at what their volumes are made from."""
+"""Which pods refresh their volumes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def running(client: FakeClient) -> AsyncIterator[list[str]]:
 
 
 async def test_objects_change() -> None:
-    """Those look again that have a volume of the object, also as a part of a projected one."""
+    """Those with a volume of the object do, also as a part of a projected one."""
     client = FakeClient(*PODS_AND_VOLUMES, resources=[CONFIG_MAPS, SECRETS])
     async with running(client) as found:
         await client.create(CONFIG_MAPS, config("ConfigMap", "c", "other"))
@@ -68,7 +68,7 @@ async def test_objects_change() -> None:
 
 
 async def test_metadata_changes() -> None:
-    """A pod whose labels or annotations change looks again; a change of its status is none of its volumes."""
+    """A pod whose labels or annotations change does; a change of its status does not matter to volumes."""
     client = FakeClient(*PODS_AND_VOLUMES, resources=[CONFIG_MAPS, SECRETS])
     async with running(client) as found:
         await client.patch(PODS, "config", {"status": {"phase": "Running"}}, "default", subresource="status")

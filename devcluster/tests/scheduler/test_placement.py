@@ -25,7 +25,7 @@ GPU = "nvidia.com/gpu"
 def place(
     waiting: Sequence[Candidate], placed: Sequence[Candidate] = (), state: GangState | None = None
 ) -> tuple[list[str], dict[str, str]]:
-    """Names of the pods that are bound, in order, and what the others are told."""
+    """Names of the pods that are bound, in order, and the reason of the others."""
     placement = Placement(Room(make_node(), placed), lambda _: state or GangState(None))
     placement.place(waiting)
     return [each.key.name for each in placement.bound], {each.key.name: text for each, text in placement.held.items()}
@@ -147,7 +147,7 @@ def test_gang_that_is_not_there_yet(scheduler: str, text: str) -> None:
 
 
 def test_gang_of_volcano_that_does_not_fit() -> None:
-    """Every pod is told how many of them would fit, and why the others do not."""
+    """The condition of every pod says how many would fit, and why the others do not."""
     bound, held = place(members(3, "volcano", requests={GPU: 1}), state=gang(3, 3))
     text = (
         "3/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 minAvailable; Pending: 1 Unschedulable, "
@@ -171,7 +171,7 @@ def test_least_resources() -> None:
 
 
 def test_least_resources_that_make_no_sense() -> None:
-    """They are told, and keep nobody else from being scheduled."""
+    """They are reported, and keep nobody else from being scheduled."""
     bound, held = place([*members(1), candidate("other")], state=gang(1, 1, spec={"minResources": {"cpu": "x"}}))
     assert bound == ["other"]
     assert "resource gap: cpu must be a quantity" in held["pod-0"]

@@ -114,7 +114,7 @@ async def test_node_changes(change: Object, subresource: str | None) -> None:
 
 
 async def test_no_node() -> None:
-    """Without a node pods are told so, and bound when it comes."""
+    """Without a node pods have a condition that says so; they are bound when one comes."""
     clock = ManualClock()
     client = FakeClient(make_pod(), clock=clock)
     async with scheduling(client, clock):
@@ -261,7 +261,7 @@ async def test_late_member_of_a_gang(scheduler: GangScheduler) -> None:
 
 
 async def test_gang_with_a_gated_member() -> None:
-    """Pods that fit wait in silence for the rest, and after scheduleTimeoutSeconds they are told."""
+    """Pods that fit wait in silence for the rest, and after scheduleTimeoutSeconds their condition says so."""
     clock = ManualClock()
     gated = member(COSCHEDULING, "pod-1", schedulingGates=[{"name": "test/gate"}])
     group = pod_group(COSCHEDULING, 2, scheduleTimeoutSeconds=20)

@@ -1,4 +1,4 @@
-"""What the plugin does to TrainJobs, shown on what becomes of them."""
+"""What the plugin does to TrainJobs, shown on what is built of them."""
 
 from __future__ import annotations
 

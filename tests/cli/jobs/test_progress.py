@@ -125,7 +125,7 @@ def test_order(train: list[str], evaluation: list[str], names: list[str]) -> Non
     ],
 )
 def test_label(metric: Metric, text: str) -> None:
-    """Metrics of the evaluation can be told apart from those of the training."""
+    """Metrics of the evaluation can be distinguished from those of the training."""
     assert label(metric) == text
 
 

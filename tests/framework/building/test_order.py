@@ -23,7 +23,7 @@ MPI_NODE = replicated_job("trainer-node")
 
 
 def spec_of(*jobs: Object, jobset: Any = None) -> Object:
-    """Spec of the JobSet that becomes of these replicated Jobs."""
+    """Spec of the JobSet that is built from these replicated Jobs."""
     job = train_job()
     spec: Object = build_jobset(extract(job, runtime(*jobs, jobset=IN_ORDER if jobset is None else jobset)), job)[
         "spec"

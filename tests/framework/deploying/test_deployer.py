@@ -202,7 +202,7 @@ async def test_the_hash_follows_the_wish(cluster: Cluster) -> None:
 
 
 async def test_an_object_of_which_metadata_is_cached(cluster: Cluster) -> None:
-    """It is applied when the wish has changed, and not because the cache does not show the rest of it."""
+    """It is applied when the desired object has changed, and not because the cache does not show the rest of it."""
 
     async def requests(wanted: Component) -> int:
         cluster.client.requests.clear()
@@ -451,14 +451,14 @@ async def test_the_end(cluster: Cluster) -> None:
 
 
 async def test_a_kind_that_is_not_served(cluster: Cluster) -> None:
-    """It is told before anything is made, with the remedy."""
+    """It is reported before anything is made, with the remedy."""
     cluster.reader.unserved.add(CONFIG_MAPS)
     with pytest.raises(BuildError, match="configmaps: Forbidden: the API server does not serve them; install the CRD"):
         cluster.deployer.missing([component(a="1")])
 
 
 async def test_a_kind_that_has_just_been_withdrawn(cluster: Cluster) -> None:
-    """What the cache does not know yet is told with the remedy; what else is not found stays as it is."""
+    """What the cache does not know yet is reported with the remedy; what else is not found stays as it is."""
     cluster.client.faults.fail(NotFoundError(404, "404 page not found"), verb="apply")
     with pytest.raises(NotFoundError, match=r"configmaps: Forbidden: .*install the CRD configmaps"):
         await cluster.deploy(component(a="1"))

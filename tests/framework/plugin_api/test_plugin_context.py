@@ -11,7 +11,7 @@ from trainer.framework.plugin_api.plugin_context import PluginContext
 
 
 class Settings(ApiModel):
-    """What a plugin can be told."""
+    """What a plugin gets."""
 
     cell_size: int = 3
 

@@ -253,7 +253,7 @@ def test_a_plugin_may_replace_a_built_in_one(tmp_path: Path) -> None:
 
 
 def test_two_packages_with_one_name(tmp_path: Path) -> None:
-    """Two plugins of one name cannot be told apart, so the message names both packages."""
+    """Two plugins of one name cannot be distinguished, so the message names both packages."""
     with (
         installed(tmp_path / "a", greeting=(GREETING, "Greeting")),
         installed(tmp_path / "b", package="other", version="2", greeting=(GREETING, "Greeting")),

@@ -123,7 +123,7 @@ async def asynchronous(self: object, info: object, train_job: object) -> None:
     ],
 )
 def test_defects(members: dict[str, Any], problem: str) -> None:
-    """What would never be called, or fail when it is, is told with the remedy, once."""
+    """What would never be called, or fail when it is, is reported with the remedy, once."""
     (defect,) = defects_of(plugin(**members))
 
     assert problem in defect

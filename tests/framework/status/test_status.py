@@ -470,7 +470,7 @@ def test_conditions_of_plugins() -> None:
 
 
 def test_a_plugin_that_raised_is_named() -> None:
-    """What a plugin could not say is told with the condition Created, which holds all the same."""
+    """What a plugin could not say is reported with the condition Created, which holds all the same."""
     error = PluginError("nosy", "status_conditions", ValueError("oh"))
     (created,) = next_status(train_job(), Observation(CREATED, errors=(error,)), NOW).conditions or []
     assert created.status == "True"

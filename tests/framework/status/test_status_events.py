@@ -128,7 +128,7 @@ RESTARTS = condition("Restarting", "True", "RestartingJobSet", "RestartingJobSet
     ],
 )
 def test_events(before: list[Object], suspend: bool, seen: Observation, events: list[tuple[str, str, str]]) -> None:
-    """News are told once; details that change all the time are not news."""
+    """News are reported once; details that change all the time are not news."""
     job = train_job(suspend=suspend, status={"conditions": before} if before else None)
     assert list(status_events(job.status, next_status(job, seen, NOW), seen)) == events
 

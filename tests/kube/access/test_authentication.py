@@ -98,7 +98,7 @@ async def test_number_of_known_tokens_is_bounded(clock: ManualClock) -> None:
 
 
 class Hanging(Reviewer):
-    """Answers when it is told to, or not at all."""
+    """Answers when the test says so, or not at all."""
 
     def __init__(self) -> None:
         super().__init__()

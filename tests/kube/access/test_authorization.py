@@ -19,7 +19,7 @@ JANE = User("jane", ("devs",), "1", {"scopes": ("a", "b")})
 
 
 async def test_question(clock: ManualClock) -> None:
-    """The API server is told all that is known of the user."""
+    """The API server gets all that is known of the user."""
     client = Reviewer(allowed=(("get", "/metrics"),))
     authorizer = Authorizer(client, clock=clock)
     assert await authorizer.is_allowed(JANE, "get", "/metrics")

@@ -114,7 +114,7 @@ async def test_informer_may_be_removed_before_it_runs(cache: Cache, client: Fake
 
 
 async def test_nobody_waits_for_a_removed_informer(cache: Cache, client: FakeClient, background: Background) -> None:
-    """Waiting for all goes on without it; who waits for it alone is told."""
+    """Waiting for all goes on without it; who waits for it alone gets an error."""
     client.faults.fail(ForbiddenError(403, "no"), resource=PODS)
     pods = cache.informer(PODS)
     cache.informer(JOBS)

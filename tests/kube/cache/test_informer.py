@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RecordingHandler:
-    """Writes down what it is told."""
+    """Writes down its calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -187,7 +187,7 @@ async def test_changes_while_a_late_handler_is_told_come_after(informer: Informe
 async def test_handler_added_while_the_first_list_is_told_misses_nothing(
     client: FakeClient, clock: ManualClock, background: Background
 ) -> None:
-    """It is told of all objects, those included that others have been told of before it came."""
+    """It gets all objects, also those that others got before it was added."""
     informer = Informer(client, PODS, clock=clock)
     late = RecordingHandler()
 
@@ -212,7 +212,7 @@ def sliced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("sliced")
 async def test_handler_that_comes_while_a_later_list_is_told(informer: Informer) -> None:
-    """It is told of what is on the list once, and of nothing that the list shows to be gone."""
+    """It gets what is on the list once, and nothing that the list shows to be gone."""
     late = RecordingHandler()
 
     class Adding(RecordingHandler):
@@ -548,7 +548,7 @@ async def test_optional_kind_that_is_installed_and_removed_and_installed(
 
 
 async def test_objects_that_vanish_with_their_kind(server: Server, handler: RecordingHandler) -> None:
-    """What no watch event has told of is a stale delete, and what this process wrote itself is gone as well."""
+    """What no watch event has reported is a stale delete, and what this process wrote itself is gone as well."""
     informer = server.informer
     await server.install()
     handler.take()
@@ -561,7 +561,7 @@ async def test_objects_that_vanish_with_their_kind(server: Server, handler: Reco
 
 
 async def test_listener_may_leave(server: Server) -> None:
-    """It is told nothing more."""
+    """It gets no more events."""
     await server.informer.wait_for_sync()
     server.informer.remove_listener(server._tell)
     server.informer.remove_listener(server._tell)

@@ -177,7 +177,7 @@ def test_index_function_reads_a_write_once(informer: Informer) -> None:
 
 
 async def test_deletion_that_never_shows_is_forgotten(informer: Informer, clock: ManualClock) -> None:
-    """A deletion of another incarnation than the known one does not hide the object for ever."""
+    """A deletion of another incarnation than the known one does not hide the object forever."""
     informer.put(cached(3, value="3"))
     informer.deleted(KEY, "u", None)
     await clock.advance(EXPIRY)

@@ -50,7 +50,7 @@ def convert(raw: RawJson) -> CachedObject:
 
 
 class RecordingSink:
-    """Writes down what it is told."""
+    """Writes down its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
@@ -191,7 +191,7 @@ async def test_what_is_wrong_is_said_once(
 async def test_optional_kind_may_be_missing(
     reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping, start: State
 ) -> None:
-    """The sink and one line tell that there is nothing of it; it is asked for again each 24 to 36 s, for ever."""
+    """The sink and one line tell that there is nothing of it; it is asked for again each 24 to 36 s, forever."""
     reflector.optional = True
     client.withdraw(PODS)
     with capture_logs() as logs:
@@ -209,7 +209,7 @@ async def test_optional_kind_may_be_missing(
 async def test_optional_kind_comes_and_goes(
     reflector: Reflector, sink: RecordingSink, client: FakeClient, clock: ManualClock, background: Background
 ) -> None:
-    """Each turn is one line; that a watch finds the kind missing is told only when another request finds the same."""
+    """Each turn is one line; that a watch finds the kind missing is logged only when another request finds the same."""
     reflector.optional = True
     client.withdraw(PODS)
     with capture_logs() as logs:
@@ -246,7 +246,7 @@ async def test_optional_kind_comes_and_goes(
 async def test_optional_kind_that_cannot_be_read_is_not_missing(
     reflector: Reflector, sink: RecordingSink, client: FakeClient, stepping: Stepping, error: KubeError
 ) -> None:
-    """Only a 404 says that there is nothing of it; all else is told and tried again as for any kind."""
+    """Only a 404 says that there is nothing of it; all else is logged and retried as for any kind."""
     reflector.optional = True
     client.faults.fail(error)
     with capture_logs() as logs:
@@ -623,7 +623,7 @@ async def test_bookmarks_of_a_server_that_ignores_streaming_lists_do_not_keep_it
 
 
 class Lists:
-    """Answers lists in two pages, as far as it has no watch cache and a limit is set."""
+    """Answers lists in two pages if it has no watch cache and a limit is set."""
 
     def __init__(self, *, has_watch_cache: bool) -> None:
         self._has_watch_cache = has_watch_cache

@@ -91,7 +91,7 @@ def test_failing_index_function_harms_one_object(store: Store, lister: Lister) -
 
 
 def test_unknown_index_is_an_error(store: Store, lister: Lister) -> None:
-    """A misspelt index is told apart from an empty one."""
+    """A misspelt index differs from an empty one."""
     with pytest.raises(KeyError, match="no index 'node'"):
         lister.by_index("node", "n")
 

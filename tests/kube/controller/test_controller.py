@@ -223,7 +223,7 @@ async def test_unchanged_objects_queue_behind_changed_ones(client: FakeClient, c
 
 
 class ScriptedSource:
-    """A source that tells what becomes of it and syncs when it is told to."""
+    """A source that records its calls and syncs when the test says so."""
 
     def __init__(self, name: str, steps: list[str]) -> None:
         self._name = name

@@ -293,7 +293,7 @@ async def test_crash_is_contained_counted_and_logged_with_its_traceback(bench: B
 
 
 async def test_what_is_no_result_is_named(bench: Bench) -> None:
-    """A reconcile that returns something else is told so instead of ending the worker."""
+    """A reconcile that returns something else gets an error instead of ending the worker."""
     with capture_logs() as logs:
         await bench.start({"requeue": True})
     assert str(logs[0]["exc_info"]) == "the reconcile returned dict instead of Result or None"

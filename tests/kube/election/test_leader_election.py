@@ -641,7 +641,7 @@ async def test_cancelled_write_stays_cancelled(a: Candidate, background: Backgro
 
 
 async def test_events(a: Candidate, clock: ManualClock, background: Background) -> None:
-    """Who became and who stopped being the leader is told about the Lease."""
+    """Events about the Lease say who became and who stopped being the leader."""
     running = background(a.run())
     await a.elector.wait_for_leadership()
     running.cancel()

@@ -98,7 +98,7 @@ async def test_writes_pass_the_fence_and_are_told(
     write: Callable[[ManagedClient], Awaitable[object]],
     calls: list[tuple[str, str]],
 ) -> None:
-    """Each kind of write is made once, within the fence, and its answer is told."""
+    """Each kind of write is made once, within the fence, and its answer is handed on."""
     await write(client)
     assert fence.passed == 1
     assert observer.calls == calls

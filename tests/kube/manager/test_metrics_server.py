@@ -189,7 +189,7 @@ async def test_challenge() -> None:
 
 
 async def test_while_the_api_server_is_away() -> None:
-    """Nobody is let in, and nobody is told why; those who were known before are."""
+    """Nobody is let in, and nobody learns why; those who were known before are."""
     async with serving() as served:
         served.reviewer.failure = TransportError("10.0.0.1 refused")
         with capture_logs() as logs:

@@ -33,7 +33,7 @@ START = 1767225600
 
 
 class Observed:
-    """Counts what an observer is told."""
+    """Counts the calls of an observer."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -189,7 +189,7 @@ BROKEN = TransportError("connection reset")
 async def test_mishaps(
     mishap: Mishap, log: FakeLog, client: FakeClient, clock: ManualClock, background: Background
 ) -> None:
-    """After any mishap the log goes on where it was, with every line once; the observer is told why."""
+    """After any mishap the log goes on where it was, with every line once; the observer gets the reason."""
     reader = Reader(client, clock, idle_timeout=60)
     background(reader.follow())
     log.write(b"one\ntwo\n", at(0.25))

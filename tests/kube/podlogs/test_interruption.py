@@ -65,7 +65,7 @@ def test_pauses(proofs: list[float], pauses: list[float]) -> None:
     [
         pytest.param(statuses.too_many_requests(7), 8, id="429"),
         pytest.param(statuses.unavailable(7), 8, id="503"),
-        pytest.param(statuses.too_many_requests(None), 1, id="429 without a wish"),
+        pytest.param(statuses.too_many_requests(None), 1, id="429 without Retry-After"),
         pytest.param(statuses.unavailable(3600), 61, id="an hour"),
     ],
 )

@@ -75,12 +75,12 @@ def test_finish(chunks: list[bytes], handed: list[bytes]) -> None:
     ],
 )
 def test_limit(chunks: list[bytes], handed: list[bytes]) -> None:
-    """A line of more bytes than the limit is skipped to its end, is told once, and takes nothing else with it."""
+    """A line of more bytes than the limit is skipped to its end, is reported once, and takes nothing else with it."""
     assert blocks_of(*chunks, limit=8) == handed
 
 
 def test_the_head_of_a_skipped_line() -> None:
-    """So much of a skipped line is told as holds any timestamp, however it was cut."""
+    """So much of a skipped line is reported as holds any timestamp, however it was cut."""
     line = b"2026-01-01T00:00:00.123456789+01:00 " + b"x" * 200
     for size in (1, 7, HEAD_BYTES, 199, 500):
         chunks = [line[start : start + size] for start in range(0, len(line), size)]

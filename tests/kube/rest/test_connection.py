@@ -278,7 +278,7 @@ async def test_service_account_of_a_pod(
 @pytest.mark.parametrize("is_there", [pytest.param(False, id="missing"), pytest.param(True, id="empty")])
 @pytest.mark.parametrize("name", ["token", "ca.crt", "namespace"])
 async def test_incomplete_service_account(service_account: Path, name: str, is_there: bool) -> None:
-    """A pod without a mounted token is told what to check."""
+    """A pod without a mounted token gets an error that says what to check."""
     file = anyio.Path(service_account / name)
     await (file.write_text("\n") if is_there else file.unlink())
     with pytest.raises(ConfigurationError, match="automountServiceAccountToken"):

@@ -61,7 +61,7 @@ class Seen:
 
 
 class ApiServer:
-    """Answers each request with the next scripted answer, the last one for ever."""
+    """Answers each request with the next scripted answer, the last one forever."""
 
     def __init__(self) -> None:
         self.answers: list[Handler] = [json_answer({})]
@@ -425,7 +425,7 @@ async def test_what_the_client_does_not_retry(
 
 
 async def test_retries_are_bounded(client: HttpClient, api: ApiServer, clock: ManualClock) -> None:
-    """A server that stays overloaded is not asked for ever."""
+    """A server that stays overloaded is not asked forever."""
     api.answers = [failure(429, "TooManyRequests", Retry_After="1")]
     outcome, pauses = await retried(client.get(NODES, "n"), clock)
     assert isinstance(outcome, TooManyRequestsError)

@@ -62,7 +62,7 @@ class Peer:
 
 
 class LogServer:
-    """Answers each request with the next script, the last one for ever."""
+    """Answers each request with the next script, the last one forever."""
 
     def __init__(self, *scripts: Script, tls: bool = True) -> None:
         self.scripts = list(scripts)

@@ -82,7 +82,7 @@ async def test_take_never_waits(clock: ManualClock) -> None:
 
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (1, 0)])
 def test_limit_that_lets_nothing_through_is_refused(qps: float, burst: int) -> None:
-    """A limiter that would wait for ever cannot be made."""
+    """A limiter that would wait forever cannot be made."""
     with pytest.raises(ValueError, match="positive qps"):
         RateLimiter(qps, burst)
 

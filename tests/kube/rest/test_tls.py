@@ -103,7 +103,7 @@ async def test_rejected_certificate_is_looked_for_at_once(
 async def test_unusable_files_keep_the_old_ones(
     files: Files, clock: ManualClock, authority: Authority, name: str, content: bytes | None, message: str
 ) -> None:
-    """A rotation that is under way, or went wrong, is logged and counted once, and mended by the next poll."""
+    """A rotation that is under way, or went wrong, is logged and counted once, and repaired by the next poll."""
     metrics = Metrics()
     tls = ReloadingTls(files.options, clock=clock, metrics=RequestMetrics(metrics, "host", detailed=False))
     first = await tls.context()
@@ -137,7 +137,7 @@ async def test_missing_file_keeps_the_old_one(files: Files, clock: ManualClock, 
 
 
 async def test_encrypted_key_is_refused(tmp_path: Path, authority: Authority) -> None:
-    """OpenSSL would ask for the password on the terminal and wait for ever."""
+    """OpenSSL would ask for the password on the terminal and wait forever."""
     files = Files(tmp_path)
     await files.write(authority, authority.issue("a", password=b"password"))
     with pytest.raises(ConfigurationError, match="encrypted keys do not work"):

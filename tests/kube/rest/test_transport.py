@@ -31,7 +31,7 @@ POST = Request("POST", "/api/v1/nodes", {}, b"{}")
 
 
 class Server:
-    """Answers with the next status code, the last one for ever; 0 breaks the connection."""
+    """Answers with the next status code, the last one forever; 0 breaks the connection."""
 
     def __init__(self) -> None:
         self.codes = [200]

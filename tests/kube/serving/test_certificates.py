@@ -64,7 +64,7 @@ def metrics() -> Metrics:
 
 
 def counts(metrics: Metrics) -> tuple[float | None, float | None]:
-    """How often the files were read, and how often in vain."""
+    """How often the files were read, and how often that failed."""
     value = metrics.registry.get_sample_value
     return value("certwatcher_read_certificate_total"), value("certwatcher_read_certificate_errors_total")
 
@@ -93,7 +93,7 @@ async def test_changed_files_are_used(
 async def test_broken_files_leave_the_old_in_use(
     tmp_path: Path, clock: ManualClock, metrics: Metrics, background: Background
 ) -> None:
-    """They are counted each time, logged once, and forgotten when the files are mended."""
+    """They are counted each time, logged once, and forgotten when the files are fixed."""
     volume, server = Volume(tmp_path), Server()
     pair = AUTHORITY.issue("one")
     await volume.hold(pair)

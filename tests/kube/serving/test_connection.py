@@ -1,4 +1,4 @@
-"""What one connection may cost, without a socket; what becomes of it is in the tests of the server."""
+"""What one connection may cost, without a socket; how it ends is in the tests of the server."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_body_that_does_not_come(clock: ManualClock) -> None:
     ],
 )
 async def test_size_of_a_head(sent: list[bytes], is_dropped: bool, clock: ManualClock) -> None:
-    """Beyond it the peer is told, and aiohttp gets nothing more."""
+    """Beyond it the peer gets an error, and aiohttp nothing more."""
     line = Line(clock, max_head_bytes=100)
     connection = line.open()
     for data in sent:

@@ -107,7 +107,7 @@ async def test_idle_connection() -> None:
 
 
 async def test_answer_that_is_not_read() -> None:
-    """A peer that asks and does not read keeps neither connection nor handler for ever."""
+    """A peer that asks and does not read keeps neither connection nor handler forever."""
     async with no_stray_tasks(), serving() as served, connected(served, b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n"):
         await eventually(lambda: served.answered(200) == 1, within=10)
         await served.clock.advance(91)
@@ -367,7 +367,7 @@ async def test_memory_stays_flat() -> None:
 
 
 async def test_handshake_that_does_not_come() -> None:
-    """Who says nothing, or nothing that is TLS, is not waited for for ever; others shake hands meanwhile."""
+    """Who says nothing, or nothing that is TLS, is not waited for forever; others shake hands meanwhile."""
     tls = await tls_of_server()
     async with no_stray_tasks(), serving(tls.context) as served, connected(served) as silent:
         await served.count(1)

@@ -121,7 +121,7 @@ async def pass_time(clock: Calendar, seconds: float, replicas: int = 1) -> None:
 
 
 async def test_secret_is_made(client: FakeClient, clock: Calendar, replica: Replica, background: Background) -> None:
-    """With an authority and a certificate for the names, which is shown, and whose bundle is told."""
+    """With an authority and a certificate for the names, which is served, and whose bundle is handed on."""
     assert replica.rotator.problem == "the Secret system/webhook-certificates has not been read yet"
     background(replica.run())
     await idle(clock)

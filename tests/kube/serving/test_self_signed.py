@@ -64,7 +64,7 @@ async def test_several_servers_show_the_same(clock: ManualClock, background: Bac
 
 
 async def test_server_that_cannot_use_it(clock: ManualClock, background: Background) -> None:
-    """The others are served, and the problem is told until it is over."""
+    """The others are served, and the problem is logged until it is over."""
     source, first, second = SelfSignedCertificates(clock=clock), Server(), Server()
     first.fails = True
     for server in (first, second):

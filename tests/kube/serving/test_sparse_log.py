@@ -32,7 +32,7 @@ def test_texts_are_cut() -> None:
 
 
 async def test_peers_do_not_fill_the_log() -> None:
-    """What they do wrong is told once in a while, with how often."""
+    """What they do wrong is logged once in a while, with how often."""
     with capture_logs() as logs:
         async with serving() as served:
             for advance in (0, 0, 0, 10):

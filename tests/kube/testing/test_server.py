@@ -279,7 +279,7 @@ class Rotating:
 
 
 async def test_expiring_tokens(fake: FakeClient, clock: ManualClock) -> None:
-    """Only the present tokens are accepted; a client with a newer one goes on, another is told why not."""
+    """Only the present tokens are accepted; a client with a newer one goes on, another gets the reason why not."""
     async with (
         FakeServer(fake, tokens={"old"}) as server,
         HttpClient(server.endpoint, Rotating("old", "new"), user_agent="test", clock=clock) as client,

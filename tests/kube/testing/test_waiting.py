@@ -23,7 +23,7 @@ async def test_holds_at_once(clock: ManualClock) -> None:
 
 
 async def test_time_moves_from_sleeper_to_sleeper(clock: ManualClock, background: Background) -> None:
-    """The clock goes as far as the condition needs, and stops there."""
+    """The clock advances until the condition holds, and stops there."""
     ticks = []
 
     async def tick() -> None:

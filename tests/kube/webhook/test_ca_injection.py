@@ -171,7 +171,7 @@ async def test_bundle_of_another_replica_is_not_undone(
 async def test_without_news_only_what_is_missing_is_filled_in(
     client: FakeClient, clock: ManualClock, background: Background
 ) -> None:
-    """A replica that cannot read the Secret any more does not undo what the others write, for ever and ever."""
+    """A replica that cannot read the Secret any more does not undo what the others write, endlessly."""
     client.add(configuration(VALIDATING, b"newer", None))
     source = Source()
     source.problem = "the Secret cannot be read"

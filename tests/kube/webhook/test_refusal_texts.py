@@ -33,7 +33,7 @@ def test_an_answer_is_small_whatever_is_wrong(errors: list[FieldError]) -> None:
 
 
 def test_errors_that_people_make_are_whole() -> None:
-    """A dozen errors of usual length are told as they are, each once."""
+    """A dozen errors of usual length are given as they are, each once."""
     errors = [invalid(f"spec.field{index}", index, "must be at most 0") for index in range(12)]
     assert shown_errors([*errors, *errors]) == tuple(errors)
 

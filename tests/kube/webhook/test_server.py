@@ -205,7 +205,7 @@ async def test_slow_handler_is_refused_in_time(clock: ManualClock) -> None:
 async def test_nonsense_is_answered_with_the_reason(
     body: object, options: dict[str, str], code: int, message: str
 ) -> None:
-    """An HTTP error with a Status that says what to mend; the next request is answered as ever."""
+    """An HTTP error with a Status that says what to fix; the next request is answered as ever."""
     async with serving(allow, max_body_bytes=65536) as webhook:
         status, answer = await webhook.post(body, **options)
         assert (status, answer["code"], answer["message"]) == (code, code, message)
@@ -216,7 +216,7 @@ async def test_nonsense_is_answered_with_the_reason(
 
 
 async def test_only_post_is_answered() -> None:
-    """Others are told what is allowed."""
+    """Others get the list of what is allowed."""
     async with serving(allow) as webhook, webhook.session.get(f"https://127.0.0.1:{webhook.port}{PATH}") as answer:
         assert (answer.status, answer.headers["Allow"]) == (405, "POST")
 
@@ -256,7 +256,7 @@ async def test_compressed_body_is_not_unpacked() -> None:
     ],
 )
 async def test_clients_that_ask_before_they_send(expectation: str, statuses: list[int]) -> None:
-    """They are told to go on, if the head gives no reason to refuse."""
+    """They are answered 100, if the head gives no reason to refuse."""
     body = msgspec.json.encode(review_of())
     async with serving(allow) as webhook, Peer.connected(webhook.port) as peer:
         await peer.begin(len(body), f"Expect: {expectation}\r\n", body=b"")
@@ -445,7 +445,7 @@ class Peer:
 
 
 async def test_slow_body_is_given_up(clock: ManualClock) -> None:
-    """A peer that does not send what it has announced is told so, and its connection ends."""
+    """A peer that does not send what it has announced gets that as an answer, and its connection ends."""
     async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port) as peer:
         await peer.begin(1000)
         await eventually(lambda: 10 in clock.sleeping, within=5)
@@ -487,7 +487,7 @@ async def test_malformed_http_is_refused(data: bytes, code: int) -> None:
 
 
 async def test_silent_connection_is_closed(clock: ManualClock) -> None:
-    """Who connects and does not send a request is not waited for for ever."""
+    """Who connects and does not send a request is not waited for forever."""
     async with serving(allow, clock=clock) as webhook, Peer.connected(webhook.port) as peer:
         await peer.send(b"POST /validate HTTP/1.1\r\nHost:")
         await clock.advance(10)
@@ -496,7 +496,7 @@ async def test_silent_connection_is_closed(clock: ManualClock) -> None:
 
 
 async def test_requests_wait_for_their_turn(clock: ManualClock) -> None:
-    """No more than `max_concurrent` are answered at a time; who waits for too long is told why."""
+    """No more than `max_concurrent` are answered at a time; who waits for too long gets the reason."""
     go_on = anyio.Event()
     entered = 0
 

@@ -1,4 +1,4 @@
-"""A handler of an informer, and how far it has been told what there is."""
+"""A handler of an informer, and whether it has got the initial list."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Registration:
 
     @property
     def is_late(self) -> bool:
-        """Whether it has still to be told what existed when it came."""
+        """Whether it has yet to get what existed when it was added."""
         return self._waiting is not None
 
     async def wait_for_sync(self) -> None:
@@ -84,14 +84,14 @@ class Registration:
         self._has_ended = True
 
     def tell(self, notification: Notification) -> None:
-        """Call the handler, now or after what it must be told before."""
+        """Call the handler, now or after the events that come before."""
         if self._waiting is not None:
             self._waiting.append(notification)
         else:
             self._deliver(notification)
 
     def told_initial(self) -> None:
-        """The first list has been told (for the informer)."""
+        """The first list was delivered (for the informer)."""
         if self._waiting is None:
             self._synced.set()
 

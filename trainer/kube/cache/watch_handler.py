@@ -52,7 +52,7 @@ class Sink(Protocol):
         """The object is gone; this is its last state."""
 
     def caught_up(self, resource_version: str) -> None:
-        """Everything up to this version has been told."""
+        """Everything up to this version was delivered."""
 
 
 class WatchHandler:

@@ -22,7 +22,7 @@ class Result:
     """Seconds until the key is looked at again even if nothing changes; 0 or less: at once, after what waits already.
     Default: None, only when something changes."""
     requeue: bool = False
-    """Look again with the backoff of a failure, for a reconcile that waits for something whose time is not known.
+    """Requeue with the backoff of a failure, for a reconcile that waits for something whose time is not known.
 
     Unlike an exception it is neither logged nor counted as an error. `requeue_after` wins. Default: False."""
     error: Exception | None = None

@@ -166,7 +166,7 @@ class ContainerLog:
 
         Args:
             receive: takes blocks of whole lines; called on the event loop, so it must be quick.
-            is_finished: whether the container has ended and will not be restarted, as far as known. Asked before each
+            is_finished: whether the container has ended and will not be restarted, if known. Asked before each
                 attempt and at the end of each stream, so it may be a look into a cache.
 
         Raises:

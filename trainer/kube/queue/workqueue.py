@@ -48,7 +48,7 @@ class ShutDown(KubeError):  # noqa: N818 - a signal to the worker, not a failure
 
 
 class _Round(NamedTuple):
-    """One handing out of a key, or the wish for one."""
+    """One handing out of a key, or the request for one."""
 
     priority: int
     since: float

@@ -85,7 +85,7 @@ class BodyReader:
             yield await self._read(request)
 
     def _check_head(self, request: web.BaseRequest) -> None:
-        """What can be told before anything is read."""
+        """What is known before anything is read."""
         if request.content_type != JSON:
             raise HttpError(
                 415,

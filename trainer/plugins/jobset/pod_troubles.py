@@ -104,7 +104,7 @@ def trouble_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
 def troubles_of(pod: CachedObject) -> tuple[str, ...]:
     """Index function of `TROUBLES`; `Troubles` has the queries.
 
-    What nobody but its labels calls a pod of a JobSet is in no trouble that would be told.
+    A pod that only its labels call one of a JobSet has no trouble to report.
     """
     found = _troubles(pod)
     job = pod.controller if found else None

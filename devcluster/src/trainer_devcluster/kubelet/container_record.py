@@ -61,7 +61,7 @@ class ContainerRecord:
     stop_signal: str = ""
     """The signal that asks it to end, if its specification says so."""
     policy: RestartPolicy = ALWAYS
-    """What becomes of it when it ends. Default: Always, as in Kubernetes."""
+    """Whether it is restarted when it ends. Default: Always, as in Kubernetes."""
     sidecar: bool = False
     """Whether it is an init container that runs beside the others. Default: False."""
     passes_startup: bool = True
@@ -84,7 +84,7 @@ class ContainerRecord:
         Args:
             container: its specification.
             status: its entry in the pod's status, if there is one. What runs by that has ended with the former kubelet.
-            policy: what becomes of it when it ends.
+            policy: whether it is restarted when it ends.
             waiting: reason while it has not been started.
             now: time of the end of what was lost so.
         """

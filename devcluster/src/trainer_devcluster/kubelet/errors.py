@@ -1,4 +1,4 @@
-"""What can go wrong with a pod, by who can mend it."""
+"""What can go wrong with a pod, by who can fix it."""
 
 from __future__ import annotations
 

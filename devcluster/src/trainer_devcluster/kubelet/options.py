@@ -44,7 +44,7 @@ class KubeletOptions:
     data_dir: Path
     """Logs, volumes and scratch directories of pods; claims (`claims/<namespace>/<name>`) outlive their pods."""
     api_server: str = ""
-    """URL of the API server, under which the kubelet reaches it; pods are told of it. Default: they are not."""
+    """URL of the API server, under which the kubelet reaches it; pods get it, too. Default: they do not."""
     node_name: str = "laptop"
     """Name of the Node object that the kubelet keeps. Default: laptop."""
     node_resources: Mapping[str, str] = field(default_factory=dict)

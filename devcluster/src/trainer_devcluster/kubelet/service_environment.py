@@ -22,7 +22,7 @@ ListServices = Callable[[str], Iterable["Mapping[str, Any]"]]
 
 @dataclass(frozen=True, slots=True)
 class ServiceEnvironment:
-    """What the containers of a node are told of Services."""
+    """The variables about Services in the containers of a node."""
 
     api_server: ApiAddress | None
     """Where pods reach the API server, whatever the address of its Service is; None if they do not."""

@@ -1,6 +1,6 @@
 """The scheduler of the dev cluster: decides which pods its one node takes, one by one or as gangs.
 
-Kubernetes documentation, "Kubernetes Scheduler". What it looks at is told in `node_fit`, what it does about gangs in
+Kubernetes documentation, "Kubernetes Scheduler". What it looks at is in `node_fit`, what it does about gangs in
 `gangs`. It never preempts: what does not fit waits until something ends.
 """
 

@@ -3,7 +3,7 @@
 * **coscheduling** of the Kubernetes scheduler-plugins: the label `scheduling.x-k8s.io/pod-group` names the PodGroup.
 * **Volcano**: the annotation `scheduling.k8s.io/group-name` does.
 
-The stand-in looks at all pods of a gang at once, so that none ever holds room for others in vain: they are bound
+The stand-in looks at all pods of a gang at once, so that none holds room while it waits for others: they are bound
 together when as many fit as `minMember` asks for and the node has `minResources`. Queues, priorities between gangs and
 network topology are not regarded. A pod of theirs that names no PodGroup is scheduled like any other.
 """

@@ -1,4 +1,4 @@
-"""One round of scheduling: which of the waiting pods the node takes, and what the others are told."""
+"""One round of scheduling: which of the waiting pods the node takes, and the reason of the others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GangState:
 
     @property
     def timeout(self) -> float:
-        """Seconds after which pods that fit are told that the rest is missing."""
+        """Seconds after which the condition of pods that fit says that the rest is missing."""
         return float((self.spec or {}).get("scheduleTimeoutSeconds") or _PERMIT_SECONDS)
 
 

@@ -46,7 +46,7 @@ class Scheduler:
     """Looks at all pods that have no node whenever something changes that may help one of them.
 
     Constructing it registers it with the manager. It schedules pods of kube-scheduler and of the gang schedulers, as
-    `spec.schedulerName` says; others wait, and are told so.
+    `spec.schedulerName` says; others wait, and their condition says so.
     """
 
     def __init__(self, manager: Manager, node_name: str) -> None:
@@ -93,7 +93,7 @@ class Scheduler:
         return None if pause is None else Result(requeue_after=pause)
 
     async def _carry_out(self, bound: list[Candidate], held: dict[Candidate, str], gated: list[Candidate]) -> None:
-        """Write everything, whatever becomes of a single write; the first failure is raised in the end."""
+        """Write everything, even if single writes fail; the first failure is raised in the end."""
         limit = anyio.CapacityLimiter(_CONCURRENT_WRITES)
         failures: list[KubeError] = []
 

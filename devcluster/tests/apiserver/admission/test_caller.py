@@ -157,7 +157,7 @@ async def test_nobody_listens(tmp_path: Path) -> None:
 
 
 async def test_no_tls(tmp_path: Path) -> None:
-    """A server that speaks plain HTTP is told apart from one that is not trusted."""
+    """A server that speaks plain HTTP is distinguished from one that is not trusted."""
     server = WebhookServer(issue(tmp_path))
     async with listening(server, None):
         message = await failure(made(server))

@@ -1,4 +1,4 @@
-"""Reviews: what goes to webhooks, what may come back, and what clients are told."""
+"""Reviews: what goes to webhooks, what may come back, and what clients get."""
 
 from __future__ import annotations
 

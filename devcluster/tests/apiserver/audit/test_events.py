@@ -45,13 +45,13 @@ def events(tmp_path: Path) -> list[dict[str, Any]]:
 
 
 async def wait_for_events(tmp_path: Path, count: int) -> None:
-    """Answers do not wait until they have been told."""
+    """Answers do not wait until they are logged."""
     while len(events(tmp_path)) < count:
         await settle()
 
 
 async def test_whole_event(tmp_path: Path) -> None:
-    """A creation is told with user, object and outcome; its name is taken from the body, which itself is not told."""
+    """A creation is logged with user, object and outcome; its name is from the body, which is not logged."""
     async with audited(tmp_path) as api:
         await api(
             "POST", f"{MAPS}?fieldManager=me", {"metadata": {"name": "new"}, "data": {"a": "b"}}, User_Agent="me/1"
@@ -134,7 +134,7 @@ async def test_whole_event(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 async def test_outcomes(tmp_path: Path, request_line: str, headers: dict[str, str], expected: dict[str, Any]) -> None:
-    """Refusals and failures are told with their reason, and who sends a request on whose behalf."""
+    """Refusals and failures are reported with their reason, and who sends a request on whose behalf."""
     method, path = request_line.split()
     async with audited(tmp_path) as api:
         reader = role("reader", Rule(("get",), ("",), ("configmaps",)), namespace="default")
@@ -151,7 +151,7 @@ async def test_outcomes(tmp_path: Path, request_line: str, headers: dict[str, st
 
 
 async def test_watches_are_told_at_their_end(tmp_path: Path) -> None:
-    """A watch is told when it times out, when its client leaves, and when the server stops."""
+    """A watch is reported when it times out, when its client leaves, and when the server stops."""
     async with AsyncExitStack() as stays, serve(options(tmp_path)) as server:
         api = await stays.enter_async_context(api_for(server))
         headers = {"Authorization": f"Bearer {server.token}"}

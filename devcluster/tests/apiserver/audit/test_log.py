@@ -79,7 +79,7 @@ async def test_requests_wait_for_room(tmp_path: Path) -> None:
 
 
 async def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told how many events are lost, and the next ones are written."""
+    """The log says how many events are lost, and the next ones are written."""
     path = tmp_path / "audit.log"
     write, is_full = os.write, True
 

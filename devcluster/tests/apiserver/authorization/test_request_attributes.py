@@ -75,7 +75,7 @@ def test_request(request_line: str, expected: Attributes) -> None:
 
 
 def test_refusal_has_no_markup() -> None:
-    """Names that look like HTML are told so that no browser reads them as such."""
+    """Names that look like HTML are escaped so that no browser reads them as such."""
     wanted = attributes_of(User("<b>&"), "GET", "/api/v1/pods", {})
     assert forbidden(wanted, "because").message == (
         'pods is forbidden: User "&lt;b&gt;&amp;" cannot list resource "pods" in API group "" at the cluster scope: '

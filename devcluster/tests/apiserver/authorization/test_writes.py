@@ -109,7 +109,7 @@ def test_bookkeeping_is_free() -> None:
 
 
 def test_unresolved_bindings_are_named() -> None:
-    """Somebody whose own role is missing is told so."""
+    """The answer to somebody whose own role is missing says so."""
     storage = put(Storage(), binding("b", "ClusterRole/gone", "user bob"))
     message = check(storage, role("r", DELETE))
     assert message.endswith('; resolution errors: [clusterrole.rbac.authorization.k8s.io "gone" not found]')

@@ -1,4 +1,4 @@
-"""What strategies are told about a request, in tests."""
+"""What strategies get about a request, in tests."""
 
 from __future__ import annotations
 

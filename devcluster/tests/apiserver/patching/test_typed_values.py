@@ -132,7 +132,7 @@ def test_null_containers_are_there_already() -> None:
 
 
 def test_items_that_share_a_key_are_one_value() -> None:
-    """Duplicates cannot be told apart, so a change of one is a change of the key."""
+    """Duplicates cannot be distinguished, so a change of one is a change of the key."""
     old = {"spec": {"parts": [{"name": "p", "weight": 1}, {"name": "p", "weight": 2}]}}
     new = {"spec": {"parts": [{"name": "p", "weight": 1}, {"name": "p", "weight": 3}]}}
     assert shown(compare(old, new, TYPE).modified) == {'.spec.parts[name="p"]'}

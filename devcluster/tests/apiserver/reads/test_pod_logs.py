@@ -295,7 +295,7 @@ async def test_following_a_flood(backend: Backend, clock: ManualClock) -> None:
 
 
 async def test_a_file_that_cannot_be_read(backend: Backend, clock: ManualClock) -> None:
-    """The one who follows it is told; others go on."""
+    """The one who follows it gets an error; others go on."""
     append(backend, "first")
     store(backend, pod("c", restartCount=0, state=RUNNING))
     path = log_path(backend.data_dir, "u", "c", 0)

@@ -148,7 +148,7 @@ async def test_changes_arrive_while_watching(backend: Backend, clock: ManualCloc
 
 
 async def test_too_old_version_is_an_error_event(backend: Backend, clock: ManualClock) -> None:
-    """A version that the history has lost is told in the stream, with a Status of reason Expired."""
+    """A version that the history has lost is reported in the stream, with a Status of reason Expired."""
     for value in range(30):
         put(backend.storage, "a", str(value))
     watch = Watch(backend, TARGET, parameters(resourceVersion=2))

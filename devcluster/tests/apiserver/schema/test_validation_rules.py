@@ -171,7 +171,7 @@ JOB = {
 def test_rules_that_depend_on_the_status(
     new: dict[str, int], old: dict[str, int], state: str | None, expected: list[str]
 ) -> None:
-    """Rules at the root compare the specification with the old one as far as the old status says."""
+    """Rules at the root compare the specification with the old one if the old status asks for it."""
     rules, causes = compile_rules(JOB, is_resource=True)
     assert causes == []
     status = {} if state is None else {"status": {"conditions": [{"type": "Created", "status": state}]}}

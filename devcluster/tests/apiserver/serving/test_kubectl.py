@@ -1,4 +1,4 @@
-"""The real kubectl, as far as it needs schemas and webhook configurations."""
+"""The real kubectl, where it needs schemas and webhook configurations."""
 
 from __future__ import annotations
 

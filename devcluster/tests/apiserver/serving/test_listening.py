@@ -56,7 +56,7 @@ async def exchange(api: Api, content: bytes) -> bytes:
     ],
 )
 async def test_slow_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes, start: bytes) -> None:
-    """Who does not finish a request in time is told so, if there is one to answer, and disconnected."""
+    """Who does not finish a request in time gets 408, if there is one to answer, and is disconnected."""
     monkeypatch.setattr(module, "IDLE_SECONDS", 0.05)
     monkeypatch.setattr(module, "LINGER_SECONDS", 0.05)
     monkeypatch.setattr(call, "BODY_SECONDS", 0.05)
@@ -93,7 +93,7 @@ async def answers(api: Api) -> int | None:
 
 
 def test_descriptor_limit() -> None:
-    """The limit of open files is raised as far as the system lets us, never lowered."""
+    """The limit of open files is raised to what the system allows, never lowered."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))

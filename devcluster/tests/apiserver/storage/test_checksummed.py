@@ -30,7 +30,7 @@ def test_lines_come_back() -> None:
     ],
 )
 def test_damage(content: bytes, documents: int, damaged: int | None, torn: bool) -> None:
-    """The first damaged line is told, and whether anything intact is behind it."""
+    """The first damaged line is reported, and whether anything intact is behind it."""
     lines = read_lines(content)
     assert (len(lines.documents), lines.damaged_line, lines.is_torn) == (documents, damaged, torn)
     assert content[: lines.intact_bytes] == (A if documents else b"")

@@ -54,7 +54,7 @@ def only(path: Path, prefix: str) -> Path:
 
 
 async def test_everything_published_survives(tmp_path: Path) -> None:
-    """Objects, deletions, resource versions and the history come back; a new directory starts where it is told."""
+    """Objects, deletions, resource versions and the history come back; a new one starts at the version given."""
     async with running(tmp_path) as storage:
         assert storage.revision == FIRST
         put(storage, "a", "1")
@@ -102,7 +102,7 @@ async def test_nothing_is_told_before_it_is_on_the_disk(tmp_path: Path, monkeypa
 
 
 async def test_what_is_pending_at_the_end_is_written(tmp_path: Path) -> None:
-    """A server that is stopped writes what nobody was told of yet, too."""
+    """A server that is stopped writes what no client has seen yet, too."""
     async with running(tmp_path) as storage:
         await anyio.lowlevel.checkpoint()
         put(storage, "a")

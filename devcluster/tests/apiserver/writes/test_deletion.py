@@ -95,7 +95,7 @@ def test_finalizers_hold_an_object(backend: Backend, clock: ManualClock) -> None
 def test_propagation_becomes_finalizers(
     backend: Backend, resource: Resource, finalizers: list[str], propagation: Propagation | None, expected: list[str]
 ) -> None:
-    """The garbage collector is told by finalizers what to do with dependents."""
+    """Finalizers say what the garbage collector does with dependents."""
     target = stored(backend, resource, {"finalizers": finalizers})
     Deleter(backend).delete(target, DeleteParameters(propagation=propagation))
     obj = current(backend, target)

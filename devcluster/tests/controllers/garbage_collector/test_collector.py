@@ -159,7 +159,7 @@ async def test_owner_that_the_cache_has_not_seen_yet_counts() -> None:
 
 
 async def test_owner_of_an_unknown_kind_keeps_its_dependents() -> None:
-    """Whether such an owner exists cannot be told; it is looked at again when the kind is served."""
+    """Whether such an owner exists is unknown; it is looked up when the kind is served."""
     async with family() as world:
         stranger = {"apiVersion": "example.com/v1", "kind": "Stranger", "metadata": {"name": "s", "uid": "s"}}
         await world.create(PODS, "kept", stranger)

@@ -75,7 +75,7 @@ def _container() -> Object:
 
 
 async def replicas(cluster: Cluster) -> int:
-    """What the widget is told to have."""
+    """The number of replicas in the widget's spec."""
     return int((await cluster.client.get(WIDGETS, "w", NAMESPACE))["spec"]["replicas"])
 
 
@@ -137,7 +137,7 @@ async def test_bounds(tmp_path: Path) -> None:
 
 
 async def test_troubles(tmp_path: Path) -> None:
-    """A target that does not exist, one that rests and a metric that nobody gives are told in the conditions."""
+    """A target that does not exist, one that rests and a metric that nobody gives are reported in the conditions."""
     async with dev_cluster(tmp_path) as cluster:
         await install_definition(cluster.client, definition())
         await cluster.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler())

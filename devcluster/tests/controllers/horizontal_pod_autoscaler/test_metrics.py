@@ -129,7 +129,7 @@ def test_pods_that_have_ended() -> None:
     ],
 )
 def test_failures(metric: Object, seen: Situation, reason: str, message: str) -> None:
-    """What is lacking is told with the reason of Kubernetes and the annotation that would help."""
+    """What is lacking is reported with the reason of Kubernetes and the annotation that would help."""
     with pytest.raises(MetricFailure) as caught:
         propose(metric, seen)
     assert caught.value.reason == reason

@@ -63,7 +63,7 @@ def owned_by(pod: Object, api_version: str, kind: str) -> Object:
 async def test_tracked_pods_that_nobody_counts_are_released(
     pod: Object, jobs: list[Object], cached_jobs: list[Object], released: bool
 ) -> None:
-    """Otherwise the pods of a Job that was deleted in the background would stay for ever."""
+    """Otherwise the pods of a Job that was deleted in the background would stay forever."""
     server = FakeClient(pod, *jobs)
     await OrphanReconciler(server, lister_of(*cached_jobs), lister_of(pod)).reconcile(KEY)
     [found] = server.objects(PODS)

@@ -63,7 +63,7 @@ async def test_deletion(tmp_path: Path) -> None:
 
 
 async def test_node(tmp_path: Path) -> None:
-    """The node has room for thousands of pods, and what it is told to have."""
+    """The node has room for thousands of pods, and the resources that it is given."""
     client = FakeClient()
     async with running(client, tmp_path, {"nvidia.com/gpu": "8"}):
         allocatable = client.objects(NODES)[0]["status"]["allocatable"]

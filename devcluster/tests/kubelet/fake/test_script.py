@@ -34,7 +34,7 @@ def test_script(annotations: dict[str, str], policy: str, script: Script) -> Non
     ],
 )
 def test_nonsense(annotations: dict[str, str], complaint: str) -> None:
-    """What makes no sense is told with the annotation."""
+    """What makes no sense is reported with the annotation."""
     with pytest.raises(ValueError, match=r"^metadata\.annotations") as caught:
         Script.of({"metadata": {"annotations": annotations}, "spec": {}})
     assert complaint in str(caught.value)

@@ -197,7 +197,7 @@ async def test_exec_of_nothing(open_runner: OpenRunner, mode: str) -> None:
 
 @simplest_isolated_mode
 async def test_pod_ends_while_it_is_probed(open_runner: OpenRunner, mode: str) -> None:
-    """Its exit code is told although a probe is under way."""
+    """Its exit code is reported although a probe is under way."""
     pod = make_pod("pod", shell("sleep 0.2; exit 3", **commanding("sleep 60", timeoutSeconds=60)))
     async with open_runner(mode) as runner:
         status = await runner.run_to_end(pod)

@@ -1,4 +1,4 @@
-"""Admission of one request: which webhooks are called, in what order, and what becomes of their answers."""
+"""Admission of one request: which webhooks are called, in what order, and how their answers count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes: what admission is told about one request."""
+"""Attributes: what admission gets to know about one request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SUBRESOURCE_KINDS = {"scale": Kind("autoscaling", "v1", "Scale"), "binding": Kin
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What a request is sent to, as far as rules look at it."""
+    """The part of a request's target that rules match."""
 
     operation: Operation
     resource: Resource

@@ -61,7 +61,7 @@ class AuditLog:
             await self._taken.wait()
 
     def add(self, event: Object) -> None:
-        """Write an event as soon as the disk is free; never waits, so that a request that is cancelled is told too."""
+        """Write an event as soon as the disk is free; never waits, so that cancelled requests are logged too."""
         self._pending.append(msgspec.json.encode(event) + b"\n")
         self._arrival.set()
 

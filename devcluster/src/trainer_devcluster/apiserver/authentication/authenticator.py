@@ -69,7 +69,7 @@ class Authenticator:
             audiences: who asks; the token has to be for one of them.
 
         Raises:
-            InvalidTokenError: nobody's, as far as they are concerned.
+            InvalidTokenError: it is not one of theirs.
         """
         # Letters beyond ASCII come as surrogates; there are none in a token.
         if hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):

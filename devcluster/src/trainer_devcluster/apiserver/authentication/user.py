@@ -19,7 +19,7 @@ UNAUTHENTICATED: Final = "system:unauthenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who does something in the cluster, as authorization, admission webhooks and reviews are told."""
+    """Who does something in the cluster, as authorization, admission webhooks and reviews get it."""
 
     name: str
     groups: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ class Decision(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What somebody may do, as far as it is known."""
+    """What is known of what somebody may do."""
 
     rules: tuple[Rule, ...] = ()
     problems: tuple[str, ...] = ()

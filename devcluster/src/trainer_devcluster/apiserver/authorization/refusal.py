@@ -1,4 +1,4 @@
-"""What those are told who may not do what they want to do."""
+"""The answers to users who may not do what they ask for."""
 
 from __future__ import annotations
 

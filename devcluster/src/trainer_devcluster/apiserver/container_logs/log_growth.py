@@ -44,7 +44,7 @@ class LogGrowth:
             is_over: says, at each look, that nothing will be written any more.
 
         Returns:
-            b"" if it is over, or if the caller had better read by itself to be told of an error.
+            b"" if it is over, or if the caller had better read by itself to get the error.
         """
         follower = _Follower(reader, is_over)
         self._followers.add(follower)

@@ -79,7 +79,7 @@ def _definition(
 
 
 def _deprecation(spec: Object, kind: str, version: Object) -> str:
-    """What clients of a deprecated version are told; the newest version that is not deprecated is recommended."""
+    """The warning for clients of a deprecated version; the newest version that is not deprecated is recommended."""
     if not version.get("deprecated"):
         return ""
     warning = version.get("deprecationWarning")

@@ -28,7 +28,7 @@ class Presenter:
     wanted: AnswerFormat
     include_object: IncludeObject
     clock: Clock
-    """Ages in tables are told when they are written, which in a watch is long after the request."""
+    """Ages in tables are computed when they are written, which in a watch is long after the request."""
 
     @property
     def media_type(self) -> Hashable:

@@ -1,7 +1,7 @@
 """Watch requests: the changes of a collection as they happen, from a chosen moment on.
 
 A watcher has no buffer of its own. It is a cursor in the history of the storage; one that falls behind the end of the
-history is told so (410 in the stream) and lists again. Only published changes are told. A watch of custom resources
+history gets 410 in the stream and lists again. Only published changes are sent. A watch of custom resources
 ends, as in the real server, when their definition is changed or deleted.
 """
 
@@ -93,7 +93,7 @@ class Watch:
                 while clock.monotonic() < self._end:
                     is_served = self._is_served
                     if not is_served:
-                        # What happened before the end is told before it.
+                        # What happened before the end is sent before it.
                         await storage.published()
                     changes = storage.changes_since(self._partition, self._cursor, SLICE_CHANGES)
                     more = len(changes) == SLICE_CHANGES

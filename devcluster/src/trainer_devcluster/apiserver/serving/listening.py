@@ -1,7 +1,7 @@
 """Listening: HTTPS on the loopback interface, with limits on what one client can hold for how long.
 
 Limits are those of the real server where it has them: a connection that sends no whole request for 90 seconds is
-closed, a body must have arrived after 60 seconds, and headers have at most 64 KiB a line. A client that is told that
+closed, a body must have arrived after 60 seconds, and headers have at most 64 KiB a line. A client that learns that
 its body is too large may go on sending for five seconds, which is read and dropped so that it gets to see the answer.
 """
 

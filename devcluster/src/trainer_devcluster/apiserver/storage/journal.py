@@ -1,4 +1,4 @@
-"""The journal: writes every change to disk before anybody is told of it.
+"""The journal: writes every change to disk before any client sees it.
 
 Changes that arrive while the disk is busy wait for it together and are written as one line with one sync, so that many
 writers cost hardly more than one. When the segments have grown as large as the snapshot that they continue, and larger

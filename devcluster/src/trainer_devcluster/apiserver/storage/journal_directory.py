@@ -183,7 +183,7 @@ class JournalDirectory:
             if not (is_last and lines.is_torn):
                 self._refuse(path, f"line {lines.damaged_line} is damaged")
             lost = len(content) - lines.intact_bytes
-            log.warning("cut off an unfinished write that nobody was told of", file=str(path), bytes=lost)
+            log.warning("cut off an unfinished write that no client has seen", file=str(path), bytes=lost)
             os.truncate(path, lines.intact_bytes)
         if lines.documents:
             self._header(path, lines.documents, revision)

@@ -3,7 +3,7 @@
 Everything runs on one event loop and no method that changes anything awaits, so every change is a transaction. Objects
 are immutable once stored: readers share them, writers store a new one. Each change passes through `Storage._commit`,
 which hands it to a journal if there is one. Writers go on at once and see each other's changes, so that one wait for
-the disk serves many of them; nobody outside is told of a change before it is published, which is when it is on disk:
+the disk serves many of them; no client sees a change before it is published, which is when it is on disk:
 answers wait for `published`, and watchers see only published changes. Without a journal that is at once.
 """
 
@@ -92,7 +92,7 @@ class Subscription:
         self._news = anyio.Event()
 
     def wake(self) -> None:
-        """Let the one who waits look again."""
+        """Wake the one who waits."""
         self._news.set()
 
     async def wait(self) -> None:
@@ -173,7 +173,7 @@ class Storage:
 
     @property
     def published_revision(self) -> int:
-        """The resource version of the latest change that may be told to anybody."""
+        """The resource version of the latest change that clients may see."""
         return self._published
 
     def restore(self, state: State, revision: int) -> None:
@@ -294,7 +294,7 @@ class Storage:
             subscriptions.discard(subscription)
 
     def wake(self, partition: Partition) -> None:
-        """Let those who wait for a change of the partition look again, because something else about it has changed."""
+        """Wake those who wait for a change of the partition, because something else about it has changed."""
         self._collection(partition).wake()
 
     def publish(self, revision: int) -> None:
@@ -310,7 +310,7 @@ class Storage:
         self._advanced = anyio.Event()
 
     async def published(self) -> None:
-        """Wait until everything that the storage holds at the moment may be told."""
+        """Wait until clients may see everything that the storage holds at the moment."""
         await self.wait_for_revision(self._revision)
 
     async def wait_for_revision(self, revision: int) -> None:

@@ -58,7 +58,7 @@ class WebhookClient:
         Args:
             client: where the webhook is.
             body: the document.
-            seconds: after which time it has failed; the webhook is told.
+            seconds: after which time it has failed; the webhook gets it as `timeout`.
 
         Raises:
             TrustError: the authorities of the webhook cannot be read.

@@ -1,4 +1,4 @@
-"""Warnings: what a request is told beside its answer, in Warning headers."""
+"""Warnings: what a client gets beside the answer, in Warning headers."""
 
 from __future__ import annotations
 

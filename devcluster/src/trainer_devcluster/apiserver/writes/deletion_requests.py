@@ -34,7 +34,7 @@ class DeletionRequest:
     """The object that the request names; "" when it is about a collection."""
 
     def attributes(self, target: Target, live: Object) -> Attributes:
-        """What webhooks are told about the deletion of one object."""
+        """What webhooks get about the deletion of one object."""
         resource = target.definition.resource
         is_namespace = Partition.of(resource) == NAMESPACE_PARTITION
         return Attributes(
@@ -50,7 +50,7 @@ class DeletionRequest:
 
 
 class AdmittedDeleter:
-    """Deletes objects as far as webhooks let it."""
+    """Deletes objects that webhooks allow to be deleted."""
 
     def __init__(self, deleter: Deleter, admission: Admission) -> None:
         self._deleter = deleter

@@ -34,7 +34,7 @@ class Drafting:
         self._addresses = ServiceAddresses(backend.storage)
 
     def context(self, write: Write) -> WriteContext:
-        """What strategies are told about a write."""
+        """What strategies get about a write."""
         return WriteContext(
             subresource=write.target.subresource or None,
             dry_run=write.parameters.dry_run,

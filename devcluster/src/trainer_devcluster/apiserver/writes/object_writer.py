@@ -89,7 +89,7 @@ class ObjectWriter:
             write: what is written to; names the object.
             change: makes the new object, which may be changed further, from the stored one, which may not; called
                 again when the object changes while webhooks look at it.
-            operation: what webhooks are told; None when they have been asked already.
+            operation: what webhooks get; None when they were called already.
 
         Raises:
             ApiError: 404, there is no such object; 409, it is not the one that the caller has seen; 422, wrong
@@ -289,7 +289,7 @@ class ObjectWriter:
             new: the changed object.
             live: the one that it was made from, in the version of the request.
             stored: the same as it is stored.
-            operation: what webhooks are told; None when they have been asked already.
+            operation: what webhooks get; None when they were called already.
             applied: whether server-side apply has seen to the field managers.
 
         Raises:

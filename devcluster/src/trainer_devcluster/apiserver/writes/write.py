@@ -60,7 +60,7 @@ class Write:
         return Endpoint(operation, self.target.definition.resource, self.target.subresource)
 
     def attributes(self, operation: Operation, obj: Object | None, old: Object | None) -> Attributes:
-        """What webhooks are told about the request.
+        """What webhooks get about the request.
 
         Args:
             operation: what it does.

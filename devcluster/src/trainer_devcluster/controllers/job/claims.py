@@ -73,7 +73,7 @@ class PodClaims:
     pods: Lister
 
     async def settle(self, job: Object) -> bool:
-        """Adopt and let go what has to be; returns whether anything has changed, so that the caller looks again."""
+        """Adopt and let go what has to be; returns whether anything has changed, so that the caller starts over."""
         if is_being_deleted(job) or is_complete_or_failed(job) or not job["spec"].get("selector"):
             return False
         selector = _selector(job)

@@ -1,6 +1,6 @@
 """What to do next for a Job: a pure function of the Job, its pods and the time.
 
-A reconcile carries out one step of the plan, looks again, and ends when there is no step left:
+A reconcile carries out one step of the plan, plans again, and ends when there is no step left:
 
 1. make or remove pods;
 2. store the status, which takes note of pods that have ended;

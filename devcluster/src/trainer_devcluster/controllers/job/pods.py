@@ -69,7 +69,7 @@ def is_active(pod: Object) -> bool:
 
 
 def is_terminating(pod: Object) -> bool:
-    """Whether the pod has been told to go and still runs."""
+    """Whether the pod is being deleted and still runs."""
     return not is_finished(pod) and is_being_deleted(pod)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trainer_devcluster.controllers.jobset.position_matching import Part
 
 _ESCAPES = {"z": r"\Z", "A": r"\A", "C": None, "Z": None, "G": None, "p": None, "P": None, "k": None, "g": None}
-"""What becomes of escapes that mean something else to Python; None is malformed."""
+"""The Python form of escapes that mean something else to Python; None is malformed."""
 _POSIX = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",

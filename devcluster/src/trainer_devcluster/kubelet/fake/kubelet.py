@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 POD_NETWORK = "none: pods are fake and only say that they run"
 RESOURCES: Final = {"cpu": "10k", "memory": "100Ti", "ephemeral-storage": "1Pi", "pods": "100k"}
-"""What the Node has unless it is told otherwise: pods that do not run need next to nothing."""
+"""What the Node has by default: pods that do not run need next to nothing."""
 
 _NETWORK = IPv4Network("10.0.0.0/9")
 _WORKERS = 16

@@ -25,7 +25,7 @@ _SIGTERM_CODE = 143
 
 
 def next_status(pod: Object, now: datetime, address: str) -> tuple[Object | None, float | None]:
-    """What becomes of a pod.
+    """The course of a pod's life.
 
     Args:
         pod: as the API server has it.

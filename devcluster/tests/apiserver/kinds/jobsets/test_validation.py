@@ -60,7 +60,7 @@ def test_wrong_jobsets_are_refused(jobset: Object, complaint: str) -> None:
 
 
 def test_a_replicated_job_may_depend_on_itself() -> None:
-    """It will wait for ever, and the webhook does not mind."""
+    """It will wait forever, and the webhook does not mind."""
     assert complaints(make_jobset(make_replicated_job("a"), make_replicated_job("b", dependsOn=on("b")))) == []
 
 

@@ -56,7 +56,7 @@ CONTAINER = {"name": "c", "image": "i"}
     ],
 )
 def test_validation_names_the_field(spec: dict[str, Any], messages: list[str]) -> None:
-    """Every problem is told with its path and, where it is not obvious, the remedy."""
+    """Every problem is reported with its path and, where it is not obvious, the remedy."""
     spec = deepcopy(spec)
     default_pod_spec(spec)
     assert [str(cause) for cause in validate_pod_spec(spec, "s")] == messages
