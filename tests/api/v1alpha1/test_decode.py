@@ -160,6 +160,12 @@ def test_train_jobs(obj: Object, changes: Object) -> None:
     assert obj == before
 
 
+def test_a_wrong_command_stays_wrong() -> None:
+    """What is no text is not made one."""
+    obj = train_job(trainer={"command": [{"a b": 1}]})
+    assert decode(obj).object["spec"]["trainer"] == {"command": [{"a b": 1}]}
+
+
 def test_later_patches_win() -> None:
     """Metadata of the JobSet is merged in the order of the patches; their overrides keep it."""
     obj = train_job(

@@ -91,10 +91,11 @@ def _train_job_spec(spec: Object, losses: _Losses) -> Object:
 
 def _with_literal_command(trainer: Object) -> Object:
     """A command of one item with spaces is the name of a file in v1alpha1; the model would split it into words."""
-    command = trainer.get("command")
-    if not isinstance(command, list) or len(command) != 1 or not re.search(r"\s", str(command[0])):
-        return trainer
-    return trainer | {"command": [shlex.quote(str(command[0]))]}
+    match trainer.get("command"):
+        case [str(item)] if re.search(r"\s", item):
+            return trainer | {"command": [shlex.quote(item)]}
+        case _:
+            return trainer
 
 
 def _storage(settings: Any) -> Any:
