@@ -26,11 +26,14 @@ class Process:
         return self._popen.pid
 
     def start(self, *, ready: str) -> None:
-        """Start it and wait until its output has the text `ready`."""
+        """Start it and wait until its output has the text `ready`.
+
+        It gets SIGHUP even if the tests ignore it, as under nohup: what is ignored would stay ignored.
+        """
         self.log.write_bytes(b"")
         with self.log.open("ab") as output:
             self._popen = subprocess.Popen(
-                self.command,
+                ["env", "--default-signal=HUP", *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -15,6 +16,9 @@ from e2e.cluster import train_job
 from e2e.kubectl import BIN
 from e2e.processes import Process, descendants, running
 from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SLEEP = "import time; print('started'); time.sleep(60)"
@@ -57,11 +61,20 @@ def test_example(example: str, lines: set[str], tmp_path: Path) -> None:
 
 
 def demo(directory: Path, script: str) -> Process:
+    """A demo of two nodes that is not started yet."""
     file = directory / "job.yaml"
     file.write_text(yaml.safe_dump(train_job("demo", script, nodes=2)))
     temporary = directory / "tmp"
     temporary.mkdir()
     return Process([str(BIN / "trainer"), "demo", str(file)], directory / "demo.log", {"TMPDIR": str(temporary)})
+
+
+@pytest.fixture
+def sleeping(tmp_path: Path) -> Iterator[Process]:
+    """A demo in the middle of its training, once it is started; ended with the test."""
+    process = demo(tmp_path, SLEEP)
+    yield process
+    process.stop()
 
 
 def test_failure(tmp_path: Path) -> None:
@@ -82,19 +95,18 @@ def test_failure(tmp_path: Path) -> None:
         pytest.param(signal.SIGKILL, -signal.SIGKILL, id="SIGKILL"),
     ],
 )
-def test_no_process_is_left(number: int, exit_code: int, tmp_path: Path) -> None:
+def test_no_process_is_left(number: int, exit_code: int, sleeping: Process, tmp_path: Path) -> None:
     """However a demo is ended in the middle of the training, no process of it is left."""
-    process = demo(tmp_path, SLEEP)
-    process.start(ready="starting the dev cluster")
-    process.wait_for_output("node-1 | started")
-    family = descendants(process.pid)
+    sleeping.start(ready="starting the dev cluster")
+    sleeping.wait_for_output("node-1 | started")
+    family = descendants(sleeping.pid)
     assert len(family) >= 4  # cluster, manager, two nodes
 
-    process.send(number)
+    sleeping.send(number)
 
-    assert process.wait() == exit_code
+    assert sleeping.wait() == exit_code
     until(lambda: not any(map(running, family)), "all processes are gone", timeout=30)
-    assert "Traceback" not in process.output()
+    assert "Traceback" not in sleeping.output()
     if number != signal.SIGKILL:
         assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -118,14 +130,13 @@ def test_reader_that_has_seen_enough(tmp_path: Path) -> None:
     until(lambda: not any(map(running, family)), "all processes are gone", timeout=30)
 
 
-def test_interrupt_while_the_cluster_starts(tmp_path: Path) -> None:
+def test_interrupt_while_the_cluster_starts(sleeping: Process) -> None:
     """Ctrl-C before anything runs leaves nothing either."""
-    process = demo(tmp_path, SLEEP)
-    process.start(ready="starting the dev cluster")
-    family = until(lambda: descendants(process.pid), "the cluster starts")
+    sleeping.start(ready="starting the dev cluster")
+    family = until(lambda: descendants(sleeping.pid), "the cluster starts")
 
-    process.send(signal.SIGINT)
+    sleeping.send(signal.SIGINT)
 
-    assert process.wait() == 130
+    assert sleeping.wait() == 130
     until(lambda: not any(map(running, family)), "all processes are gone", timeout=30)
-    assert "Traceback" not in process.output()
+    assert "Traceback" not in sleeping.output()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from dataclasses import dataclass
@@ -98,7 +99,10 @@ def growths(schema: Object) -> Iterator[Growth]:
 
 
 def work(function: Callable[[], object]) -> int:
-    """Lines of Python that a call takes, and values that models are written as, whatever the speed of the machine."""
+    """Lines of Python that a call takes, and values that models are written as, whatever the speed of the machine.
+
+    The garbage of other tests is not collected meanwhile: its finalizers would be counted.
+    """
     count = 0
     original = ApiModel.to_object
 
@@ -116,11 +120,13 @@ def work(function: Callable[[], object]) -> int:
     former = sys.gettrace()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ApiModel, "to_object", counted)
+        gc.disable()
         sys.settrace(trace)
         try:
             function()
         finally:
             sys.settrace(former)
+            gc.enable()
     return count
 
 

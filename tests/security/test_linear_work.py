@@ -237,6 +237,7 @@ class Side:
 
 def bend(call: Callable[[int], object]) -> int:
     """How much more the next items cost than the first ones; work that is counted, and linear, has next to none."""
+    call(TOGETHER[0])  # What is made once does not count.
     first, second, third = (work(lambda size=size: call(size)) for size in TOGETHER)  # type: ignore[misc]
     return max(third - 2 * second + first, 0)
 
