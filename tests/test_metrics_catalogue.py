@@ -106,7 +106,7 @@ def test_descriptions() -> None:
         ("trainer_admission_refusals_total", "counter", ("kind", "operation")),
         ("trainer_plugin_build_seconds", "histogram", ("plugin", "phase")),
         ("trainer_plugin_errors_total", "counter", ("plugin", "phase")),
-        ("trainer_build_info", "gauge", ("version", "python_version")),
+        ("trainer_build_info", "gauge", ("version", "python_version", "api_version")),
         ("workqueue_depth", "gauge", ("name", "controller", "priority")),
     ],
 )

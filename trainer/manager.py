@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import structlog
 from anyio.to_thread import run_sync
 
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.configuration.values import host_and_port
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
@@ -22,6 +24,7 @@ from trainer.framework.startup.discovery import (
 )
 from trainer.kube.election.leader_election import default_identity
 from trainer.kube.manager.manager import Manager, ManagerOptions
+from trainer.kube.manager.supervisor import Group
 from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.metrics_catalogue import BuildInfoSeries
 from trainer.plugins import BUILT_IN
@@ -33,12 +36,14 @@ from trainer.webhooks.live_runtimes import LiveRuntimes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from trainer.api.v1alpha1.discovery import Served
     from trainer.configuration.configuration import Configuration
     from trainer.framework.plugin_api.reader import Reader
     from trainer.framework.startup.discovery import EnabledPlugin
     from trainer.framework.startup.registry import Registry
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
+    from trainer.kube.manager.runnable_group import Run
     from trainer.kube.metrics import Metrics
 
 log = structlog.get_logger(__name__)
@@ -62,6 +67,7 @@ def build_manager(
     client: Client,
     configuration: Configuration,
     *,
+    served: Served = V2ALPHA1,
     plugins: Iterable[EnabledPlugin] | None = None,
     namespace: str = "default",
     clock: Clock | None = None,
@@ -70,8 +76,9 @@ def build_manager(
     """A manager with all controllers registered, ready to run.
 
     Args:
-        client: of the cluster.
+        client: of the cluster; see `Served.client`.
         configuration: of the manager.
+        served: the version of TrainJobs that the cluster serves. Defaults to v2alpha1.
         plugins: see `enabled_plugins`. Defaults to the enabled ones of this package.
         namespace: that of the manager, for lease and certificates if the configuration names no other.
         clock: defaults to that of the machine.
@@ -81,7 +88,7 @@ def build_manager(
         ConfigurationError: a plugin cannot be constructed or used; names plugin and remedy.
     """
     manager = Manager(client, clock=clock, options=_options(configuration, namespace), metrics=metrics)
-    manager.metrics.series(BuildInfoSeries)
+    manager.metrics.series(BuildInfoSeries).show(served.version)
     reader = CacheReader()
     if plugins is None:
         plugins = load_plugins(bundled_plugins(BUILT_IN), configuration.plugins)
@@ -108,12 +115,23 @@ async def run_manager(
     client: Client,
     configuration: Configuration,
     *,
+    served: Served = V2ALPHA1,
+    version_watch: Run | None = None,
     namespace: str = "default",
     metrics: Metrics | None = None,
 ) -> None:
     """Run the controller manager until cancelled; arguments as for `build_manager`, with all installed plugins.
 
+    Args:
+        client: of the cluster; see `Served.client`.
+        configuration: of the manager.
+        served: the version of TrainJobs that the cluster serves. Defaults to v2alpha1.
+        version_watch: raises when the cluster serves another version; see `watch_served`. Defaults to none.
+        namespace: as for `build_manager`.
+        metrics: as for `build_manager`.
+
     Raises:
+        ServedVersionChangedError: of `version_watch`; a new process works with what is served now.
         ConfigurationError: the configuration names unknown plugins, or a plugin cannot be imported, made or used; an
             address is in use; there is no certificate in time.
         CacheSyncError: the API server does not serve our kinds or JobSets in time; the message names the remedy.
@@ -127,7 +145,11 @@ async def run_manager(
     log.info("loaded plugins", plugins=[str(plugin.plugin) for plugin in plugins])
     if configuration.ignored:
         log.warning("ignored settings that have no effect here", settings=configuration.ignored)
-    await build_manager(client, configuration, plugins=plugins, namespace=namespace, metrics=metrics).run()
+    log.info("works with", api_version=f"{TRAIN_JOBS.group}/{served.version}")
+    manager = build_manager(client, configuration, served=served, plugins=plugins, namespace=namespace, metrics=metrics)
+    if version_watch is not None:
+        manager.add(version_watch, name="version watch", group=Group.HTTP_SERVERS)
+    await manager.run()
 
 
 def _options(configuration: Configuration, namespace: str) -> ManagerOptions:

@@ -33,13 +33,17 @@ class BuildInfoSeries:
     """The gauge `trainer_build_info`, for joins: does something change with a release?"""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        info = Gauge(
+        self._info = Gauge(
             "trainer_build_info",
-            "Always 1; the labels say which version of the manager runs, and with which Python.",
-            ["version", "python_version"],
+            "Always 1; the labels say which version of the manager runs, with which Python, and with which version of "
+            "the TrainJob API.",
+            ["version", "python_version", "api_version"],
             registry=registry,
         )
-        info.labels(__version__, platform.python_version()).set(1)
+
+    def show(self, api_version: str) -> None:
+        """Expose the gauge; `api_version` is that of TrainJobs in the cluster."""
+        self._info.labels(__version__, platform.python_version(), api_version).set(1)
 
 
 GROUPS = (

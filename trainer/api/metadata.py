@@ -9,6 +9,12 @@ from pydantic import Field
 from trainer.api import patterns
 from trainer.api.model import ApiModel, Int64, JsonObject, Time, text
 
+ServedVersion: TypeAlias = Annotated[
+    Literal["trainer.kubeflow.org/v2alpha1", "trainer.kubeflow.org/v1alpha1"],
+    Field(json_schema_extra={"enum": ["trainer.kubeflow.org/v2alpha1"]}),  # of the only CRDs with this shape
+]
+"""The apiVersion of a TrainJob or runtime: the one that the cluster serves. The shape is always that of v2alpha1."""
+
 Labels: TypeAlias = dict[str, Annotated[str, Field(json_schema_extra=text(pattern=patterns.LABEL_VALUE, longest=63))]]
 """Labels of an object, by key."""
 

@@ -10,7 +10,7 @@ from trainer.api import patterns, rules
 from trainer.api.builtin_schemas import built_in
 from trainer.api.jobset import JobSetSpec
 from trainer.api.labels import check_annotations, check_keys
-from trainer.api.metadata import ObjectMetadata, TemplateMetadata
+from trainer.api.metadata import ObjectMetadata, ServedVersion, TemplateMetadata
 from trainer.api.model import (
     ApiModel,
     Count,
@@ -267,7 +267,7 @@ class TrainingRuntimeSpec(ApiModel):
 class TrainingRuntime(ApiModel):
     """A blueprint for TrainJobs of its namespace."""
 
-    api_version: Literal["trainer.kubeflow.org/v2alpha1"] = "trainer.kubeflow.org/v2alpha1"
+    api_version: ServedVersion = "trainer.kubeflow.org/v2alpha1"
     kind: Literal["TrainingRuntime"] = "TrainingRuntime"
     metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
     spec: TrainingRuntimeSpec
@@ -281,7 +281,7 @@ class TrainingRuntime(ApiModel):
 class ClusterTrainingRuntime(ApiModel):
     """A blueprint for TrainJobs of all namespaces."""
 
-    api_version: Literal["trainer.kubeflow.org/v2alpha1"] = "trainer.kubeflow.org/v2alpha1"
+    api_version: ServedVersion = "trainer.kubeflow.org/v2alpha1"
     kind: Literal["ClusterTrainingRuntime"] = "ClusterTrainingRuntime"
     metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
     spec: TrainingRuntimeSpec

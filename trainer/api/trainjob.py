@@ -25,7 +25,7 @@ from trainer.api.corev1 import (
 )
 from trainer.api.image_reference import check_image
 from trainer.api.labels import check_annotations, check_keys, is_qualified_name
-from trainer.api.metadata import Labels, ObjectMetadata, TemplateMetadata
+from trainer.api.metadata import Labels, ObjectMetadata, ServedVersion, TemplateMetadata
 from trainer.api.model import ApiModel, Count, Int32, Int64, NumberOfProcesses, Time, atomic_list, list_map, text
 from trainer.api.pod_template import check_tolerations, check_volumes
 from trainer.api.progress import check_progress_annotations
@@ -235,7 +235,7 @@ class TrainJobSpec(ApiModel):
 class TrainJob(ApiModel):
     """A training or fine-tuning of a model on one or more nodes, built on a training runtime."""
 
-    api_version: Literal["trainer.kubeflow.org/v2alpha1"] = "trainer.kubeflow.org/v2alpha1"
+    api_version: ServedVersion = "trainer.kubeflow.org/v2alpha1"
     kind: Literal["TrainJob"] = "TrainJob"
     metadata: ObjectMetadata = Field(default_factory=ObjectMetadata)
     spec: TrainJobSpec

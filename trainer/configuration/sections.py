@@ -203,6 +203,9 @@ class ControllerConfiguration(ApiModel):
     TrainJob.trainer.kubeflow.org: reconciles mostly wait for the API server, and more of them do not make this process
     faster. TrainingRuntime and ClusterTrainingRuntime are accepted, as in files of the released manager, and ignored
     with a line in the log: they have no controller here."""
+    api_version: Literal["", "v1alpha1", "v2alpha1"] = ""
+    """Version of TrainJobs and runtimes to work with; the manager does not start where the cluster does not serve it.
+    Defaults to "", what the cluster serves: v2alpha1, or v1alpha1 where that is the only one."""
     namespace: Namespace = ""
     """The only namespace whose TrainJobs are reconciled. Defaults to "", all namespaces."""
     cluster_domain: Annotated[str, Field(json_schema_extra=text(pattern=patterns.OBJECT_NAME, longest=100))] = ""

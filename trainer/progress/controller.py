@@ -315,7 +315,7 @@ class _Training:
         self.key = key_of(obj)
         self.uid = uid_of(obj)
         self.reference: Object = {
-            "apiVersion": TRAIN_JOBS.api_version,
+            "apiVersion": obj["apiVersion"],
             "kind": TRAIN_JOBS.kind,
             "metadata": {"name": self.key.name, "namespace": self.key.namespace, "uid": self.uid},
         }

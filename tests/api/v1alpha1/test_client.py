@@ -1,0 +1,165 @@
+"""A client for a cluster that serves v1alpha1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
+from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.api.v1alpha1.client import SERVED, V1Alpha1Client
+from trainer.api.v1alpha1.status import EXTENSION
+from trainer.kube.client import EventType, ListOptions, WatchOptions
+from trainer.kube.objects import annotations_of, controller_reference, find_condition
+from trainer.kube.resource import PODS
+from trainer.kube.testing.client import FakeClient
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+
+TIME = "2026-01-01T00:00:00Z"
+V1 = SERVED[TRAIN_JOBS]
+STORED: Object = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "TrainJob",
+    "metadata": {"name": "demo", "namespace": "team"},
+    "spec": {"runtimeRef": {"name": "r"}, "initializer": {"dataset": {"storageUri": "hf://d"}}},
+}
+RUNTIME: Object = {
+    "apiVersion": "trainer.kubeflow.org/v1alpha1",
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "r"},
+    "spec": {"mlPolicy": {"mpi": {"numProcPerNode": 1, "sshAuthMountPath": "/x"}}, "template": {"spec": {}}},
+}
+POD: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "team"}}
+
+
+def condition(type_: str) -> Object:
+    """A condition that is true."""
+    return {"type": type_, "status": "True", "reason": "R", "message": "m", "lastTransitionTime": TIME}
+
+
+@pytest.fixture
+def server() -> FakeClient:
+    """A cluster with a TrainJob and a runtime of v1alpha1."""
+    return FakeClient(STORED, RUNTIME, POD, resources=SERVED.values())
+
+
+def status_of(server: FakeClient, **status: Any) -> Object:
+    """A status to apply."""
+    stored = server.find(V1, "demo", "team")
+    assert stored is not None
+    metadata = {"name": "demo", "namespace": "team", "uid": stored["metadata"]["uid"]}
+    return {"apiVersion": TRAIN_JOBS.api_version, "kind": "TrainJob", "metadata": metadata, "status": status}
+
+
+async def test_reads(server: FakeClient) -> None:
+    """Every way to read answers in the shape of the model; owner references made of it name v1alpha1."""
+    client = V1Alpha1Client(server, is_extended=True)
+
+    got = await client.get(TRAIN_JOBS, "demo", "team")
+    listed = (await client.list(TRAIN_JOBS)).items
+    (paged,) = (await client.list_page(TRAIN_JOBS, options=ListOptions(limit=1))).items
+    async with client.watch(TRAIN_JOBS, options=WatchOptions(resource_version="0")) as events:
+        event = await anext(events)
+
+    assert got["spec"]["datasetConfig"] == {"storageUri": "hf://d"}
+    assert event.type is EventType.ADDED
+    assert listed == [got] == [paged] == [event.object]
+    assert TrainJob.from_object(got).api_version == "trainer.kubeflow.org/v1alpha1"
+    assert controller_reference(got)["apiVersion"] == "trainer.kubeflow.org/v1alpha1"
+    runtime = ClusterTrainingRuntime.from_object(await client.get(CLUSTER_TRAINING_RUNTIMES, "r"))
+    assert runtime.spec.ml_policy is not None
+    assert runtime.spec.ml_policy.mpi is not None
+    assert runtime.spec.ml_policy.mpi.ssh_auth_mount_path == "/x"
+
+
+async def test_other_resources(server: FakeClient) -> None:
+    """All else passes unchanged, logs as well."""
+    client = V1Alpha1Client(server, is_extended=True)
+    server.set_log("p", "team", b"line\n")
+
+    assert await client.get(PODS, "p", "team") == server.find(PODS, "p", "team")
+    assert (await client.list(PODS)).items == server.objects(PODS)
+    assert len((await client.list_page(PODS)).items) == 1
+    async with client.watch(PODS, options=WatchOptions(resource_version="0")) as events:
+        assert (await anext(events)).object["kind"] == "Pod"
+    async with client.logs("p", "team") as chunks:
+        assert b"".join([chunk async for chunk in chunks]) == b"line\n"
+
+
+@pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])
+async def test_status(server: FakeClient, is_extended: bool) -> None:
+    """Clients see the conditions of v1alpha1; what we read again is the whole status."""
+    client = V1Alpha1Client(server, is_extended=is_extended)
+    status = {"conditions": [condition("Created"), condition("Suspended")], "state": "Suspended"}
+    applied = status_of(server, **status)
+
+    answer = await client.apply(TRAIN_JOBS, applied, field_manager="trainer", force=True, subresource="status")
+
+    stored = server.find(V1, "demo", "team") or {}
+    assert [each["type"] for each in stored["status"]["conditions"]] == ["Suspended"]
+    assert ("state" in stored["status"]) is is_extended
+    assert bool(annotations_of(stored)) is not is_extended
+    for seen in (answer, await client.get(TRAIN_JOBS, "demo", "team")):
+        assert seen["status"]["state"] == "Suspended"
+        assert find_condition(seen, "Created") == condition("Created")
+
+
+async def test_two_field_managers_on_the_crds_of_upstream(server: FakeClient) -> None:
+    """Each has an annotation of its own, which is written when its content changes."""
+    client = V1Alpha1Client(server, is_extended=False)
+    progress = status_of(server, trainerStatus={"progressPercentage": 5, "currentStep": 1, "lastUpdatedTime": TIME})
+    jobs = status_of(server, state="Running")
+
+    for _ in range(2):
+        await client.apply(TRAIN_JOBS, jobs, field_manager="trainer", force=True, subresource="status")
+        await client.apply(TRAIN_JOBS, progress, field_manager="trainer-progress", force=True, subresource="status")
+
+    assert [request.subresource or "" for request in server.requests] == [
+        "status",
+        "",
+        "status",
+        "",
+        "status",
+        "status",
+    ]
+    stored = server.find(V1, "demo", "team") or {}
+    assert annotations_of(stored).keys() == {f"{EXTENSION}trainer", f"{EXTENSION}trainer-progress"}
+    seen = await client.get(TRAIN_JOBS, "demo", "team")
+    assert (seen["status"]["state"], seen["status"]["trainerStatus"]["currentStep"]) == ("Running", 1)
+
+
+async def test_status_of_nothing_that_the_crds_of_upstream_keep(server: FakeClient) -> None:
+    """An empty status is left out, since the CRD demands at least one property."""
+    client = V1Alpha1Client(server, is_extended=False)
+
+    await client.apply(
+        TRAIN_JOBS, status_of(server, state="Created"), field_manager="trainer", force=True, subresource="status"
+    )
+
+    assert "status" not in (server.find(V1, "demo", "team") or {})
+    assert (await client.get(TRAIN_JOBS, "demo", "team"))["status"] == {"state": "Created"}
+
+
+async def test_changes_that_both_versions_have(server: FakeClient) -> None:
+    """Suspend is patched as it is, and a deletion needs no translation."""
+    client = V1Alpha1Client(server, is_extended=True)
+
+    changed = await client.patch(TRAIN_JOBS, "demo", {"spec": {"suspend": True}}, "team")
+    await client.delete(TRAIN_JOBS, "demo", "team")
+
+    assert (changed["spec"]["suspend"], "datasetConfig" in changed["spec"]) == (True, True)
+    assert server.find(V1, "demo", "team") is None
+
+
+async def test_bookmarks(server: FakeClient) -> None:
+    """Bookmarks of a watch pass."""
+    client = V1Alpha1Client(server, is_extended=True)
+    options = WatchOptions(resource_version="", send_initial_events=True)
+    with anyio.fail_after(5):
+        async with client.watch(TRAIN_JOBS, options=options) as events:
+            seen = [(await anext(events)).type for _ in range(2)]
+    assert seen == [EventType.ADDED, EventType.BOOKMARK]

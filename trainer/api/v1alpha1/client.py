@@ -1,0 +1,168 @@
+"""A client for a cluster that serves v1alpha1: its users see TrainJobs and runtimes in the form of the model."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import structlog
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.decode import API_VERSION, decode, is_decodable
+from trainer.api.v1alpha1.status import decode_status, encode_status, extension_annotation, with_extension
+from trainer.kube.client import (
+    DEFAULT_LIST,
+    DEFAULT_LOG,
+    DEFAULT_WATCH,
+    Client,
+    EventType,
+    ListOptions,
+    LogOptions,
+    ObjectList,
+    ObjectRequest,
+    Verb,
+    WatchEvent,
+    WatchOptions,
+)
+from trainer.kube.errors import InvalidError
+from trainer.kube.objects import annotations_of, metadata_of, uid_of
+from trainer.kube.selection import EVERYTHING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+
+    from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
+    from trainer.kube.selection import Selection
+
+log = structlog.get_logger(__name__)
+
+SERVED: Final = {
+    resource: replace(resource, version="v1alpha1")
+    for resource in (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
+}
+"""What the cluster serves for each resource of the model."""
+
+_json = msgspec.json.Decoder(dict[str, Any])
+
+
+class V1Alpha1Client(Client):
+    """Translates requests about TrainJobs and runtimes; all others pass unchanged.
+
+    What it answers has the shape of the model and the apiVersion v1alpha1, so that owner references and events name
+    the objects as the cluster knows them. Specs are read only: of a TrainJob it writes status, metadata, `suspend` and
+    other fields that both versions have.
+
+    Args:
+        client: of the cluster.
+        is_extended: whether the CRDs have the optional fields of config/v1alpha1/crd; otherwise what they do not keep
+            of a status is written into an annotation.
+    """
+
+    def __init__(self, client: Client, *, is_extended: bool) -> None:
+        self._client = client
+        self._is_extended = is_extended
+
+    async def send(self, request: ObjectRequest) -> Object | None:
+        """See `Client.send`."""
+        served = SERVED.get(request.resource)
+        if served is None:
+            return await self._client.send(request)
+        if request.verb is Verb.APPLY and request.subresource == "status":
+            return await self._apply_status(replace(request, resource=served))
+        body = request.body
+        if isinstance(body, dict) and "apiVersion" in body:
+            body = body | {"apiVersion": API_VERSION}
+        answer = await self._client.send(replace(request, resource=served, body=body))
+        return answer if answer is None else decoded(answer)
+
+    async def list_page(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: ListOptions = DEFAULT_LIST
+    ) -> ObjectList:
+        """See `Client.list_page`."""
+        if resource not in SERVED:
+            return await self._client.list_page(resource, selection, options)
+        return _decoded_list(await self._client.list_page(SERVED[resource], selection, options))
+
+    async def list(self, resource: Resource, selection: Selection = EVERYTHING) -> ObjectList:
+        """See `Client.list`."""
+        if resource not in SERVED:
+            return await self._client.list(resource, selection)
+        return _decoded_list(await self._client.list(SERVED[resource], selection))
+
+    def watch(
+        self, resource: Resource, selection: Selection = EVERYTHING, options: WatchOptions = DEFAULT_WATCH
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """See `Client.watch`."""
+        if resource not in SERVED:
+            return self._client.watch(resource, selection, options)
+        return self._watch(SERVED[resource], selection, options)
+
+    def logs(
+        self, pod: str, namespace: str, options: LogOptions = DEFAULT_LOG
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """See `Client.logs`."""
+        return self._client.logs(pod, namespace, options)
+
+    @asynccontextmanager
+    async def _watch(
+        self, resource: Resource, selection: Selection, options: WatchOptions
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        async with self._client.watch(resource, selection, options) as events:
+            yield _decoded_events(events)
+
+    async def _apply_status(self, request: ObjectRequest) -> Object:
+        assert isinstance(request.body, dict)
+        assert request.field_manager is not None
+        shared, extension = encode_status(request.body.get("status") or {})
+        status = with_extension(shared, extension) if self._is_extended else shared
+        body = request.body | {"apiVersion": API_VERSION, "status": status}
+        if not status:
+            del body["status"]  # the CRD demands at least one property
+        answer = await self._client.send(replace(request, body=body))
+        assert answer is not None
+        if not self._is_extended:
+            answer = await self._annotate(request, answer, extension)
+        return decoded(answer)
+
+    async def _annotate(self, request: ObjectRequest, present: Object, extension: Object) -> Object:
+        """Keep an extension in the annotation of its field manager, unless it is there already."""
+        assert request.field_manager is not None
+        name, value = extension_annotation(request.field_manager, uid_of(present), extension)
+        if annotations_of(present).get(name) == value:
+            return present
+        assert isinstance(request.body, dict)
+        metadata = metadata_of(request.body) | {"annotations": {name: value}}
+        body = {"apiVersion": API_VERSION, "kind": present["kind"], "metadata": metadata}
+        try:
+            answer = await self._client.send(replace(request, subresource=None, body=body))
+        except InvalidError as error:
+            # Annotations have a limit together, which the user's own may have used up.
+            log.warning("could not annotate the TrainJob with its status", error=str(error))
+            return present
+        assert answer is not None
+        return answer
+
+
+def decoded(obj: Object) -> Object:
+    """An object of v1alpha1 in the shape of the model, with its own apiVersion; any other object as it is."""
+    if not is_decodable(obj):
+        return obj
+    result = decode(obj).object
+    result["apiVersion"] = API_VERSION
+    if obj.get("kind") == TRAIN_JOBS.kind and (status := decode_status(obj)) is not None:
+        result["status"] = status
+    return result
+
+
+def _decoded_list(page: ObjectList) -> ObjectList:
+    return replace(page, raw_items=[msgspec.json.encode(decoded(_json.decode(raw))) for raw in page.raw_items])
+
+
+async def _decoded_events(events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+    async for event in events:
+        yield event if event.type is EventType.BOOKMARK else WatchEvent.of(event.type, decoded(event.object))

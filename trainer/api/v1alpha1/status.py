@@ -1,0 +1,161 @@
+"""The status of a TrainJob in the form of v1alpha1.
+
+Clients of v1alpha1 know the conditions Suspended, Complete and Failed, `jobsStatus` and a part of `trainerStatus`; a
+further condition would make the SDK report "Created" until the end. All else of the model's status is the extension: it
+stands in optional fields of the status where the CRD has them, and in an annotation where the CRD is upstream's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.trainjob_status import ConditionType, TrainJobStatus
+from trainer.kube.objects import annotations_of, uid_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trainer.kube.objects import Object
+
+EXTENSION: Final = "trainer.kubeflow.org/status-extension-of-"
+"""Prefix of the annotations of a TrainJob of v1alpha1 that hold what the CRD of the released Trainer does not keep of
+its status, as JSON; a field manager follows. Not written where the CRDs are those of config/v1alpha1."""
+FURTHER_CONDITIONS: Final = "furtherConditions"
+"""The optional field of the status with the conditions that clients of v1alpha1 do not know."""
+
+_SHARED_CONDITIONS: Final = frozenset({ConditionType.SUSPENDED, ConditionType.COMPLETE, ConditionType.FAILED})
+_SHARED_FIELDS: Final = frozenset({"jobsStatus"})
+_SHARED_PROGRESS: Final = frozenset({"progressPercentage", "estimatedRemainingSeconds", "lastUpdatedTime"})
+_METRICS: Final = frozenset({"trainMetrics", "evalMetrics"})
+_ANNOTATED: Final = frozenset(
+    {"state", "startTime", "observedGeneration", "scale", "trainerStatus", FURTHER_CONDITIONS},
+)
+"""The fields that an annotation may hold. Not runtimeDigest: it decides which snapshot is used, and whoever may write
+the TrainJob may write its annotations as well."""
+_INT32: Final = (1 << 31) - 1
+_MOST_METRICS, _LONGEST_METRIC = 256, 64
+
+
+def encode_status(status: Object) -> tuple[Object, Object]:
+    """A status, or the part of one that a field manager owns, as v1alpha1 has it, and its extension.
+
+    Args:
+        status: in the form of the model; it is not changed.
+    """
+    shared: Object = {name: value for name, value in status.items() if name in _SHARED_FIELDS}
+    extension = {
+        name: value for name, value in status.items() if name not in _SHARED_FIELDS | {"conditions", "trainerStatus"}
+    }
+    conditions = status.get("conditions") or []
+    if known := [{"message": "", **each} for each in conditions if each["type"] in _SHARED_CONDITIONS]:
+        shared["conditions"] = known
+    if others := [each for each in conditions if each["type"] not in _SHARED_CONDITIONS]:
+        extension[FURTHER_CONDITIONS] = others
+    if progress := status.get("trainerStatus"):
+        shared["trainerStatus"] = _shared_progress(progress)
+        if further := {name: value for name, value in progress.items() if name not in _SHARED_PROGRESS}:
+            extension["trainerStatus"] = further
+    return shared, extension
+
+
+def with_extension(shared: Object, extension: Object) -> Object:
+    """Both parts as one status, for a CRD that has the optional fields."""
+    whole = shared | extension
+    if "trainerStatus" in shared:
+        whole["trainerStatus"] = shared["trainerStatus"] | extension.get("trainerStatus", {})
+    return whole
+
+
+def extension_annotation(field_manager: str, uid: str, extension: Object) -> tuple[str, str]:
+    """Name and value of the annotation that keeps an extension, for a CRD without the optional fields."""
+    kept = {name: value for name, value in extension.items() if name in _ANNOTATED}
+    return EXTENSION + field_manager, msgspec.json.encode({"uid": uid, "status": kept}, order="sorted").decode()
+
+
+def decode_status(obj: Object) -> Object | None:
+    """The status of a TrainJob of v1alpha1 in the form of the model; None if it has none.
+
+    An annotation counts only if it was written for this TrainJob and fits the status; it never overrides what the
+    status itself says.
+    """
+    status = obj.get("status")
+    extensions = [*_annotated(obj)]
+    if not isinstance(status, dict):
+        status = {} if extensions else None
+    if status is None:
+        return None
+    decoded = _decoded(status)
+    for extension in extensions:
+        extended = _merged(extension, decoded)
+        try:
+            TrainJobStatus.from_object(extended)
+        except InvalidObjectError:
+            continue
+        decoded = extended
+    return decoded
+
+
+def _annotated(obj: Object) -> Iterator[Object]:
+    """The extensions in the annotations of a TrainJob."""
+    for name, value in annotations_of(obj).items():
+        if not name.startswith(EXTENSION):
+            continue
+        try:
+            content = msgspec.json.decode(value)
+        except (msgspec.DecodeError, TypeError, UnicodeEncodeError):
+            continue
+        if isinstance(content, dict) and content.get("uid") == uid_of(obj) and isinstance(content.get("status"), dict):
+            yield {member: each for member, each in content["status"].items() if member in _ANNOTATED}
+
+
+def _decoded(status: Object) -> Object:
+    decoded = {name: value for name, value in status.items() if name != FURTHER_CONDITIONS}
+    if further := status.get(FURTHER_CONDITIONS):
+        decoded["conditions"] = [*(status.get("conditions") or []), *further]
+    progress = status.get("trainerStatus")
+    if isinstance(progress, dict) and "metrics" in progress:
+        decoded["trainerStatus"] = {name: value for name, value in progress.items() if name != "metrics"}
+        if not progress.keys() & _METRICS:
+            # Pushed by the training, or copied from another cluster.
+            decoded["trainerStatus"]["trainMetrics"] = {each["name"]: each["value"] for each in progress["metrics"]}
+    return decoded
+
+
+def _merged(extension: Object, status: Object) -> Object:
+    """A status with an extension; where both say something, the status wins."""
+    merged = {name: value for name, value in extension.items() if name != FURTHER_CONDITIONS} | status
+    further = extension.get(FURTHER_CONDITIONS)
+    if isinstance(further, list):
+        new = [each for each in further if isinstance(each, dict) and each.get("type") not in _SHARED_CONDITIONS]
+        if new:
+            merged["conditions"] = [*(status.get("conditions") or []), *new]
+    progress, more = status.get("trainerStatus"), extension.get("trainerStatus")
+    if isinstance(progress, dict) and isinstance(more, dict):
+        is_split = bool(more.keys() & _METRICS)
+        own = {name: value for name, value in progress.items() if not is_split or name not in _METRICS}
+        merged["trainerStatus"] = more | own
+    elif not isinstance(progress, dict):
+        merged.pop("trainerStatus", None)
+    return merged
+
+
+def _shared_progress(progress: Mapping[str, Any]) -> Object:
+    shared = {name: value for name, value in progress.items() if name in _SHARED_PROGRESS}
+    if "estimatedRemainingSeconds" in shared:
+        shared["estimatedRemainingSeconds"] = min(shared["estimatedRemainingSeconds"], _INT32)
+    if metrics := [*_metrics(progress)][:_MOST_METRICS]:
+        shared["metrics"] = metrics
+    return shared
+
+
+def _metrics(progress: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """Both kinds of metrics in one list; a name that both have gets the prefix `eval_` for the evaluation."""
+    train: Mapping[str, str] = progress.get("trainMetrics") or {}
+    evaluation: Mapping[str, str] = progress.get("evalMetrics") or {}
+    named = [*train.items(), *((f"eval_{name}" if name in train else name, each) for name, each in evaluation.items())]
+    for name, value in named:
+        if 0 < len(name) <= _LONGEST_METRIC and 0 < len(value) <= _LONGEST_METRIC:
+            yield {"name": name, "value": value}
