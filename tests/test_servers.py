@@ -30,7 +30,7 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.testing import FakeClient, ManualClock, settle
-from trainer.servers import Servers, add_servers
+from trainer.manager import Servers, add_servers
 from trainer.webhooks.handlers import Admission
 from trainer.workloads import JOBSETS
 

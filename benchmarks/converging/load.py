@@ -9,7 +9,7 @@ import msgspec
 from trainer.api.trainingruntime import TRAINING_RUNTIMES, TrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.reader import CacheReader
+from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.manager import built_in_plugins
 from trainer.workloads import JOBSETS
 

@@ -12,7 +12,7 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.reader import CacheReader
+from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.client import DeleteOptions, Verb
 from trainer.kube.errors import (

@@ -16,7 +16,7 @@ from trainer.configuration.configuration import Configuration
 from trainer.framework.plugin_api.extension_points import EXTENSION_POINTS
 from trainer.framework.plugin_api.runtime_info import RuntimeInfo
 from trainer.framework.startup.discovery import PluginsConfiguration, available_plugins, bundled_plugins, load_plugins
-from trainer.framework.startup.hooks import HOOKS
+from trainer.framework.startup.registry import HOOKS
 from trainer.kube.objects import name_of
 from trainer.kube.resource import SECRETS
 from trainer.kube.testing import settle

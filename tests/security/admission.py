@@ -8,8 +8,7 @@ from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
-from trainer.framework.runtimes.runtimes import runtime_place
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, runtime_place
 from trainer.framework.startup.registry import Registry
 from trainer.kube.testing import FakeClient
 from trainer.plugins.jobset.plugin import JobSetPlugin

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
-from trainer.framework.runtimes.runtimes import read_runtime, runtime_place
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place
 from trainer.framework.runtimes.snapshot import snapshot_key
 
 if TYPE_CHECKING:

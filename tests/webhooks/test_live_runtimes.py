@@ -11,8 +11,14 @@ from tests.webhooks.blueprints import blueprint, job
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.runtimes.alternatives import Alternatives, RuntimeNotFoundError, alternatives
-from trainer.framework.runtimes.runtimes import FoundRuntime, read_runtime, runtime_place
+from trainer.framework.runtimes.runtimes import (
+    Alternatives,
+    FoundRuntime,
+    RuntimeNotFoundError,
+    alternatives,
+    read_runtime,
+    runtime_place,
+)
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.kube.testing import FakeClient
 from trainer.webhooks.live_runtimes import LiveRuntimes

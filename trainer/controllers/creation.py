@@ -11,8 +11,7 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.deploying.deployer import ForeignObjectError, workload_of
-from trainer.framework.deploying.rejected_changes import RETRY_AFTER
+from trainer.framework.deploying.deployer import RETRY_AFTER, ForeignObjectError, workload_of
 from trainer.framework.plugin_api.errors import BuildError, PluginError, UnexpectedError
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
@@ -30,7 +29,7 @@ from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, na
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
-    from trainer.controllers.debounce import FirstStatusDebounce
+    from trainer.controllers.observer import FirstStatusDebounce
     from trainer.framework.deploying.deployer import Deployer, Shortfall
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.component import Component

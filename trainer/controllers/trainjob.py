@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -11,20 +12,20 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNT
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob, is_managed_here
 from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.creation import Built, Creator, Deferred, Failed, Stale
-from trainer.controllers.debounce import FirstStatusDebounce
 from trainer.controllers.lifetime import deadline_exceeded, deadline_of, ended_at_deadline, expiry_of
 from trainer.controllers.metrics.trainjobs import TrainJobMetrics
-from trainer.controllers.observer import Observer
+from trainer.controllers.observer import FirstStatusDebounce, Observer
 from trainer.controllers.status_reporter import StatusReporter
-from trainer.controllers.watching import watch_for_plugins
 from trainer.framework.deploying.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.runtimes.runtimes import Runtimes
-from trainer.framework.status.status import is_finished, next_status
+from trainer.framework.status.status import has_ended, is_finished, next_status
 from trainer.kube.client import DeleteOptions
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
+from trainer.kube.controller.handlers import owner_key
 from trainer.kube.controller.predicates import any_of, generation_changed
 from trainer.kube.controller.reconcile import Result
+from trainer.kube.controller.sources import Availability, Kind
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of, uid_of
@@ -33,10 +34,16 @@ from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from trainer.framework.pipeline import Pipeline
-    from trainer.framework.plugin_api.reader import CacheReader
+    from trainer.framework.plugin_api.extension_points import Watch
+    from trainer.framework.plugin_api.plugin_context import CacheReader
     from trainer.framework.status.status import Creation
     from trainer.kube.cache.cached_object import CachedObject
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.cache.store import Lister
+    from trainer.kube.controller.handlers import MapFunction
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
 
@@ -179,3 +186,64 @@ def _stall_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
 def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:
     """Snapshots never change, and this controller creates them."""
     return new is None
+
+
+def watch_for_plugins(
+    watches: Iterable[Watch],
+    controller: Controller,
+    manager: Manager,
+    reader: CacheReader,
+    train_jobs: Lister,
+    *,
+    namespace: str | None = None,
+) -> None:
+    """Make informers for the watches of plugins, attach them to the reader, and reconcile TrainJobs on their events.
+
+    When the API server begins or stops to serve an optional kind, all TrainJobs that have not ended are reconciled: a
+    plugin may have refused them because of it, or their objects may be gone.
+
+    Args:
+        watches: of all plugins.
+        controller: of TrainJobs; it must not run yet.
+        manager: provides the informers.
+        reader: gets their listers.
+        train_jobs: all TrainJobs.
+        namespace: the only one that is watched. Defaults to all.
+    """
+    optional: dict[Informer, None] = {}
+    for watch in watches:
+        # Objects that are not namespaced are always watched.
+        selection = replace(watch.selection, namespace=namespace if watch.resource.namespaced else None)
+        informer = manager.informer(watch.resource, selection, optional=watch.optional)
+        for name, function in watch.indexes.items():
+            informer.add_index(name, function)
+        if watch.triggers:
+            controller.watches_source(Kind(informer, _map_function(watch, controller), watch.predicate))
+        if watch.optional:
+            optional[informer] = None
+        reader.attach(informer)
+    for informer in optional:
+        controller.watches_source(Availability(informer, lambda: _unfinished(train_jobs)))
+
+
+def _map_function(watch: Watch, controller: Controller) -> MapFunction:
+    map_function = watch.train_jobs or owner_key(TRAIN_JOBS)
+    return _delayed(controller, map_function, watch.delay) if watch.delay else map_function
+
+
+def _delayed(controller: Controller, map_function: MapFunction, seconds: float) -> MapFunction:
+    """The same keys after a delay; the work queue deduplicates keys that are added meanwhile."""
+
+    def enqueue(obj: CachedObject) -> Iterable[ObjectKey]:
+        for key in map_function(obj):
+            controller.enqueue(key, after=seconds)
+        return ()
+
+    return enqueue
+
+
+def _unfinished(train_jobs: Lister) -> Iterator[ObjectKey]:
+    for key in train_jobs.keys():  # noqa: SIM118 - a lister is no mapping
+        obj = train_jobs.peek(key)
+        if obj is not None and not has_ended(obj):
+            yield key

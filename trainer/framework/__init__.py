@@ -41,8 +41,7 @@ from trainer.framework.plugin_api.extension_points import (
     WatchExtension,
 )
 from trainer.framework.plugin_api.failure import FailedContainer, first_failure, last_crash
-from trainer.framework.plugin_api.plugin_context import PluginContext
-from trainer.framework.plugin_api.reader import Reader
+from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
 from trainer.framework.plugin_api.runtime_info import (
     ANCESTOR_LABEL,
     LAUNCHER,
@@ -53,9 +52,10 @@ from trainer.framework.plugin_api.runtime_info import (
     NodeRange,
     PodSet,
     RuntimeInfo,
+    by_name,
+    upsert,
 )
 from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.plugin_api.upsert import by_name, upsert
 from trainer.framework.startup.discovery import PluginFactory
 from trainer.framework.startup.registry import Registry
 from trainer.kube.field_errors import FieldError, forbidden, invalid, required

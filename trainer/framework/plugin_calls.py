@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from prometheus_client import Counter
 
 from trainer.framework.plugin_api.errors import BuildError, PluginError, UnexpectedError
-from trainer.framework.startup.hooks import hooks_of
+from trainer.framework.startup.registry import hooks_of
 from trainer.kube.metrics.quick_histogram import QuickHistogram
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.api.trainingruntime import DEPRECATED, SUPPORT_LABEL
+from trainer.framework.building.template import shell_operator
 from trainer.framework.building.trainer_step import stated_ancestor
-from trainer.framework.building.words import shell_operator
 from trainer.framework.plugin_api.errors import AdmissionWarning
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.kube.quantity import quantity_advice

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
-from trainer.framework.runtimes.runtimes import read_runtime, runtime_place
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place
 from trainer.framework.runtimes.snapshot import open_snapshot, snapshot_key
 from trainer.framework.status.conditions import Conditions
 from trainer.kube.errors import NotFoundError
@@ -16,8 +15,7 @@ from trainer.kube.resource import CONFIG_MAPS
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtimes.alternatives import Alternatives
-    from trainer.framework.runtimes.runtimes import FoundRuntime
+    from trainer.framework.runtimes.runtimes import Alternatives, FoundRuntime
     from trainer.kube.client import Client
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource

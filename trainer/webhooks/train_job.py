@@ -11,7 +11,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import TrainJobStatus
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
-from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import is_being_deleted, name_of

@@ -14,7 +14,7 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.cli.documents import Document
 from trainer.cli.offline.workspace import Workspace
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.objects import ObjectKey, name_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS

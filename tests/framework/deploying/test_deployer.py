@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.framework.samples import train_job_object
 from tests.framework.static_reader import StaticReader
-from trainer.framework.deploying.deployer import APPLIED_HASH, Deployer, ForeignObjectError, Shortfall
+from trainer.framework.deploying.deployer import (
+    APPLIED_HASH,
+    RETRY_AFTER,
+    Deployer,
+    ForeignObjectError,
+    RejectedChanges,
+    Shortfall,
+)
 from trainer.framework.plugin_api.component import Component, Loss, Revision
 from trainer.framework.plugin_api.errors import BuildError, PluginError
-from trainer.framework.plugin_api.reader import CacheReader
+from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.kube.errors import (
     AlreadyExistsError,
     ApiError,
@@ -27,6 +34,9 @@ from trainer.kube.objects import Object, annotations_of, controller_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS, SECRETS
 from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
 
 OWNER = train_job_object()
 TOO_LATE = Shortfall(too_late=("ConfigMap data.a",))
@@ -478,3 +488,35 @@ async def test_what_a_selective_cache_does_not_show(cluster: Cluster) -> None:
     cluster.client.remove(CONFIG_MAPS, "demo", "default")
     assert await cluster.deploy(component(a="1")) == Shortfall()
     assert cluster.stored["data"] == {"a": "1"}
+
+
+CHANGE: Object = {"spec": {"size": 2}}
+
+
+def existing(uid: str) -> Object:
+    """An object of the cluster."""
+    return {"metadata": {"uid": uid}}
+
+
+async def test_the_same_change_has_the_same_answer() -> None:
+    """Of the same object, for as long as the cluster need not be asked again."""
+    clock = ManualClock()
+    rejected = RejectedChanges(clock)
+    assert rejected.answer(existing("a"), CHANGE) is None
+
+    rejected.remember(existing("a"), CHANGE, "no")
+    assert rejected.answer(existing("a"), {"spec": {"size": 2}}) == "no"
+    assert rejected.answer(existing("a"), {"spec": {"size": 3}}) is None
+    assert rejected.answer(existing("b"), CHANGE) is None
+
+    await clock.advance(RETRY_AFTER)
+    assert rejected.answer(existing("a"), CHANGE) is None
+
+
+async def test_only_the_last_change_counts() -> None:
+    """Who asks for something else and comes back may have had a reason to."""
+    rejected = RejectedChanges(ManualClock())
+    rejected.remember(existing("a"), CHANGE, "no")
+    rejected.remember(existing("a"), {"spec": {"size": 3}}, "never")
+    assert rejected.answer(existing("a"), CHANGE) is None
+    assert rejected.answer(existing("a"), {"spec": {"size": 3}}) == "never"

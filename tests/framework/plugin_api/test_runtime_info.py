@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from trainer.framework.plugin_api.runtime_info import Endpoints
+from trainer.framework.plugin_api.runtime_info import Endpoints, by_mount_path, by_name, by_port, upsert
+
+if TYPE_CHECKING:
+    from trainer.framework.plugin_api.runtime_info import Key
+    from trainer.kube.objects import Object
 
 
 def test_a_sequence_of_names() -> None:
@@ -21,3 +27,39 @@ def test_a_sequence_of_names() -> None:
 def test_none_at_all() -> None:
     """A replicated Job without pods has no names."""
     assert list(Endpoints("demo-node", "ring", replicas=1, pods=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "items", "additions", "expected"),
+    [
+        pytest.param(by_name, [{"name": "a"}], [{"name": "b"}], [{"name": "a"}, {"name": "b"}], id="append"),
+        pytest.param(
+            by_name,
+            [{"name": "a", "value": "1"}, {"name": "b"}],
+            [{"name": "a", "valueFrom": {}}],
+            [{"name": "a", "valueFrom": {}}, {"name": "b"}],
+            id="replace-in-place-as-a-whole",
+        ),
+        pytest.param(
+            by_name, [], [{"name": "a", "v": 1}, {"name": "a", "v": 2}], [{"name": "a", "v": 2}], id="last-wins"
+        ),
+        pytest.param(
+            by_mount_path,
+            [{"name": "v", "mountPath": "/a"}],
+            [{"name": "v", "mountPath": "/b"}],
+            [{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b"}],
+            id="one-volume-at-two-paths",
+        ),
+        pytest.param(
+            by_port,
+            [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP"}],
+            [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 53}],
+            [{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}, {"containerPort": 53}],
+            id="unnamed-ports-are-told-apart-by-number-and-protocol",
+        ),
+    ],
+)
+def test_upsert(key: Key, items: list[Object], additions: list[Object], expected: list[Object]) -> None:
+    """An entry with the same key is replaced where it stands; others are appended."""
+    upsert(items, additions, key)
+    assert items == expected

@@ -9,7 +9,7 @@ from trainer.kube.objects import ObjectKey
 from trainer.kube.resource import CONFIG_MAPS, Resource
 
 if TYPE_CHECKING:
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.plugin_api.plugin_context import Reader
     from trainer.kube.objects import Object
 
 GANGS = Resource("gang.example.com", "v1", "gangs", "Gang")

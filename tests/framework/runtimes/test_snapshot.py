@@ -10,8 +10,13 @@ import pytest
 from tests.framework.samples import runtime_object, train_job, train_job_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.runtimes.snapshot import make_snapshot, open_snapshot, snapshot_key
+from trainer.framework.runtimes.snapshot import KeptSnapshots, digest_of, make_snapshot, open_snapshot, snapshot_key
+from trainer.kube.cache.cached_object import CachedObject
+from trainer.kube.cache.informer import Informer
 from trainer.kube.objects import key_of
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.selection import Selection
+from trainer.kube.testing import FakeClient
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -77,3 +82,102 @@ def test_a_large_runtime_is_kept_without_indentation() -> None:
     assert "\n" not in content
     assert len(content) < 700_000
     assert open_snapshot(snapshot(runtime))[1]["spec"] == runtime["spec"]
+
+
+METADATA = Selection(metadata_only=True)
+
+
+def large_runtime(number: int) -> Object:
+    """A runtime of a megabyte."""
+    return runtime_object() | {"spec": {"number": number, "template": {"spec": {}}, "large": "x" * 1_000_000}}
+
+
+class Snapshots:
+    """Snapshots in a fake API server, whose metadata the cache shows."""
+
+    def __init__(self) -> None:
+        self.client = FakeClient()
+        self.informer = Informer(self.client, CONFIG_MAPS, METADATA)
+        self.kept = KeptSnapshots(self.client, self.informer.lister)
+
+    def add(self, number: int, runtime: Object) -> None:
+        """Somebody stores a snapshot."""
+        owner = train_job_object(f"demo-{number}")
+        stored = self.client.add(make_snapshot(owner, CLUSTER_TRAINING_RUNTIMES, runtime))
+        self.informer.put(CachedObject.of(stored))
+
+    async def open(self, number: int, digest: str) -> Object | None:
+        """What the snapshot holds."""
+        owner = train_job(f"demo-{number}")
+        metadata = self.kept.metadata(owner)
+        assert metadata is not None
+        found = await self.kept.open(metadata, digest)
+        return found and found[1]
+
+    async def holds(self, number: int, digest: str) -> bool:
+        """Whether the snapshot holds the runtime of this digest."""
+        metadata = self.kept.metadata(train_job(f"demo-{number}"))
+        assert metadata is not None
+        return await self.kept.holds(metadata, digest)
+
+    @property
+    def requests(self) -> int:
+        """How many were sent so far."""
+        return len(self.client.requests)
+
+
+async def test_what_many_were_built_on_is_requested_once() -> None:
+    """Without a digest, every snapshot counts for itself."""
+    snapshots, runtime = Snapshots(), runtime_object()
+    for number in range(3):
+        snapshots.add(number, runtime)
+        assert (await snapshots.open(number, digest_of(runtime)) or {})["spec"] == runtime["spec"]
+    assert snapshots.requests == 1
+    for number in (0, 1, 0, 1):
+        await snapshots.open(number, "")
+    assert snapshots.requests == 3
+
+
+async def test_what_is_remembered_is_bounded() -> None:
+    """Of runtimes of a megabyte, the four that were needed last."""
+    snapshots = Snapshots()
+    digests = [digest_of(large_runtime(number)) for number in range(6)]
+    for number, digest in enumerate(digests):
+        snapshots.add(number, large_runtime(number))
+        await snapshots.open(number, digest)
+    assert snapshots.requests == 6
+    for number in (5, 4, 3):
+        await snapshots.open(number, digests[number])
+    assert snapshots.requests == 6
+    await snapshots.open(0, digests[0])
+    assert snapshots.requests == 7
+
+
+async def test_another_digest() -> None:
+    """What somebody else has put there is refused each time."""
+    snapshots = Snapshots()
+    snapshots.add(0, runtime_object())
+    for _ in range(2):
+        with pytest.raises(BuildError, match="does not hold the runtime that the TrainJob was built on"):
+            await snapshots.open(0, digest_of(large_runtime(0)))
+    assert snapshots.requests == 2
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+async def test_a_snapshot_that_is_gone(is_replaced: bool) -> None:
+    """The cache still shows it."""
+    snapshots = Snapshots()
+    snapshots.add(0, runtime_object())
+    snapshots.client.remove(CONFIG_MAPS, "demo-0-runtime-snapshot", "default")
+    if is_replaced:
+        snapshots.client.add(make_snapshot(train_job_object("demo-0"), CLUSTER_TRAINING_RUNTIMES, runtime_object()))
+    assert await snapshots.open(0, digest_of(runtime_object())) is None
+
+
+async def test_a_snapshot_of_another_runtime() -> None:
+    """A runtime that is remembered from elsewhere is no proof that this snapshot holds it."""
+    snapshots, digest = Snapshots(), digest_of(runtime_object())
+    snapshots.add(0, runtime_object())
+    await snapshots.open(0, digest)
+    snapshots.add(1, runtime_object() | {"spec": {"template": {"spec": {}}}})
+    assert [await snapshots.holds(number, digest) for number in (0, 1)] == [True, False]

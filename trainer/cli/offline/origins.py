@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 import yaml
 
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_port, by_source, by_taint
+from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_port, by_source, by_taint
 from trainer.kube.objects import ObjectKey, key_of
 from trainer.kubernetes_yaml import dump
 

@@ -14,8 +14,13 @@ from trainer.cli.manifests import runtimes
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError, Review
-from trainer.framework.runtimes.alternatives import RuntimeNotFoundError, alternatives
-from trainer.framework.runtimes.runtimes import other_place, read_runtime, runtime_place
+from trainer.framework.runtimes.runtimes import (
+    RuntimeNotFoundError,
+    alternatives,
+    other_place,
+    read_runtime,
+    runtime_place,
+)
 from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, metadata_of, name_of
 from trainer.manager import enabled_plugins

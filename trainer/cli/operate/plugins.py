@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from trainer.cli.console import Format, OutputFormat, say, say_json
 from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
 from trainer.configuration.configuration import load_configuration
-from trainer.framework.plugin_api.reader import CacheReader
+from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.framework.startup.discovery import available_plugins, load_plugin, make_registry
-from trainer.framework.startup.hooks import hooks_of
+from trainer.framework.startup.registry import hooks_of
 from trainer.kube.errors import ConfigurationError
 from trainer.manager import enabled_plugins
 from trainer.plugins import BUILT_IN

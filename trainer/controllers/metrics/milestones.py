@@ -8,17 +8,21 @@ estimated from the object: to a second, or, for a running training, from when it
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from sys import intern
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.trainjob import TRAIN_JOB_CONTROLLER
 from trainer.api.trainjob_status import ConditionType, State
-from trainer.controllers.metrics.summary import EXTERNAL, UNKNOWN
 from trainer.kube.clock import parse_timestamp
-from trainer.kube.objects import find_condition
+from trainer.kube.objects import ObjectKey, find_condition
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trainer.controllers.metrics.summary import Summary
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.clock import Clock
 
@@ -124,3 +128,89 @@ def _since(status: dict[str, object], condition_type: ConditionType, *, must_hol
     if found is None or (must_hold and found.get("status") != "True") or not found.get("lastTransitionTime"):
         return None
     return parse_timestamp(found["lastTransitionTime"])
+
+
+UNKNOWN = "Unknown"
+"""State of a TrainJob without status."""
+EXTERNAL = "External"
+"""State of a TrainJob without status that another controller manages (`spec.managedBy`)."""
+
+
+class _RuntimeRef(msgspec.Struct, gc=False):
+    name: str = ""
+    kind: str | None = None
+
+
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    runtime_ref: _RuntimeRef | None = None
+    suspend: bool | None = None
+    managed_by: str | None = None
+
+
+class _Condition(msgspec.Struct, gc=False):
+    type: str
+    status: str
+    reason: str = ""
+
+
+class _Status(msgspec.Struct, gc=False):
+    state: str | None = None
+    conditions: msgspec.Raw = msgspec.Raw(b"[]")
+    """Decoded only if the state is Pending."""
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class _TrainJob(msgspec.Struct, gc=False):
+    metadata: _Metadata
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+_decoder = msgspec.json.Decoder(_TrainJob)
+_conditions: msgspec.json.Decoder[list[_Condition] | None] = msgspec.json.Decoder(list[_Condition] | None)
+
+
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """What metrics count of a TrainJob."""
+
+    runtime: str
+    """Key of the runtime as text; "" if it cannot be read."""
+    state: str
+    is_suspended: bool
+    created: datetime | None
+    """None if it cannot be read."""
+    pending: str = ""
+    """Reason of the condition Pending; "" if no pod waits."""
+
+    @classmethod
+    def of(cls, obj: CachedObject) -> Summary:
+        """Read a TrainJob; fields that an older schema accepted and that cannot be decoded count as absent."""
+        try:
+            seen = _decoder.decode(obj.raw)
+        except msgspec.ValidationError:
+            return cls("", UNKNOWN, is_suspended=False, created=None)
+        spec, status = seen.spec or _Spec(), seen.status or _Status()
+        runtime = "" if spec.runtime_ref is None else _key(spec.runtime_ref, obj.key.namespace)
+        is_ours = (spec.managed_by or TRAIN_JOB_CONTROLLER) == TRAIN_JOB_CONTROLLER
+        state = intern(status.state or (UNKNOWN if is_ours else EXTERNAL))
+        pending = intern(_pending_reason(status)) if state == State.PENDING else ""
+        return cls(intern(runtime), state, bool(spec.suspend), seen.metadata.creation_timestamp, pending)
+
+
+def _pending_reason(status: _Status) -> str:
+    try:
+        conditions = _conditions.decode(status.conditions) or ()
+    except msgspec.ValidationError:
+        return ""
+    for condition in conditions:
+        if condition.type == ConditionType.PENDING and condition.status == "True":
+            return condition.reason
+    return ""
+
+
+def _key(ref: _RuntimeRef, namespace: str) -> str:
+    is_for_all = (ref.kind or CLUSTER_TRAINING_RUNTIMES.kind) == CLUSTER_TRAINING_RUNTIMES.kind
+    return str(ObjectKey("" if is_for_all else namespace, ref.name))

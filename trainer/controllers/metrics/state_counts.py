@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.trainingruntime import FRAMEWORK_LABEL
 from trainer.api.trainjob_status import State
+from trainer.controllers.metrics.milestones import Summary
 from trainer.controllers.metrics.series import Group
-from trainer.controllers.metrics.summary import Summary
 from trainer.kube.metrics.cardinality import OTHER, BoundedValues, Shares
 
 if TYPE_CHECKING:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
-from trainer.framework.building.order import put_in_order
+from trainer.framework.building.order import MODEL_EXPORTER, put_in_order
 from trainer.framework.building.overrides import apply_override
-from trainer.framework.building.storage import apply_storage, storages
 from trainer.framework.building.template import normalised, pod_spec_of
 from trainer.framework.building.trainer_step import apply_trainer, mark_trainer, stated_ancestor
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
-from trainer.kube.field_errors import FieldError
+from trainer.framework.plugin_api.runtime_info import Ancestor, Container, PodSet, RuntimeInfo, by_source, upsert
+from trainer.kube.field_errors import FieldError, forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +30,16 @@ if TYPE_CHECKING:
 
     Step: TypeAlias = Callable[[str, RuntimeInfo], None]
     """Told after each step where the changes come from."""
+
+    from trainer.api.trainjob import StorageSettings
+
+
+_STORAGE_CONTAINERS = {
+    "spec.datasetConfig": Ancestor.DATASET_INITIALIZER,
+    "spec.modelConfig.input": Ancestor.MODEL_INITIALIZER,
+    "spec.modelConfig.output": MODEL_EXPORTER,
+}
+"""The containers that fetch and export data (KEP-2170, "The Dataset Config API" and "The Model Config API")."""
 
 
 def subject_of(runtime: Runtime) -> str:
@@ -58,9 +67,9 @@ def extract(
         done(f"TrainJob {path}", info)
     apply_trainer(info, train_job)
     done("TrainJob spec.trainer", info)
-    for storage in storages(train_job):
-        apply_storage(info, storage)
-        done(f"TrainJob {storage.field}", info)
+    for path, settings in train_job.spec.storage_settings():
+        _apply_storage(info, path, settings)
+        done(f"TrainJob {path}", info)
     if (changes := train_job.spec.job_set_metadata) is not None:
         info.labels |= changes.labels or {}
         info.annotations |= changes.annotations or {}
@@ -156,3 +165,23 @@ def _sizes(train_job: TrainJob, replicated_jobs: int) -> Iterator[tuple[str, int
 
 def _size(value: Any) -> int:
     return len(msgspec.json.encode(value)) if value else 0
+
+
+def _apply_storage(info: RuntimeInfo, path: str, settings: StorageSettings) -> None:
+    """Give the container of these settings its URI, environment and credentials; `STORAGE_URI` in `env` wins."""
+    name = _STORAGE_CONTAINERS[path]
+    containers = [
+        container
+        for pod_set in info.pod_sets
+        for container in (*pod_set.containers, *pod_set.init_containers)
+        if container.name == name
+    ]
+    if not containers:
+        detail = f"{info.runtime} has no container {name}; choose a runtime that has one, or remove this"
+        raise BuildError(forbidden(path, detail))
+    for container in containers:
+        if settings.storage_uri is not None:
+            container.set_env([{"name": "STORAGE_URI", "value": settings.storage_uri}])
+        container.set_env(variable.to_object() for variable in settings.env or [])
+        if settings.secret_ref:
+            upsert(container.env_from, [{"secretRef": {"name": settings.secret_ref.name}}], by_source)

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset import DependsOn
-from trainer.framework.building.storage import DATASET_INITIALIZER, MODEL_EXPORTER, MODEL_INITIALIZER
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import LAUNCHER, Ancestor
 from trainer.kube.field_errors import forbidden
@@ -24,7 +23,8 @@ from trainer.kube.field_errors import forbidden
 if TYPE_CHECKING:
     from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
 
-_INITIALIZERS = frozenset({DATASET_INITIALIZER, MODEL_INITIALIZER})
+_INITIALIZERS = frozenset({Ancestor.DATASET_INITIALIZER, Ancestor.MODEL_INITIALIZER})
+MODEL_EXPORTER = "model-exporter"
 
 
 def put_in_order(info: RuntimeInfo) -> None:

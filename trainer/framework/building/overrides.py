@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainer.api.metadata import TemplateMetadata
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_source, by_taint, upsert
+from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_source, by_taint, upsert
 from trainer.kube.api_semantics.patches import merge_patch
 from trainer.kube.field_errors import FieldError, duplicate, listed, required
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.plugin_api.plugin_context import Reader
     from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object

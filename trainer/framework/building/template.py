@@ -9,11 +9,10 @@ import copy
 import pickle
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from trainer.api.bounds import MOST_WORDS
 from trainer.api.pod_template import pod_template_errors
-from trainer.framework.building.words import split_words
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid, required, too_many
 
@@ -112,3 +111,53 @@ def _lower_references(template: JobSetSpec) -> None:
             policy.target_replicated_jobs = [name.lower() for name in policy.target_replicated_jobs]
     if template.coordinator:
         template.coordinator.replicated_job = template.coordinator.replicated_job.lower()
+
+
+_SPACE: Final = " \t\r\n"
+"""What separates words."""
+_END: Final = "\0"
+"""Stands between two words while quotes are removed."""
+_QUOTED: Final = re.compile(
+    r"""[ \t\r\n]++\Z|(?P<space>[ \t\r\n]+)|\\(?P<escaped>.)|'(?P<single>[^']*)'"""
+    r"""|"(?P<double>[^"\\]*(?:\\.[^"\\]*)*)"|(?P<open>['"\\])""",
+    re.DOTALL,
+)
+_ESCAPED_IN_QUOTES: Final = re.compile(r'\\(["\\])')
+_UNQUOTED: Final = re.compile(
+    r"""\\.|'[^']*'|"[^"\\]*(?:\\.[^"\\]*)*"|(?P<operator>[();<>|&]+)|(?P<open>['"\\])""", re.DOTALL
+)
+_OPERATORS: Final = frozenset("|&;<>")
+"""What pipes, lists and redirections of a shell consist of."""
+
+
+def split_words(line: str) -> list[str]:
+    """What `shlex.split` gives.
+
+    Raises:
+        ValueError: a quote is not closed, nothing follows a backslash, or there is a NUL character.
+    """
+    if _END in line:
+        raise ValueError("No word can contain a NUL character")
+    line = line.lstrip(_SPACE)
+    return _QUOTED.sub(_unquoted, line).split(_END) if line else []
+
+
+def shell_operator(line: str) -> str | None:
+    """The first word that a shell would take for an operator, such as `&&`; none behind a quote that is not closed."""
+    for found in _UNQUOTED.finditer(line):
+        if found.lastgroup == "open":
+            return None
+        if found.lastgroup == "operator" and _OPERATORS.issuperset(found["operator"]):
+            return found["operator"]
+    return None
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    kind = found.lastgroup
+    if kind is None:
+        return ""
+    if kind == "space":
+        return _END
+    if kind == "open":
+        raise ValueError("No escaped character" if found[kind] == "\\" else "No closing quotation")
+    return _ESCAPED_IN_QUOTES.sub(r"\1", found[kind]) if kind == "double" else found[kind]

@@ -7,12 +7,11 @@ import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import NoneType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
 from trainer.framework.deploying.comparison import differences
-from trainer.framework.deploying.rejected_changes import RejectedChanges
 from trainer.framework.plugin_api.component import Revision
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_calls import PluginSeries, results
@@ -27,6 +26,7 @@ from trainer.kube.objects import (
     is_being_deleted,
     is_controlled_by,
     key_of,
+    metadata_of,
     name_of,
     namespace_of,
     uid_of,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from trainer.framework.plugin_api.component import Component
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.plugin_api.plugin_context import Reader
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.field_errors import FieldError
@@ -365,3 +365,41 @@ def _unserved(resource: Resource) -> FieldError:
 
 def _hash(wanted: Object) -> str:
     return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
+
+
+RETRY_AFTER = 300.0
+"""Seconds after which a rejected change is tried again, since the administrator of the cluster may have acted."""
+
+
+class _Rejection(NamedTuple):
+    change: str
+    answer: str
+    until: float
+
+
+class RejectedChanges:
+    """The answer to the last rejected change of each object, kept for `RETRY_AFTER` seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rejections: dict[str, _Rejection] = {}
+
+    def answer(self, existing: Object, change: Object) -> str | None:
+        """The answer to this very change of the object; None if it was not rejected lately."""
+        found = self._rejections.get(uid_of(existing))
+        if found is None or self._clock.monotonic() >= found.until or found.change != _digest(change):
+            return None
+        return found.answer
+
+    def remember(self, existing: Object, change: Object, answer: str) -> None:
+        """The cluster has rejected this change of the object."""
+        now = self._clock.monotonic()
+        self._rejections = {uid: found for uid, found in self._rejections.items() if now < found.until}
+        self._rejections[uid_of(existing)] = _Rejection(_digest(change), answer, now + RETRY_AFTER)
+
+
+def _digest(change: Object) -> str:
+    """Of the change alone, whatever state of the object it was made for."""
+    metadata = {name: value for name, value in metadata_of(change).items() if name != "resourceVersion"}
+    change = change | {"metadata": metadata}
+    return hashlib.sha256(json.dumps(change, sort_keys=True).encode()).hexdigest()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.plugin_api.plugin_context import Reader
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 

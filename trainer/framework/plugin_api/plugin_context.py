@@ -1,16 +1,28 @@
-"""What the constructor of a plugin gets."""
+"""What the constructor of a plugin gets: read access to the caches of the cluster, and its configuration."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from trainer.kube.cache.store import CONTROLLER_UID
+from trainer.kube.objects import key_of
+from trainer.kube.selection import Matcher
+from trainer.kube.selectors import LabelSelector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer.api.model import ApiModel
-    from trainer.framework.plugin_api.reader import Reader
 
     _M = TypeVar("_M", bound=ApiModel)
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from trainer.kube.cache.informer import Informer
+    from trainer.kube.cache.store import Lister
+    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.resource import Resource
 
 
 class PluginContext:
@@ -49,3 +61,98 @@ class PluginContext:
     def is_ignored(self) -> bool:
         """Whether there is a configuration that was never read."""
         return bool(self._configuration) and not self._was_read
+
+
+class Reader(Protocol):
+    """Reads the cluster; what this process has written itself shows at once."""
+
+    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        """One object, or None when the cache does not have it (yet)."""
+
+    def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+        """The objects of a namespace that have all these labels."""
+
+    def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:
+        """Namespace and name of the objects under `value` in one of `Watch.indexes`; cheap, for nothing is decoded."""
+
+    def children(self, owner_uid: str) -> Iterable[tuple[Resource, Object]]:
+        """All objects whose controller has this uid, whatever their kind."""
+
+    def serves(self, resource: Resource) -> bool:
+        """Whether the kind can be read: false for one of an optional watch that the API server does not serve (yet)."""
+
+    def selects(self, resource: Resource, obj: Object) -> bool:
+        """Whether such an object can be read once it exists: false where its labels or fields are not those cached."""
+
+    def holds_all(self, resource: Resource) -> bool:
+        """Whether every object of the kind can be read: false where only those of some labels or fields are cached."""
+
+
+class CacheReader:
+    """Reads from informers that are attached while the controllers are set up.
+
+    Several plugins may watch parts of one resource: what any of them watches can be read. While an optional kind is not
+    served there is nothing of it.
+    """
+
+    def __init__(self) -> None:
+        self._informers: dict[Resource, list[Informer]] = {}
+
+    def attach(self, informer: Informer) -> None:
+        """Read its resource from this informer too."""
+        informers = self._informers.setdefault(informer.resource, [])
+        if informer not in informers:
+            informers.append(informer)
+
+    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        """See `Reader.get`."""
+        found = (lister.get(key) for lister in self._of(resource))
+        return next((obj for obj in found if obj is not None), None)
+
+    def list(self, resource: Resource, namespace: str, labels: Mapping[str, str]) -> list[Object]:
+        """See `Reader.list`."""
+        selector = LabelSelector.from_object({"matchLabels": labels})
+        found = [obj for lister in self._of(resource) for obj in lister.list(namespace, selector)]
+        return list({key_of(obj): obj for obj in found}.values())
+
+    def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:
+        """See `Reader.keys`.
+
+        Raises:
+            LookupError: no plugin that watches the resource has declared this index.
+        """
+        found: list[AbstractSet[ObjectKey]] = []
+        for lister in self._of(resource):
+            with suppress(KeyError):
+                found.append(lister.keys_by_index(index, value))
+        if not found:
+            raise LookupError(f"{resource.qualified_name} have no index {index}: the plugin's Watch must declare it")
+        return set().union(*found)
+
+    def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
+        """See `Reader.children`."""
+        for resource, informers in self._informers.items():
+            found = [child for each in informers for child in each.lister.by_index(CONTROLLER_UID, owner_uid)]
+            for child in {key_of(child): child for child in found}.values():
+                yield resource, child
+
+    def serves(self, resource: Resource) -> bool:
+        """See `Reader.serves`."""
+        informers = self._informers.get(resource, ())
+        return bool(informers) and all(informer.is_served for informer in informers)
+
+    def selects(self, resource: Resource, obj: Object) -> bool:
+        """See `Reader.selects`."""
+        return any(Matcher(informer.selection).matches(obj) for informer in self._informers.get(resource, ()))
+
+    def holds_all(self, resource: Resource) -> bool:
+        """See `Reader.holds_all`."""
+        selections = [informer.selection for informer in self._informers.get(resource, ())]
+        return any(not (selection.label_selector or selection.field_selector) for selection in selections)
+
+    def _of(self, resource: Resource) -> Sequence[Lister]:
+        if resource not in self._informers:
+            raise LookupError(
+                f"{resource.qualified_name} are not cached: a plugin that reads or builds them must watch them"
+            )
+        return [informer.lister for informer in self._informers[resource]]

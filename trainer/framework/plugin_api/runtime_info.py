@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 from trainer.api.jobset import JobSetSpec
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.upsert import by_mount_path, by_name, by_port, upsert
 from trainer.kube.field_errors import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.kube.objects import Object
+
+    Key = Callable[[Object], Hashable]
 
 LAUNCHER = "launcher"
 """Name of the replicated Job that starts an MPI training on its nodes (KEP-2170, "MPI Runtime")."""
@@ -260,3 +261,37 @@ class RuntimeInfo:
             rule = "must not be false: training nodes find each other by their DNS names"
             raise BuildError(invalid(field, value=False, detail=rule))
         return self.endpoints_of(self.trainer).of(0, 0)
+
+
+def upsert(items: list[Object], additions: Iterable[Object], key: Key) -> None:
+    """Replace the entry of `items` with the same key, in its place, or append."""
+    positions = {key(item): position for position, item in enumerate(items)}
+    for addition in additions:
+        position = positions.setdefault(key(addition), len(items))
+        items[position : position + 1] = [addition]
+
+
+def by_name(item: Object) -> Hashable:
+    """Key of environment variables and volumes."""
+    return item.get("name")
+
+
+def by_mount_path(item: Object) -> Hashable:
+    """Key of volume mounts."""
+    return item.get("mountPath")
+
+
+def by_port(item: Object) -> Hashable:
+    """Key of container ports; TCP is the protocol when none is named."""
+    return item.get("containerPort"), item.get("protocol") or "TCP"
+
+
+def by_source(item: Object) -> Hashable:
+    """Key of sources of environment variables: which ConfigMap or Secret, and the prefix."""
+    config_map, secret = item.get("configMapRef") or {}, item.get("secretRef") or {}
+    return config_map.get("name"), secret.get("name"), item.get("prefix") or ""
+
+
+def by_taint(item: Object) -> Hashable:
+    """Key of tolerations: which taint they tolerate."""
+    return item.get("key") or "", item.get("effect") or ""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
-    from trainer.framework.plugin_api.reader import Reader
+    from trainer.framework.plugin_api.plugin_context import Reader
 
 GROUP = "trainer.plugins"
 """The entry-point group of plugins."""

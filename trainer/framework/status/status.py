@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType, State, TrainJobStatus
-from trainer.framework.status.conditions import Conditions
-from trainer.framework.status.pod_problems import message_of, problem_lines, reported_lines
+from trainer.framework.status.conditions import Conditions, message_of, problem_lines, reported_lines
 from trainer.kube.clock import parse_timestamp
 from trainer.kube.objects import find_condition, is_condition_true
 

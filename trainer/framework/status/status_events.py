@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.api.event_reasons import EventReason
 from trainer.api.trainjob_status import ConditionType, State
-from trainer.framework.status.pod_problems import due_events, reported_lines
+from trainer.framework.status.conditions import due_events, reported_lines
 from trainer.framework.status.status import CORE_CONDITIONS
 
 if TYPE_CHECKING:
