@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
+from aiohttp import web
 
 from benchmarks.following.load import Load
 from benchmarks.server.objects import pod
 from benchmarks.worker import obey
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.testing import FakeClient, FakeServer
+from trainer.kube.client import ListOptions, WatchOptions
+from trainer.kube.resource import PODS
+from trainer.kube.selection import Selection
+from trainer.kube.testing import FakeClient
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
@@ -20,33 +25,58 @@ if TYPE_CHECKING:
 NAMESPACE = "default"
 
 
-class Cluster(FakeClient):
-    """Notes what is written to the status of TrainJobs."""
+class Cluster:
+    """Serves TrainJobs, JobSets and pods, and notes what is written to the status of TrainJobs."""
 
     def __init__(self) -> None:
-        super().__init__(resources=[TRAIN_JOBS, JOBSETS])
         self._load = Load()
+        self._objects = FakeClient(resources=[TRAIN_JOBS, JOBSETS])
         self._shown: dict[str, int] = {}
         """Last message that each status shows."""
         self._delays: list[float] = []
         self._writes = 0
 
-    async def apply(
-        self,
-        resource: Resource,
-        obj: Object,
-        *,
-        field_manager: str,
-        force: bool = False,
-        subresource: str | None = None,
-    ) -> Object:
-        """Store, then note."""
-        answer = await super().apply(resource, obj, field_manager=field_manager, force=force, subresource=subresource)
-        self.requests.clear()
-        status = (obj.get("status") or {}).get("trainerStatus")
-        if resource == TRAIN_JOBS and status:
+    def app(self) -> web.Application:
+        """The requests of the manager: lists, watches, and applies of statuses."""
+        app = web.Application()
+        for resource in (TRAIN_JOBS, JOBSETS, PODS):
+            app.router.add_get(resource.path(), partial(self._read, resource))
+        app.router.add_patch(TRAIN_JOBS.path(NAMESPACE, "{name}", "status"), self._apply)
+        return app
+
+    async def _read(self, resource: Resource, request: web.Request) -> web.StreamResponse:
+        query = request.query
+        selection = Selection(
+            label_selector=query.get("labelSelector", ""),
+            field_selector=query.get("fieldSelector", ""),
+            metadata_only="PartialObjectMetadata" in request.headers.get("Accept", ""),
+        )
+        version = query.get("resourceVersion", "")
+        if "watch" not in query:
+            options = ListOptions(version, limit=int(query.get("limit", 0)), continue_token=query.get("continue", ""))
+            page = await self._objects.list_page(resource, selection, options)
+            metadata = {"resourceVersion": page.resource_version, "continue": page.continue_token}
+            items = [msgspec.Raw(raw) for raw in page.raw_items]
+            return _json({"kind": resource.list_kind, "metadata": metadata, "items": items})
+        response = web.StreamResponse()
+        await response.prepare(request)
+        start = WatchOptions(version, send_initial_events="sendInitialEvents" in query)
+        async with self._objects.watch(resource, selection, start) as events:
+            async for event in events:
+                await response.write(b'{"type":"%b","object":%b}\n' % (event.type.encode(), bytes(event.raw)))
+        return response
+
+    async def _apply(self, request: web.Request) -> web.Response:
+        """Store a status, then note it."""
+        obj = msgspec.json.decode(await request.read())
+        manager = request.query["fieldManager"]
+        answer = await self._objects.apply(
+            TRAIN_JOBS, obj, field_manager=manager, force="force" in request.query, subresource="status"
+        )
+        self._objects.requests.clear()
+        if status := (obj.get("status") or {}).get("trainerStatus"):
             self._note(obj["metadata"]["name"], status["currentStep"])
-        return answer
+        return _json(answer)
 
     def _note(self, name: str, newest: int) -> None:
         """This status now shows the message of that moment, and with it all that came since the one before."""
@@ -65,13 +95,13 @@ class Cluster(FakeClient):
         for number in range(self._load.jobs):
             job, jobset, waiting = _objects(number)
             for obj in (job, jobset, waiting | {"status": {"phase": "Pending"}}):
-                self.add(obj)
+                self._objects.add(obj)
         return {}
 
     async def start_pods(self) -> object:
         """Let all pods run."""
         for number in range(self._load.jobs):
-            self.add(_objects(number)[2])
+            self._objects.add(_objects(number)[2])
         return {}
 
     async def report(self) -> object:
@@ -79,6 +109,10 @@ class Cluster(FakeClient):
         report = {"delays": sorted(self._delays), "writes": self._writes}
         self._delays, self._writes = [], 0
         return report
+
+
+def _json(body: object) -> web.Response:
+    return web.Response(body=msgspec.json.encode(body), content_type="application/json")
 
 
 def _objects(number: int) -> tuple[Object, Object, Object]:
@@ -114,13 +148,17 @@ def _objects(number: int) -> tuple[Object, Object, Object]:
 async def serve() -> None:
     """Serve on a free port of the loopback interface."""
     cluster = Cluster()
-    async with FakeServer(cluster) as server:
+    runner = web.AppRunner(cluster.app(), access_log=None, handler_cancellation=True, shutdown_timeout=0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    host, port = runner.addresses[0][:2]
 
-        async def prepare(load: object) -> object:
-            await cluster.prepare(load)
-            return {"url": server.endpoint.server}
+    async def prepare(load: object) -> object:
+        await cluster.prepare(load)
+        return {"url": f"http://{host}:{port}"}
 
-        await obey({"prepare": prepare, "start_pods": cluster.start_pods, "report": cluster.report})
+    await obey({"prepare": prepare, "start_pods": cluster.start_pods, "report": cluster.report})
+    await runner.cleanup()
 
 
 if __name__ == "__main__":

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import io
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.kube.testing import FakeClient, FakeServer, ManualClock
+from trainer.cli import current_cluster
+from trainer.kube.testing import FakeClient, ManualClock
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator
 
     from trainer.cli.jobs.state import JobState
     from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.rest.connection import ConnectionOptions
 
 
 class RecordingDisplay:
@@ -59,31 +60,28 @@ def display() -> RecordingDisplay:
     return RecordingDisplay()
 
 
+class ConnectedClient(FakeClient):
+    """A client as `connect` makes it, which knows the namespace of its context."""
+
+    namespace = "default"
+
+
 @pytest.fixture
 def served() -> FakeClient:
     """The cluster of `cluster`, by the clock of the machine."""
-    return FakeClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS])
+    return ConnectedClient(resources=[TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS])
 
 
 @pytest.fixture
-def cluster(served: FakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
-    """A cluster for real command lines: $KUBECONFIG names it, and it is served from another thread."""
-    server = FakeServer(served)
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(server):
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(KUBECONFIG.format(server=server.endpoint.server))
-        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
-        yield server
+def cluster(served: FakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster that command lines connect to."""
 
+    @asynccontextmanager
+    async def connect(options: ConnectionOptions) -> AsyncIterator[FakeClient]:
+        yield served
 
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
-clusters: [{{name: c, cluster: {{server: "{server}"}}}}]
-users: [{{name: u, user: {{}}}}]
-"""
+    monkeypatch.setenv("KUBECONFIG", "of-the-test")
+    monkeypatch.setattr(current_cluster, "connect", connect)
 
 
 def screen(*, terminal: bool = False, width: int = 80) -> Console:

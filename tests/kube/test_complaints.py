@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.kube.objects import pod
+from tests.kube.secure_server import SecureServer
 from trainer.kube import (
     CachedObject,
     Controller,
@@ -26,9 +27,10 @@ from trainer.kube import (
 from trainer.kube.cache.reflector import IDLE
 from trainer.kube.manager.loop_lag import LoopLagOptions, LoopLagWatch
 from trainer.kube.objects import name_of
-from trainer.kube.resource import CONFIG_MAPS, PODS, SECRETS
+from trainer.kube.resource import CONFIG_MAPS, NODES, PODS, SECRETS
 from trainer.kube.rest.credentials import TokenFile
-from trainer.kube.testing import FakeClient, FakeServer, ManualClock, StreamingLists, eventually, settle, statuses
+from trainer.kube.rest.transport import Endpoint
+from trainer.kube.testing import FakeClient, ManualClock, StreamingLists, eventually, settle, statuses
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -196,14 +198,14 @@ async def test_expired_token_is_read_anew(tmp_path: Path) -> None:
     """7. When the server refuses the token, the file is read again and the request repeated, unseen by the caller."""
     file = tmp_path / "token"
     file.write_text("old")
-    async with (
-        FakeServer(FakeClient(pod("a")), tokens={"old"}) as server,
-        HttpClient(server.endpoint, TokenFile(file), user_agent="test") as http,
-    ):
-        assert name_of(await http.get(PODS, "a", "ns")) == "a"
-        server.tokens = {"new"}
+    server = SecureServer(None)
+    server.accepted = {("Bearer old", None)}
+    async with server.running() as url, HttpClient(Endpoint(url), TokenFile(file), user_agent="test") as http:
+        assert (await http.get(NODES, "n"))["kind"] == "Node"
+        server.accepted = {("Bearer new", None)}
         file.write_text("new")
-        assert name_of(await http.get(PODS, "a", "ns")) == "a"
+        assert (await http.get(NODES, "n"))["kind"] == "Node"
+    assert [authorization for authorization, _ in server.seen] == ["Bearer old", "Bearer old", "Bearer new"]
 
 
 async def test_blocked_event_loop_is_told(background: Background) -> None:

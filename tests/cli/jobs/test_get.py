@@ -20,9 +20,7 @@ from trainer.cli.errors import CommandError
 from trainer.cli.jobs.get import GetFormat, Report
 from trainer.kube.clock import timestamp
 from trainer.kube.errors import ForbiddenError, ServiceUnavailableError
-from trainer.kube.rest.credentials import FixedCredentials
-from trainer.kube.rest.http import HttpClient
-from trainer.kube.testing import FakeServer, eventually
+from trainer.kube.testing import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -440,19 +438,17 @@ async def test_watch_over_a_restarted_server(client: FakeClient, clock: ManualCl
     """A watch goes on when the API server comes back, and tells what has happened meanwhile."""
     client.add(aged(clock, 5, train_job("a", state="Created")))
     console = screen()
-    async with (
-        FakeServer(client) as server,
-        HttpClient(server.endpoint, FixedCredentials(), user_agent="test", clock=clock) as connected,
-    ):
-        report = Report(GetFormat.TABLE, console, clock, name="a", namespace="default", is_watch=True)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(report.watch, connected)
-            await eventually(lambda: "Created" in text_of(console), clock=clock, within=60)
-            await server.stop()
-            client.add(aged(clock, 5, train_job("a", state="Running")))
-            await server.start()
-            await eventually(lambda: "Running" in text_of(console), clock=clock, within=60)
-            client.add(aged(clock, 5, train_job("a", **finished("Complete", "Done", ""))))
+    report = Report(GetFormat.TABLE, console, clock, name="a", namespace="default", is_watch=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(report.watch, client)
+        await eventually(lambda: "Created" in text_of(console), clock=clock, within=60)
+        client.faults.refuse_connections()
+        client.add(aged(clock, 5, train_job("a", state="Running")))
+        await clock.advance(5)
+        client.faults.accept_connections()
+        await eventually(lambda: "Running" in text_of(console), clock=clock, within=60)
+        client.add(aged(clock, 5, train_job("a", **finished("Complete", "Done", ""))))
+        await eventually(lambda: "Complete" in text_of(console), clock=clock, within=60)
 
     assert text_of(console).split()[-2] == "Complete"
 
@@ -491,7 +487,7 @@ async def test_watch_tells_what_keeps_it(
         pytest.param("get -o xml", 2, "'--output'", id="unknown form"),
     ],
 )
-def test_bad_questions(served: FakeClient, cluster: FakeServer, arguments: str, code: int, complaint: str) -> None:
+def test_bad_questions(served: FakeClient, cluster: None, arguments: str, code: int, complaint: str) -> None:
     """What cannot be answered gets one clear line on standard error."""
     for name in ("a", "b"):
         served.add(train_job(name))
@@ -505,7 +501,7 @@ def test_bad_questions(served: FakeClient, cluster: FakeServer, arguments: str, 
     assert not result.stdout
 
 
-def test_command_line(served: FakeClient, cluster: FakeServer) -> None:
+def test_command_line(served: FakeClient, cluster: None) -> None:
     """The command prints the table, objects without managedFields, and names."""
     job = train_job("a", state="Running")
     served.add({**job, "metadata": {**job["metadata"], "managedFields": [{"manager": "x"}]}})
@@ -522,7 +518,7 @@ def test_command_line(served: FakeClient, cluster: FakeServer) -> None:
 
 
 @pytest.mark.parametrize(("state", "code"), [("Complete", 0), ("Failed", 1)])
-def test_watch_of_an_ended_job(served: FakeClient, cluster: FakeServer, state: str, code: int) -> None:
+def test_watch_of_an_ended_job(served: FakeClient, cluster: None, state: str, code: int) -> None:
     """Watching a job that has ended prints it and ends with the exit code of its end."""
     served.add(train_job("a", **finished(state, "Reason", "")))
 
@@ -531,7 +527,7 @@ def test_watch_of_an_ended_job(served: FakeClient, cluster: FakeServer, state: s
     assert (result.exit_code, result.stdout.split()[7:9]) == (code, ["a", state])
 
 
-def test_cluster_without_trainjobs(served: FakeClient, cluster: FakeServer) -> None:
+def test_cluster_without_trainjobs(served: FakeClient, cluster: None) -> None:
     """A cluster that has no TrainJobs is reported with the remedy."""
     served.withdraw(TRAIN_JOBS)
     for arguments in ("get", "get a", "logs a", "metrics a"):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient, FakeServer, ManualClock
+    from trainer.kube.testing import FakeClient, ManualClock
 
 TAGGED = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] "
 
@@ -547,7 +547,7 @@ def test_durations(text: str, seconds: float) -> None:
         pytest.param("logs demo --node 3", 2, "there are: node-0", id="no such node"),
     ],
 )
-def test_bad_questions(served: FakeClient, cluster: FakeServer, arguments: str, code: int, complaint: str) -> None:
+def test_bad_questions(served: FakeClient, cluster: None, arguments: str, code: int, complaint: str) -> None:
     """What cannot be answered gets one clear line on standard error."""
     served.add(RUNNING)
     served.add(role_pod("node"))
@@ -561,7 +561,7 @@ def test_bad_questions(served: FakeClient, cluster: FakeServer, arguments: str, 
     assert not result.stdout
 
 
-def test_command_line(served: FakeClient, cluster: FakeServer) -> None:
+def test_command_line(served: FakeClient, cluster: None) -> None:
     """The command prints logs, with --follow those of a job that has ended as well."""
     served.add(train_job(**finished("Complete", "Done", "")))
     for index in (0, 1):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from trainer.kube.objects import Object
-    from trainer.kube.testing import FakeClient, FakeServer, ManualClock
+    from trainer.kube.testing import FakeClient, ManualClock
 
 TAGGED = "[trainer.kubeflow.org/v2alpha1/trainjob/trainerStatus] "
 START = 1_767_225_600
@@ -261,7 +261,7 @@ async def test_live_charts(client: FakeClient, clock: ManualClock, monkeypatch: 
     assert "demo  Complete" in text_of(console)
 
 
-def test_command_line(served: FakeClient, cluster: FakeServer) -> None:
+def test_command_line(served: FakeClient, cluster: None) -> None:
     """The command draws, prints data, and refuses forms that it does not know."""
     served.add(train_job(**finished("Complete", "Done", "")))
     write(served, *SAMPLES, phase="Succeeded")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
-from tests.kube.objects import pod
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock
 from trainer.kube.errors import ApiError, TransportError
@@ -14,7 +16,8 @@ from trainer.kube.podlogs.container_log import ContainerLog, ContainerLogOptions
 from trainer.kube.podlogs.interruption import Interruption, Pauses, interruption_of
 from trainer.kube.rest.credentials import FixedCredentials
 from trainer.kube.rest.http import HttpClient
-from trainer.kube.testing import FakeClient, FakeServer, eventually, statuses
+from trainer.kube.rest.transport import Endpoint
+from trainer.kube.testing import eventually, statuses
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
@@ -77,11 +80,18 @@ def test_what_the_server_asks_for(error: ApiError, pause: float) -> None:
 @pytest.mark.parametrize("pace", [pytest.param(0, id="at once"), pytest.param(0.01, id="paced")])
 async def test_silence_on_the_wire(pace: float, background: Background) -> None:
     """A connection whose other end says nothing is given up after the idle timeout, and the log goes on."""
-    fake = FakeClient(pod("p"))
-    log = fake.log("p", "ns")
-    log.write(b"one\n")
+    log = b"2026-01-01T00:00:00.000000000Z one\n"
     reasons: list[str] = []
     blocks: list[bytes] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(log)
+        if not reasons:
+            await anyio.sleep_forever()
+        await response.write(b"2026-01-01T00:00:01.000000000Z two\n")
+        return response
 
     class Observer:
         def connected(self) -> None: ...
@@ -95,18 +105,15 @@ async def test_silence_on_the_wire(pace: float, background: Background) -> None:
         def reconnected(self, reason: str) -> None:
             reasons.append(reason)
 
+    application = web.Application()
+    application.router.add_get("/{path:.*}", answer)
     async with (
-        FakeServer(fake) as server,
-        HttpClient(server.endpoint, FixedCredentials(), user_agent="test") as client,
+        TestServer(application) as server,
+        HttpClient(Endpoint(str(server.make_url(""))), FixedCredentials(), user_agent="test") as client,
     ):
         options = ContainerLogOptions(idle_timeout=0.2, pace=pace, retry=Backoff(initial=0.01, maximum=0.01))
         container_log = ContainerLog(client, "ns", "p", "c", clock=SystemClock(), options=options, observer=Observer())
         following = background(container_log.follow(blocks.append, is_finished=lambda: len(blocks) > 1))
-        await eventually(lambda: blocks)
-        fake.faults.silence_logs()
-        log.write(b"two\n")
-        await eventually(lambda: len(blocks) > 1)
-        log.end()
         await eventually(following.done)
     assert reasons[0] == "silent"
     assert [block.partition(b" ")[2] for block in blocks] == [b"one\n", b"two\n"]

@@ -16,7 +16,7 @@ from trainer.kube.objects import name_of
 from trainer.kube.resource import PODS
 from trainer.kube.testing import FakeClient, ManualClock, eventually, settle
 from trainer.kube.testing.chaos import LOST_ANSWER
-from trainer.kube.testing.watches import Mishap, TornEventError
+from trainer.kube.testing.watches import Mishap
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
@@ -74,7 +74,6 @@ async def test_writes_fail_before_and_after_they_are_carried_out() -> None:
     [
         pytest.param(Mishap.CLOSE, [], True, None, id="close"),
         pytest.param(Mishap.BREAK, [], True, TransportError, id="break"),
-        pytest.param(Mishap.TEAR, [], True, TornEventError, id="tear"),
         pytest.param(Mishap.EXPIRE, [], True, GoneError, id="expire"),
         pytest.param(Mishap.SILENCE, [], False, None, id="silence"),
         pytest.param(Mishap.DUPLICATE, ["ADDED a", "ADDED a"], False, None, id="duplicate"),

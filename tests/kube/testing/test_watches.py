@@ -13,7 +13,6 @@ from trainer.kube.errors import GoneError, InvalidError, KubeError, ServerTimeou
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.selection import Selection
 from trainer.kube.testing import FakeClient, StreamingLists, settle, statuses
-from trainer.kube.testing.watches import TornEventError
 
 if TYPE_CHECKING:
     from tests.kube.testing.conftest import Follow
@@ -97,22 +96,21 @@ async def test_forgotten_version(client: FakeClient, follow: Follow) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "torn", "expected"),
+    ("error", "expected"),
     [
-        pytest.param(None, False, None, id="cleanly"),
-        pytest.param(statuses.expired(), False, GoneError, id="error-event"),
-        pytest.param(TransportError("reset"), False, TransportError, id="broken"),
-        pytest.param(None, True, TornEventError, id="torn"),
+        pytest.param(None, None, id="cleanly"),
+        pytest.param(statuses.expired(), GoneError, id="error-event"),
+        pytest.param(TransportError("reset"), TransportError, id="broken"),
     ],
 )
 async def test_dropped(
-    client: FakeClient, follow: Follow, error: KubeError | None, torn: bool, expected: type[KubeError] | None
+    client: FakeClient, follow: Follow, error: KubeError | None, expected: type[KubeError] | None
 ) -> None:
     """A test decides how watches end; what was due comes first."""
     watch, other = follow(client), follow(client, JOBS)
     await settle()
     client.add(pod("b"))
-    assert client.faults.drop_watches(error, resource=PODS, torn=torn) == 1
+    assert client.faults.drop_watches(error, resource=PODS) == 1
     await settle()
     assert watch.seen == ["ADDED b"]
     assert watch.has_ended

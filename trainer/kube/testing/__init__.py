@@ -6,8 +6,7 @@
     ...
     await eventually(lambda: client.find(PODS, "p", "ns") is None, clock=clock, within=60)
 
-`FakeClient` is the server in the process of the test, without sockets or real time. `FakeServer` puts the same server
-behind HTTP, for tests of everything down to the wire.
+`FakeClient` is the server in the process of the test, without sockets or real time.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from trainer.kube.testing.events import RecordedEvents
 from trainer.kube.testing.fault import Fault, Hold
 from trainer.kube.testing.faults import Faults
 from trainer.kube.testing.requests import WRITES, RecordedRequest
-from trainer.kube.testing.server import FakeServer
 from trainer.kube.testing.waiting import eventually, no_stray_tasks
 from trainer.kube.testing.watches import StreamingLists
 
@@ -28,7 +26,6 @@ __all__ = [
     "WRITES",
     "FakeClient",
     "FakeLog",
-    "FakeServer",
     "Fault",
     "Faults",
     "Hold",

@@ -83,13 +83,6 @@ class Endpoints:
         except KeyError:
             raise ValueError(f"no resource for {api_version} {kind}: pass it in `resources`") from None
 
-    def resource_at(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource with this place in URLs; None if it is not served."""
-        served = self._resources.values()
-        return next(
-            (known for known in served if (known.group, known.version, known.plural) == (group, version, plural)), None
-        )
-
     def compact(self) -> None:
         """Forget the history, and with it the continue tokens of the past."""
         self.storage.compact()
@@ -324,19 +317,19 @@ def _patched(resource: Resource, present: Object, body: Object | Sequence[Object
         return json_patch(present, body)
     if patch_type is PatchType.MERGE:
         return merge_patch(present, body)
-    if is_custom(resource):
+    if _is_custom(resource):
         raise statuses.unsupported_media_type([PatchType.JSON, PatchType.MERGE, APPLY_CONTENT_TYPE])
     return strategic_merge_patch(present, body, ANY_KIND)
 
 
-def is_custom(resource: Resource) -> bool:
+def _is_custom(resource: Resource) -> bool:
     """Whether a definition makes the resource, by its group: only those of Kubernetes itself end in .k8s.io."""
     return "." in resource.group and (not resource.group.endswith(".k8s.io") or resource.group.endswith(".x-k8s.io"))
 
 
 def _needs_version(resource: Resource) -> bool:
     """Whether an update must say which version it was made from, as for custom resources and leases."""
-    return is_custom(resource) or (resource.group, resource.plural) == ("coordination.k8s.io", "leases")
+    return _is_custom(resource) or (resource.group, resource.plural) == ("coordination.k8s.io", "leases")
 
 
 def _check_types(resource: Resource, obj: Object) -> None:

@@ -12,7 +12,7 @@ from trainer.kube.errors import TransportError
 from trainer.kube.testing.chaos import Chaos
 from trainer.kube.testing.container_logs import LogDelivery, LogStream
 from trainer.kube.testing.fault import Fault, Hold, Match
-from trainer.kube.testing.watches import Delivery, End, StreamingLists, TornEventError, Watch, bookmark, half_of
+from trainer.kube.testing.watches import Delivery, End, StreamingLists, Watch, bookmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,21 +96,17 @@ class Faults:
             self._partition.set()
             self._partition = None
 
-    def drop_watches(
-        self, error: KubeError | None = None, *, resource: Resource | None = None, torn: bool = False
-    ) -> int:
+    def drop_watches(self, error: KubeError | None = None, *, resource: Resource | None = None) -> int:
         """End the open watches after the events that are due; returns how many.
 
         Args:
             error: an `ApiError` comes as an ERROR event, a `TransportError` as a broken connection. Default: a clean
                 end, as after the timeout of a watch.
             resource: only those of this resource.
-            torn: break the connections in the middle of an event instead.
         """
         watches = self._open(resource)
         for watch in watches:
-            fragment = half_of(bookmark(watch.collection.resource, self._storage.version))
-            watch.order(End(TornEventError(fragment) if torn else error))
+            watch.order(End(error))
         return len(watches)
 
     def silence_watches(self, resource: Resource | None = None) -> int:
@@ -211,7 +207,7 @@ class Faults:
         """Let requests and watch events go wrong at random until `calm`; `injected` counts what happened.
 
         Requests fail with 429, 500, 503, 504, 410 (lists) or a broken connection, writes also after they were carried
-        out; watches end, break, are torn, expire, fall silent or repeat an event; the history is compacted. A silent
+        out; watches end, break, expire, fall silent or repeat an event; the history is compacted. A silent
         watch stays silent, so something must move the clock for its client to notice.
 
         Args:

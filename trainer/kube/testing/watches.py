@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from random import Random
 
-    from trainer.kube.client import RawJson
     from trainer.kube.objects import ObjectKey
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
@@ -43,7 +42,6 @@ class Mishap(StrEnum):
 
     CLOSE = "closed watch"
     BREAK = "broken watch"
-    TEAR = "torn event"
     EXPIRE = "expired watch"
     SILENCE = "silent watch"
     DUPLICATE = "duplicate event"
@@ -54,15 +52,6 @@ class Fate(Protocol):
 
     def next_mishap(self) -> Mishap | None:
         """What happens to the next event; None lets it through."""
-
-
-class TornEventError(TransportError):
-    """The connection broke in the middle of an event."""
-
-    def __init__(self, fragment: bytes) -> None:
-        super().__init__("the server closed the connection in the middle of an event")
-        self.fragment = fragment
-        """What a server still sent of the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +201,7 @@ class Watch:
             return [event]
         if mishap is Mishap.DUPLICATE:
             return [event, event]
-        order = Silence() if mishap is Mishap.SILENCE else End(_error_of(mishap, event))
+        order = Silence() if mishap is Mishap.SILENCE else End(_error_of(mishap))
         if in_batch:
             # Behind the batch: a client goes on from what it saw last, and would miss what had a lower version.
             self._orders.append(order)
@@ -236,33 +225,20 @@ class Watch:
             await anyio.sleep_forever()
 
 
-def event_line(event_type: str, raw: RawJson) -> bytes:
-    """One event as it is sent."""
-    return b'{"type":"%b","object":%b}\n' % (event_type.encode(), bytes(raw))
-
-
 def bookmark(resource: Resource, version: int, *, ends_initial_events: bool = False) -> WatchEvent:
     """A bookmark as an event."""
     obj = watch_events.bookmark(resource, version, ends_initial_events=ends_initial_events)
     return WatchEvent.of(EventType.BOOKMARK, obj)
 
 
-def _error_of(mishap: Mishap, event: WatchEvent) -> KubeError | None:
+def _error_of(mishap: Mishap) -> KubeError | None:
     match mishap:
         case Mishap.BREAK:
             return TransportError("the server closed the connection")
-        case Mishap.TEAR:
-            return TornEventError(half_of(event))
         case Mishap.EXPIRE:
             return statuses.expired()
         case _:
             return None
-
-
-def half_of(event: WatchEvent) -> bytes:
-    """What is left of an event whose connection breaks in its middle."""
-    line = event_line(event.type, event.raw)
-    return line[: len(line) // 2]
 
 
 def _shuffled(batch: Sequence[Change], random: Random) -> Sequence[Change]:
