@@ -64,11 +64,7 @@ def built_in_plugins(reader: Reader) -> Registry:
 
 
 def enabled_plugins(configuration: PluginsConfiguration) -> list[EnabledPlugin]:
-    """The enabled plugins of this package and of all installed ones; reads files.
-
-    Raises:
-        ConfigurationError: the configuration names unknown plugins, or a package cannot be imported.
-    """
+    """The enabled plugins of this package and of all installed ones; reads files."""
     return load_plugins(available_plugins(BUILT_IN), configuration)
 
 
@@ -92,9 +88,6 @@ def build_manager(
         namespace: that of the manager, for lease and certificates if the configuration names no other.
         clock: defaults to that of the machine.
         metrics: those of the client, so that one endpoint exposes both. Defaults to new ones.
-
-    Raises:
-        ConfigurationError: a plugin cannot be constructed or used; names plugin and remedy.
     """
     manager = Manager(client, clock=clock, options=_options(configuration, namespace), metrics=metrics)
     manager.metrics.series(BuildInfoSeries).show(served.version)
@@ -130,14 +123,6 @@ async def run_manager(
     metrics: Metrics | None = None,
 ) -> None:
     """Run the controller manager until cancelled; arguments as for `build_manager`, with all installed plugins.
-
-    Args:
-        client: of the cluster; see `Served.client`.
-        configuration: of the manager.
-        served: the version of TrainJobs that the cluster serves. Defaults to v2alpha1.
-        version_watch: raises when the cluster serves another version; see `watch_served`. Defaults to none.
-        namespace: as for `build_manager`.
-        metrics: as for `build_manager`.
 
     Raises:
         ServedVersionChangedError: of `version_watch`; a new process works with what is served now.
@@ -193,12 +178,6 @@ def add_servers(manager: Manager, configuration: Configuration, admission: Admis
 
     Both use the same certificate. Without webhooks, no CA bundle is injected, and the certificate of the metrics server
     is generated in memory unless there are files.
-
-    Args:
-        manager: must not run yet; it becomes ready when the webhooks are served.
-        configuration: addresses and certificate management.
-        admission: the webhooks.
-        namespace: that of the manager, for its certificates if the configuration names no other.
     """
     files = None if configuration.cert_management.enable else _files(manager, configuration)
     if not configuration.webhook.enabled:

@@ -116,10 +116,6 @@ class Creator:
     async def create(self, train_job: TrainJob, obj: Object) -> Created:
         """Build and deploy a TrainJob that has not finished.
 
-        Args:
-            train_job: the TrainJob.
-            obj: the same as JSON.
-
         Raises:
             ApiError: a transient error of the API server; the work queue retries.
         """
@@ -203,12 +199,7 @@ class Creator:
         return Built(creation, failure, retry_after)
 
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
-        """Store the runtime that the TrainJob is built on, before any other object is created.
-
-        Raises:
-            ConflictError: a snapshot exists that the cache does not have yet.
-            ForeignObjectError: a ConfigMap of that name has another owner.
-        """
+        """Store the runtime that the TrainJob is built on, before any other object is created."""
         snapshot = make_snapshot(owner, found.resource, found.object)
         if found.outdated_snapshot is not None:
             options = DeleteOptions(uid=uid_of(found.outdated_snapshot))
@@ -241,11 +232,7 @@ def _former(found: FoundRuntime) -> str:
 
 
 def _check_bounds(obj: Object) -> None:
-    """Refuse a TrainJob that exceeds the bounds of the CRD because it was stored under an older one.
-
-    Raises:
-        BuildError: names the fields that are too large.
-    """
+    """Refuse a TrainJob that exceeds the bounds of the CRD because it was stored under an older one."""
     try:
         TrainJob.check_bounds(obj)
     except InvalidObjectError as error:

@@ -44,15 +44,7 @@ class Observer:
         outcome: Outcome | None = None,
         errors: Sequence[BuildError] = (),
     ) -> Observation:
-        """What the status is derived from.
-
-        Args:
-            train_job: the TrainJob.
-            obj: the same as JSON.
-            creation: the result of building and deploying. Defaults to None: nothing was built.
-            outcome: how it ended. Defaults to None: it goes on, or has finished before.
-            errors: of plugins that were asked for the outcome. Defaults to none.
-        """
+        """What the status is derived from."""
         types = self._pipeline.condition_types
         report, report_errors = self._pipeline.status(train_job)
         errors = (*errors, *report_errors)
@@ -123,11 +115,7 @@ class Debounce:
 
 
 class FirstStatusDebounce:
-    """Writes first statuses in a burst after the objects of all TrainJobs are created, so that pods start earlier.
-
-    Args:
-        is_busy: whether other keys wait, see `Controller.is_busy`.
-    """
+    """Writes first statuses in a burst after the objects of all TrainJobs are created, so that pods start earlier."""
 
     def __init__(self, is_busy: Callable[[], bool]) -> None:
         self._is_busy = is_busy

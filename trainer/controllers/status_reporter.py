@@ -59,14 +59,7 @@ class StatusReporter:
         self._unconfirmed: Recent[str, _Change] = Recent(_MOST_UNCONFIRMED)
 
     async def report(self, train_job: TrainJob, obj: Object, status: TrainJobStatus, seen: Observation) -> None:
-        """Apply the status if it differs from that of the TrainJob, and record the events of the change.
-
-        Args:
-            train_job: the TrainJob before.
-            obj: the same as JSON.
-            status: the new status.
-            seen: what the status was derived from.
-        """
+        """Apply the status if it differs from that of the TrainJob, and record the events of the change."""
         before, fields = train_job.status, owned_fields(status, seen.plugin_types)
         present = None if before is None else owned_fields(before, seen.plugin_types)
         unconfirmed = self._unconfirmed.pop(uid_of(obj))

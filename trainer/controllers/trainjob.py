@@ -51,18 +51,7 @@ log = structlog.get_logger(__name__)
 
 
 class TrainJobController:
-    """Registers a controller with the manager, which runs it.
-
-    Args:
-        manager: provides the client, informers and the clock.
-        pipeline: the plugins.
-        reader: gets the listers of all resources that the plugins watch.
-        namespace: the only one whose TrainJobs are reconciled. Defaults to all.
-        max_concurrent_reconciles: number of workers.
-
-    Attributes:
-        runtimes: finds the runtimes of TrainJobs, for admission.
-    """
+    """Registers a controller with the manager; `runtimes` finds the runtimes of TrainJobs for admission."""
 
     def __init__(
         self,
@@ -201,14 +190,6 @@ def watch_for_plugins(
 
     When the API server begins or stops to serve an optional kind, all TrainJobs that have not ended are reconciled: a
     plugin may have refused them because of it, or their objects may be gone.
-
-    Args:
-        watches: of all plugins.
-        controller: of TrainJobs; it must not run yet.
-        manager: provides the informers.
-        reader: gets their listers.
-        train_jobs: all TrainJobs.
-        namespace: the only one that is watched. Defaults to all.
     """
     optional: dict[Informer, None] = {}
     for watch in watches:

@@ -67,11 +67,6 @@ class Pipeline:
     """Runs the plugins of a registry, phase by phase; it does not talk to the cluster.
 
     A plugin that raises is named in a PluginError.
-
-    Args:
-        registry: the plugins.
-        cluster_domain: for DNS names of pods in full, such as `cluster.local`. Defaults to short names.
-        metrics: where the series of `PluginSeries` go. Defaults to nowhere.
     """
 
     def __init__(
@@ -203,11 +198,7 @@ class Pipeline:
             step(f"plugin {pod_network.name}", info)
 
     def suspension(self, train_job: TrainJob) -> list[Component]:
-        """Build without a runtime: the objects that exist, to be suspended or resumed.
-
-        Raises:
-            PluginError: a plugin raised.
-        """
+        """Build without a runtime: the objects that exist, to be suspended or resumed."""
         components: list[Component] = []
         for plugin in self._suspensions:
             with self._series.counted(plugin.name, "suspension"):
@@ -323,11 +314,7 @@ def _review(findings: Iterable[FieldError | AdmissionWarning], runtime: Runtime)
 
 
 def _with_counts(known: StatusReport, report: StatusReport) -> StatusReport:
-    """What is known, with the counts of one more report.
-
-    Raises:
-        ValueError: another plugin has counted the same.
-    """
+    """What is known, with the counts of one more report."""
     if known.jobs is not None and report.jobs is not None:
         raise ValueError("another plugin counts the child Jobs already; disable one of the two")
     if known.scale is not None and report.scale is not None:
@@ -345,11 +332,7 @@ def _own_conditions(report: StatusReport, plugin: TrainJobStatus) -> list[Status
 
 
 def _check_child(component: Component, train_job: TrainJob, others: Mapping[tuple[Resource, ObjectKey], str]) -> None:
-    """Refuse what cannot be a child of the TrainJob, which has no name in a trial.
-
-    Raises:
-        ValueError: it is such an object.
-    """
+    """Refuse what cannot be a child of the TrainJob, which has no name in a trial."""
     kind, name = component.resource.kind, name_of(component.object)
     namespace = train_job.metadata.namespace or ""
     if not name and train_job.metadata.name:

@@ -107,12 +107,7 @@ class PluginSeries:
 
 @contextmanager
 def build_contained() -> Iterator[None]:
-    """Let only BuildErrors out of a build, so that a defect shows in its TrainJob and holds up no other.
-
-    Raises:
-        BuildError: the TrainJob or its runtime is wrong, or a plugin is.
-        UnexpectedError: neither is.
-    """
+    """Let only BuildErrors out of a build, so that a defect shows in its TrainJob and holds up no other."""
     try:
         yield
     except BuildError:
@@ -122,11 +117,7 @@ def build_contained() -> Iterator[None]:
 
 
 def results(found: Iterable[_T], wanted: type | tuple[type, ...]) -> list[_T]:
-    """What a hook returns.
-
-    Raises:
-        TypeError: it is something else.
-    """
+    """What a hook returns."""
     checked = list(found)
     for each in checked:
         if not isinstance(each, wanted):

@@ -69,9 +69,6 @@ def quantity_warnings(obj: Object) -> Iterator[str]:
 
     The API server checks the schema before it calls the validating webhook, and says only which pattern does not match;
     the warnings of the mutating webhook are shown with that.
-
-    Args:
-        obj: a TrainJob as it was sent; it may be wrong in any way.
     """
     resources: object = obj
     for name in ("spec", "trainer", "resourcesPerNode"):

@@ -24,10 +24,6 @@ def default_train_job(obj: Object, old: Object | None = None) -> Object:
     """A TrainJob with defaults: the kind of its runtime, its manager, numbers of processes as strings.
 
     Fields without default are shared with the argument.
-
-    Args:
-        obj: the TrainJob as it was sent; it may be invalid in any way.
-        old: what it replaces. Defaults to nothing.
     """
     obj = _copied(obj, ("spec", "runtimeRef"), ("spec", "trainer"))
     spec, former = _mapping(obj, "spec"), _mapping(old or {}, "spec")
@@ -50,14 +46,6 @@ async def default_nodes(obj: Object, runtimes: RuntimeSource, old: Object | None
 
     The default is set on creation and when `runtimeRef` changes, where it replaces the default of the former runtime.
     The scale subresource reads `spec.trainer.numNodes`: an autoscaler cannot scale a TrainJob without it.
-
-    Args:
-        obj: the TrainJob as it was sent; it may be invalid in any way.
-        runtimes: finds its runtime; one that does not exist yet sets no default.
-        old: what it replaces. Defaults to nothing.
-
-    Raises:
-        KubeError: the runtime could not be looked up.
     """
     if old is not None:
         if _runtime_ref(obj) == _runtime_ref(old) or is_condition_true(old, ConditionType.CREATED):
@@ -75,10 +63,6 @@ def default_runtime(obj: Object, old: Object | None = None) -> Object:
     """A runtime with defaults: one node, numbers of processes as strings.
 
     Fields without default are shared with the argument.
-
-    Args:
-        obj: the runtime as it was sent; it may be invalid in any way.
-        old: what it replaces. Defaults to nothing.
     """
     if old is not None and obj.get("spec") == old.get("spec"):
         return obj

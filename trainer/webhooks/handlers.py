@@ -90,13 +90,7 @@ class AdmissionSeries:
 
 
 class Admission:
-    """Admits TrainJobs and runtimes.
-
-    Args:
-        pipeline: the plugins.
-        runtimes: finds the runtimes of TrainJobs.
-        metrics: gets the series of `AdmissionSeries`. Defaults to none.
-    """
+    """Admits TrainJobs and runtimes."""
 
     def __init__(self, pipeline: Pipeline, runtimes: RuntimeSource, *, metrics: Metrics | None = None) -> None:
         self._pipeline = pipeline

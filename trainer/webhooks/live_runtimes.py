@@ -25,28 +25,13 @@ class CachedRuntimes(Protocol):
     """The cached runtimes, such as `trainer.framework.runtimes.runtimes.Runtimes`."""
 
     async def find(self, train_job: TrainJob, *, built_on: str, is_built: bool) -> FoundRuntime:
-        """What the TrainJob was built on, or the runtime that it names.
-
-        Args:
-            train_job: the TrainJob.
-            built_on: the recorded digest of what it was built on; empty if none is recorded.
-            is_built: whether its Jobs exist; otherwise the current runtime is preferred to an older snapshot.
-
-        Raises:
-            RuntimeNotFoundError: neither is cached.
-            BuildError: it cannot be read.
-            KubeError: the API server did not answer.
-        """
+        """What the TrainJob was built on, or the runtime that it names."""
 
 
 class LiveRuntimes:
     """A `RuntimeSource` that reads the cache, and from the API server what the cache does not have yet.
 
     People apply a runtime and a TrainJob together, and webhooks are served before the caches have synced.
-
-    Args:
-        cached: the cache.
-        client: reads from the API server.
     """
 
     def __init__(self, cached: CachedRuntimes, client: Client) -> None:
@@ -54,11 +39,7 @@ class LiveRuntimes:
         self._client = client
 
     async def of(self, train_job: TrainJob) -> Runtime:
-        """See `RuntimeSource.of`.
-
-        Raises:
-            KubeError: the API server did not answer.
-        """
+        """See `RuntimeSource.of`."""
         built_on = _digest(train_job)
         try:
             found = await self._cached.find(train_job, built_on=built_on, is_built=_is_created(train_job))
@@ -83,9 +64,6 @@ class LiveRuntimes:
 
         A request may be forged in the name of any namespace, so the error does not list its runtimes; the condition of
         the TrainJob does.
-
-        Raises:
-            RuntimeNotFoundError: there is none.
         """
         resource, key = runtime_place(train_job)
         runtime = await self._get(resource, key)

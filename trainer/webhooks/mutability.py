@@ -60,12 +60,7 @@ _OVERRIDES = "podSpecOverrides"
 
 
 def forbidden_changes(old: Object, new: Object) -> Iterator[FieldError]:
-    """The changed fields of a TrainJob that are immutable, or immutable now.
-
-    Args:
-        old: the TrainJob as it is stored, with its status.
-        new: the new TrainJob; its status is ignored.
-    """
+    """The changed fields of a TrainJob that are immutable, or immutable now; `old` has the status."""
     before, after = _spec(old), _spec(new)
     for name, rule in _IMMUTABLE.items():
         if before.get(name) != after.get(name):

@@ -34,11 +34,6 @@ def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Revie
 
     A missing plugin or CRD of a scheduler is only a warning, since either may be installed after the runtime. TrainJobs
     that use the runtime are refused until then.
-
-    Args:
-        obj: the TrainingRuntime or ClusterTrainingRuntime with defaults, as it would be stored.
-        old: what it replaces; None when it is created.
-        pipeline: the plugins.
     """
     if old is not None:
         return Review() if _spec(obj) == _spec(old) else Review.of([invalid("spec", OMITTED, RUNTIME_IMMUTABLE)])
@@ -51,11 +46,7 @@ def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Revie
 
 
 def read(obj: Object) -> Runtime:
-    """A runtime as its author may write it.
-
-    Raises:
-        InvalidObjectError: fields are wrong or unknown.
-    """
+    """A runtime as its author may write it."""
     model: type[Runtime] = (
         ClusterTrainingRuntime if obj.get("kind") == CLUSTER_TRAINING_RUNTIMES.kind else TrainingRuntime
     )

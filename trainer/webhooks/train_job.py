@@ -37,15 +37,6 @@ async def review_train_job(obj: Object, old: Object | None, pipeline: Pipeline, 
     A TrainJob whose runtime does not exist yet is accepted with a warning. An update is refused only for errors that
     the stored TrainJob does not have, so that it can always be suspended or lose a finalizer. A TrainJob that has
     finished or is being deleted is not built again, so no trial build checks it.
-
-    Args:
-        obj: the TrainJob with defaults, as it would be stored.
-        old: what it replaces; None when it is created.
-        pipeline: the plugins.
-        runtimes: finds its runtime; the snapshot that it was built on comes first.
-
-    Raises:
-        KubeError: the runtime could not be looked up.
     """
     if old is None:
         review = await _review(obj, None, None, pipeline, runtimes)
@@ -101,11 +92,7 @@ def _name_errors(name: object) -> Iterator[FieldError]:
 
 
 def _read(obj: Object, status: TrainJobStatus | None, *, strict: bool) -> TrainJob:
-    """A TrainJob with this status.
-
-    Raises:
-        InvalidObjectError: fields are wrong, or unknown in strict reading.
-    """
+    """A TrainJob with this status."""
     train_job = TrainJob.from_object(_without_status(obj), strict=strict)
     return train_job if status is None else train_job.model_copy(update={"status": status})
 

@@ -55,12 +55,7 @@ class Group(NamedTuple):
 
 
 class TrainJobSeries:
-    """The series of TrainJobs.
-
-    Args:
-        registry: where they are registered.
-        limit: label sets of one metric. Default: 2000; see `trainer.kube.metrics.cardinality`.
-    """
+    """The series of TrainJobs."""
 
     def __init__(self, registry: CollectorRegistry, *, limit: int = LIMIT) -> None:
         def counter(name: str, text: str, *more: str) -> BoundedCounter:
@@ -134,26 +129,13 @@ class TrainJobSeries:
                 self.running.labels(framework, end)
 
     def give_back(self, groups: AbstractSet[tuple[str, str]]) -> None:
-        """Remove the series that have not changed since the last call and belong to no existing group.
-
-        Args:
-            groups: namespaces and runtimes.
-        """
+        """Remove the series that have not changed since the last call and belong to no existing group."""
         for counter in self._counters:
             counter.give_back(lambda values: values[:2] in groups)
 
 
 class ObservedGauge(Collector):
-    """A gauge whose values are computed at each scrape, possibly in another thread.
-
-    Args:
-        registry: where it is registered.
-        name: of the metric.
-        text: its help.
-        labels: their names; the first is the namespace.
-        folded: for each label, whether it becomes `OTHER` beyond the limit.
-        limit: label sets before that.
-    """
+    """A gauge whose values are computed at each scrape, possibly in another thread."""
 
     def __init__(
         self,

@@ -31,12 +31,7 @@ _GIVE_BACK_EVERY = 1800.0
 
 
 class TrainJobMetrics:
-    """Handles the events of the informers of TrainJobs and runtimes; constructed before the manager runs.
-
-    Args:
-        manager: provides informers, clock and metrics.
-        namespace: the only one that is watched. Defaults to all.
-    """
+    """Handles the events of the informers of TrainJobs and runtimes; constructed before the manager runs."""
 
     def __init__(self, manager: Manager, namespace: str | None = None) -> None:
         self._clock = manager.clock
@@ -70,10 +65,6 @@ class TrainJobMetrics:
         """What to count once this status is stored.
 
         It is determined before the write, since the watch event may arrive before the response and change the records.
-
-        Args:
-            train_job: the TrainJob as it was.
-            status: the new one.
         """
         group = self._group(train_job)
         life = self._milestones.of(train_job.metadata.uid or "")

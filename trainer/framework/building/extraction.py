@@ -50,11 +50,7 @@ def subject_of(runtime: Runtime) -> str:
 def extract(
     train_job: TrainJob, runtime: Runtime, step: Step | None = None, *, is_checked: bool = False
 ) -> RuntimeInfo:
-    """What the runtime says, with the settings of the TrainJob that every kind of training has.
-
-    Raises:
-        BuildError: the TrainJob asks for something that the runtime does not have, or the runtime is wrong.
-    """
+    """What the runtime says, with the settings of the TrainJob that every kind of training has."""
     done = step or (lambda _origin, _info: None)
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
     info = _info(train_job, runtime, is_checked=is_checked)
@@ -137,9 +133,6 @@ def check_growth(train_job: TrainJob, replicated_jobs: int) -> None:
 
     Labels, annotations and overrides are written once and stand in every Job and pod template that they are for, so
     that 256 KiB can become 50 MiB.
-
-    Raises:
-        BuildError: names the largest of the settings.
     """
     sizes = dict(_sizes(train_job, replicated_jobs))
     total = sum(sizes.values())

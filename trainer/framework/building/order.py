@@ -31,9 +31,6 @@ def put_in_order(info: RuntimeInfo) -> None:
     """Replace `startupPolicy` by the dependencies that it stands for; a launcher moves behind its nodes.
 
     The trainer must be marked already.
-
-    Raises:
-        BuildError: the runtime has dependencies of its own besides, which JobSet refuses.
     """
     policy = info.template.startup_policy
     if policy is None or policy.startup_policy_order != "InOrder":

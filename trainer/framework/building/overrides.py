@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> None:
-    """Change the pods that the override names; what lists have in common is replaced in its place.
-
-    Raises:
-        BuildError: the runtime has no such replicated Job or container.
-    """
+    """Change the pods that the override names; what lists have in common is replaced in its place."""
     errors = [*_unknown(info, override, path)]
     if errors:
         raise BuildError(*errors)

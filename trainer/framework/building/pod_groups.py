@@ -40,11 +40,7 @@ RUNTIME_CLASS = "trainer.kubeflow.org/runtime-class"
 
 
 def gang_spec(info: RuntimeInfo) -> Object:
-    """The pod spec of the gang, with the resources that runtime, TrainJob and plugins give its containers.
-
-    Raises:
-        BuildError: the runtime has no trainer.
-    """
+    """The pod spec of the gang, with the resources that runtime, TrainJob and plugins give its containers."""
     gang = info.gang
     spec = pod_spec_of(info.job_of(gang))
     return spec | {
@@ -101,9 +97,6 @@ class PodGroups:
 
         It is deleted when the TrainJob has ended: a scheduler may go on reserving resources for it. There is none if
         it would have no members, as where an MPI launcher is the only node. `spec` is the scheduler's own part.
-
-        Raises:
-            BuildError: the runtime has no trainer.
         """
         gang, pod = info.gang, gang_spec(info)
         members = (gang.elastic.least if gang.elastic else gang.count) * gang.replicas

@@ -24,12 +24,7 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
 def normalised(template: JobSetSpec, runtime: str, *, is_checked: bool = False) -> JobSetSpec:
-    """A copy with lower-case names, split commands and string values in `env`.
-
-    Raises:
-        BuildError: names clash or cannot be part of a host name, a command has an open quote, or a pod template
-            cannot be read.
-    """
+    """A copy with lower-case names, split commands and string values in `env`."""
     template = private_copy(template)
     path = f"{runtime} spec.template.spec"
     for job in template.replicated_jobs or []:
@@ -45,11 +40,7 @@ def normalised(template: JobSetSpec, runtime: str, *, is_checked: bool = False) 
 
 
 def split_command(command: list[str], field: str) -> list[str]:
-    """A command of one item with spaces as the words that a shell would see; other commands as they are.
-
-    Raises:
-        BuildError: a quote is not closed, or there are more words than a command may have.
-    """
+    """A command of one item with spaces as the words that a shell would see; other commands as they are."""
     if len(command) != 1 or not re.search(r"\s", command[0]):
         return list(command)
     try:

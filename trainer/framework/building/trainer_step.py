@@ -34,11 +34,7 @@ def stated_ancestor(job: ReplicatedJob) -> str | None:
 
 
 def mark_trainer(info: RuntimeInfo) -> None:
-    """Find the pod set that trains, its main container and its number of nodes; a runtime may have none.
-
-    Raises:
-        BuildError: there are several candidates, or the runtime would run the trainer in a way that cannot train.
-    """
+    """Find the pod set that trains, its main container and its number of nodes; a runtime may have none."""
     pod_set = _find_pod_set(info)
     if pod_set is None:
         return
@@ -70,9 +66,6 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
 
     With an MPI launcher, which starts the training, command and args are the launcher's; the image is that of both,
     for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them.
-
-    Raises:
-        BuildError: the runtime has no trainer.
     """
     trainer = train_job.spec.trainer
     if trainer is None:
@@ -97,9 +90,6 @@ def apply_trainer_env(info: RuntimeInfo, train_job: TrainJob) -> None:
 
     Variables that a plugin must have its way with are refused by its validation. Being appended last, the TrainJob's
     variables can refer to those of the plugins as $(NAME).
-
-    Raises:
-        BuildError: the runtime has no trainer.
     """
     variables = trainer_env(train_job)
     if not variables:

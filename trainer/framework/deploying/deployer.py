@@ -94,12 +94,7 @@ class Deployer:
         self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
 
     def missing(self, components: Iterable[Component]) -> list[Component]:
-        """Those that are not in the cache: they were never created, have been deleted, or are too new.
-
-        Raises:
-            BuildError: the API server does not serve the kind of a component.
-            PluginError: a plugin builds what it does not watch.
-        """
+        """Those that are not in the cache: they were never created, have been deleted, or are too new."""
         missing: list[Component] = []
         for component in components:
             if component.generated is not None:
@@ -135,9 +130,6 @@ class Deployer:
     async def deploy(self, owner: Object, components: Iterable[Component]) -> Shortfall:
         """Create what is missing and change what differs.
 
-        Returns:
-            Changes that came too late for an object that exists, or that the cluster does not allow.
-
         Raises:
             ForeignObjectError: an object of that name belongs to somebody else.
             PluginError: a plugin builds what it does not watch, or cannot revise what it has built.
@@ -164,22 +156,14 @@ class Deployer:
         return Shortfall(tuple(too_late), tuple(rejected), is_resumed)
 
     async def prune(self, owner: Object, components: Iterable[Component]) -> None:
-        """Delete what an earlier build has deployed and this one no longer contains.
-
-        Raises:
-            KubeError: the API server did not delete an object.
-        """
+        """Delete what an earlier build has deployed and this one no longer contains."""
         kept = {(component.resource, key_of(component.object)) for component in components}
         for resource, child in self._deployed(owner):
             if (resource, key_of(child)) not in kept:
                 await self._delete(resource, child)
 
     async def delete(self, owner: Object, components: Iterable[Component]) -> None:
-        """Delete what is there of these objects.
-
-        Raises:
-            KubeError: the API server did not delete an object.
-        """
+        """Delete what is there of these objects."""
         for component in components:
             existing = self._existing(component)
             if existing is not None and is_controlled_by(existing, owner):
@@ -207,11 +191,7 @@ class Deployer:
             log.info("deleted object to create it again", kind=resource.kind, object=str(key_of(obj)))
 
     async def end(self, owner: Object) -> None:
-        """Delete what is useless once the TrainJob has ended.
-
-        Raises:
-            KubeError: the API server did not delete an object.
-        """
+        """Delete what is useless once the TrainJob has ended."""
         for resource, child in self._deployed(owner):
             if LIVES_ON in annotations_of(child):
                 await self._delete(resource, child)
@@ -244,11 +224,7 @@ class Deployer:
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
 
     async def _check_owner(self, owner: Object, component: Component) -> None:
-        """Refuse to take over an object of somebody else that the cache does not show.
-
-        Raises:
-            ForeignObjectError: there is one of that name.
-        """
+        """Refuse to take over an object of somebody else that the cache does not show."""
         name, namespace = name_of(component.object), namespace_of(component.object)
         try:
             existing = await self._client.get(component.resource, name, namespace)
@@ -313,11 +289,7 @@ class Deployer:
         return None
 
     def _check_watch(self, component: Component) -> None:
-        """Refuse an object that no watch shows: each reconcile would create it again, and none would delete it.
-
-        Raises:
-            PluginError: it is such an object.
-        """
+        """Refuse an object that no watch shows: each reconcile would create it again, and none would delete it."""
         resource, obj = component.resource, component.object
         with self._series.counted(component.plugin, "build"):
             if not (self._reader.holds_all(resource) or self._reader.selects(resource, obj)):

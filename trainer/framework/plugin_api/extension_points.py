@@ -172,11 +172,7 @@ class StatusReport:
 
 
 def _check_condition(condition_type: str, reason: str, message: str, *types: ConditionType) -> None:
-    """Refuse what the API server would refuse with the whole status.
-
-    Raises:
-        TypeError, ValueError: another type than these, a reason that is not a word, or a message that is no text.
-    """
+    """Refuse what the API server would refuse with the whole status."""
     if not isinstance(message, str):
         raise TypeError(f"condition {condition_type} has message {message!r}, which is no text")
     if types and condition_type not in types:

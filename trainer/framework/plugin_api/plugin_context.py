@@ -116,11 +116,7 @@ class CacheReader:
         return list({key_of(obj): obj for obj in found}.values())
 
     def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:
-        """See `Reader.keys`.
-
-        Raises:
-            LookupError: no plugin that watches the resource has declared this index.
-        """
+        """See `Reader.keys`."""
         found: list[AbstractSet[ObjectKey]] = []
         for lister in self._of(resource):
             with suppress(KeyError):

@@ -201,37 +201,22 @@ class RuntimeInfo:
 
         Initializers and exporters run before and after them, and a launcher waits until they are ready: as members they
         would keep the nodes waiting forever.
-
-        Raises:
-            BuildError: the runtime has no trainer.
         """
         return self.trainer
 
     @property
     def training_pod_sets(self) -> list[PodSet]:
-        """An MPI launcher, if there is one, and the nodes; the main container of the first runs the command.
-
-        Raises:
-            BuildError: the runtime has no trainer.
-        """
+        """An MPI launcher, if there is one, and the nodes; the main container of the first runs the command."""
         return [*([self.launcher] if self.launcher else []), self.trainer]
 
     @property
     def main_container(self) -> Container:
-        """The container that runs the command of the TrainJob: that of an MPI launcher, else of a node.
-
-        Raises:
-            BuildError: the runtime has no trainer.
-        """
+        """The container that runs the command of the TrainJob: that of an MPI launcher, else of a node."""
         return (self.launcher or self.trainer).main_container
 
     @property
     def training_containers(self) -> list[Container]:
-        """The main containers of the nodes and of an MPI launcher, which share image and environment.
-
-        Raises:
-            BuildError: the runtime has no trainer.
-        """
+        """The main containers of the nodes and of an MPI launcher, which share image and environment."""
         return [pod_set.main_container for pod_set in self.training_pod_sets]
 
     def job_of(self, pod_set: PodSet) -> ReplicatedJob:
@@ -250,11 +235,7 @@ class RuntimeInfo:
         return Endpoints(f"{self.job_name}-{pod_set.name}", domain, pod_set.replicas, pod_set.count)
 
     def head_address(self) -> str:
-        """DNS name of the first training node, where the others meet.
-
-        Raises:
-            BuildError: the runtime has no trainer, or gives its pods no DNS names.
-        """
+        """DNS name of the first training node, where the others meet."""
         network = self.template.network
         if network and network.enable_dns_hostnames is False:
             field = f"{self.runtime} spec.template.spec.network.enableDNSHostnames"

@@ -104,13 +104,7 @@ class FoundRuntime:
 
 
 class Runtimes:
-    """The cached runtimes and the snapshots, and an index of TrainJobs by runtime.
-
-    Args:
-        manager: provides the client and informers.
-        train_jobs: the informer that gets the index; it must not run yet.
-        namespace: of TrainJobs, TrainingRuntimes and snapshots; default: all.
-    """
+    """The cached runtimes and the snapshots, and an index of TrainJobs by runtime."""
 
     def __init__(self, manager: Manager, train_jobs: Informer, namespace: str | None) -> None:
         self._train_jobs = train_jobs.lister

@@ -84,9 +84,6 @@ def open_snapshot(snapshot: Object, digest: str = "") -> tuple[Resource, Object]
     """The runtime in a snapshot, and its kind.
 
     It may be another than `spec.runtimeRef` names: that can change until the Jobs are known to exist.
-
-    Raises:
-        BuildError: somebody has changed the snapshot.
     """
     try:
         runtime: Object = msgspec.json.decode((snapshot.get("data") or {})[_DATA_KEY], type=dict)
@@ -122,10 +119,6 @@ class KeptSnapshots:
 
     Anybody who may write ConfigMaps decides how many snapshots there are and what they hold. Therefore no content is
     cached but that of a few which TrainJobs have needed.
-
-    Args:
-        client: reads the content.
-        lister: of the metadata of all snapshots.
     """
 
     def __init__(self, client: Client, lister: Lister) -> None:
@@ -141,12 +134,7 @@ class KeptSnapshots:
         return snapshot if owner is not None and owner.uid == train_job.metadata.uid else None
 
     async def open(self, snapshot: CachedObject, digest: str) -> tuple[Resource, Object] | None:
-        """Kind and content of the runtime in a snapshot; None if it is gone or was replaced.
-
-        Raises:
-            BuildError: it holds something else.
-            KubeError: the API server did not answer.
-        """
+        """Kind and content of the runtime in a snapshot; None if it is gone or was replaced."""
         name = digest or f"{snapshot.uid}/{snapshot.resource_version}"
         known = self._contents.get(name)
         if known is not None:
@@ -160,11 +148,7 @@ class KeptSnapshots:
         return resource, runtime
 
     async def holds(self, snapshot: CachedObject, digest: str) -> bool:
-        """Whether a snapshot holds the runtime of this digest; each call is a request, for none vouches for another.
-
-        Raises:
-            KubeError: the API server did not answer.
-        """
+        """Whether a snapshot holds the runtime of this digest; each call is a request, for none vouches for another."""
         found = await self._read(snapshot)
         try:
             return found is not None and bool(open_snapshot(found, digest))

@@ -94,11 +94,7 @@ class AvailablePlugin:
 
 
 def available_plugins(built_in: Mapping[str, PluginFactory]) -> list[AvailablePlugin]:
-    """The built-in plugins and those of all installed packages, by name; it reads files.
-
-    Raises:
-        ConfigurationError: two packages have a plugin of the same name.
-    """
+    """The built-in plugins and those of all installed packages, by name; it reads files."""
     found = [*bundled_plugins(built_in), *(_announced(entry) for entry in entry_points(group=GROUP))]
     by_name: dict[str, AvailablePlugin] = {}
     for plugin in found:
@@ -135,11 +131,7 @@ class EnabledPlugin:
     configuration: JsonObject
 
     def make(self, reader: Reader) -> Plugin:
-        """Call the factory.
-
-        Raises:
-            ConfigurationError: the configuration is refused, or the factory fails; names plugin, origin and field.
-        """
+        """Call the factory."""
         context = PluginContext(reader, self.configuration)
         path = f"plugins.configuration[{self.plugin.name}]"
         try:
@@ -161,12 +153,7 @@ class EnabledPlugin:
 
 
 def load_plugins(available: Iterable[AvailablePlugin], configuration: PluginsConfiguration) -> list[EnabledPlugin]:
-    """Import the code of what is enabled; not for the event loop, since it reads files.
-
-    Raises:
-        ConfigurationError: the configuration names unknown plugins, or a plugin cannot be imported; names the field,
-            or the plugin with its origin.
-    """
+    """Import the code of what is enabled; not for the event loop, since it reads files."""
     plugins = list(available)
     errors = list(configuration.errors(plugin.name for plugin in plugins))
     if errors:
@@ -175,11 +162,7 @@ def load_plugins(available: Iterable[AvailablePlugin], configuration: PluginsCon
 
 
 def load_plugin(plugin: AvailablePlugin, configuration: PluginsConfiguration) -> EnabledPlugin:
-    """Import the code of one plugin.
-
-    Raises:
-        ConfigurationError: it cannot be imported; names the plugin, its origin and the remedy.
-    """
+    """Import the code of one plugin."""
     try:
         factory = plugin.load()
     except Exception as error:
@@ -193,11 +176,7 @@ def load_plugin(plugin: AvailablePlugin, configuration: PluginsConfiguration) ->
 
 
 def make_registry(plugins: Iterable[EnabledPlugin], reader: Reader) -> Registry:
-    """The plugins, made and checked.
-
-    Raises:
-        ConfigurationError: a plugin cannot be made or used, or no plugin is left that starts and ends training.
-    """
+    """The plugins, made and checked."""
     registry = Registry()
     for plugin in plugins:
         made = plugin.make(reader)

@@ -35,11 +35,7 @@ _POD_GROUP_POLICIES = frozenset(PodGroupPolicy.model_fields)
 
 
 class Registry:
-    """Plugins, at most one of each type and name, without conflicts.
-
-    Raises:
-        ConfigurationError: see `register`.
-    """
+    """Plugins, at most one of each type and name, without conflicts."""
 
     def __init__(self, plugins: Iterable[Plugin] = ()) -> None:
         self._by_name: dict[str, Plugin] = {}

@@ -24,13 +24,7 @@ _STATUSES: dict[bool | None, Literal["True", "False", "Unknown"]] = {True: "True
 
 
 class Conditions:
-    """A list of conditions, one of each type; setting one keeps its transition time unless its status changes.
-
-    Args:
-        conditions: those that there are.
-        now: transition time of those whose status changes.
-        generation: `metadata.generation` of what the new ones are derived from; None when it has none.
-    """
+    """A list of conditions, one of each type; setting one keeps its transition time unless its status changes."""
 
     def __init__(self, conditions: Iterable[Condition], now: str, generation: int | None = None) -> None:
         self._by_type = {condition.type: condition for condition in conditions}
@@ -89,12 +83,7 @@ def message_of(lines: Sequence[str], reason: str) -> str:
 
 
 def problem_lines(present: Sequence[PodProblem], reported: Sequence[str]) -> list[str]:
-    """One line for each problem, the same as before where it was reported already.
-
-    Args:
-        present: the problems that there are now.
-        reported: the lines of the condition from the last time; empty if it was not true.
-    """
+    """One line for each problem, the same as before where it was reported already."""
     return [_line(problem, reported) for problem in present]
 
 
