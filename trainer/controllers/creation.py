@@ -12,7 +12,7 @@ from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.deploying.deployer import RETRY_AFTER, ForeignObjectError, workload_of
-from trainer.framework.plugin_api.errors import BuildError, PluginError, UnexpectedError
+from trainer.framework.plugin_api.errors import BuildError, InternalError
 from trainer.framework.runtimes.snapshot import make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
 from trainer.kube.client import DeleteOptions
@@ -125,7 +125,7 @@ class Creator:
         except BuildError as error:
             if was_created and await self._is_outdated(obj):
                 return Stale()
-            return _failed(error, is_retried=isinstance(error, PluginError | UnexpectedError))
+            return _failed(error, is_retried=isinstance(error, InternalError))
         if was_created and plan.is_missing and await self._is_outdated(obj):
             return Stale()
         created = await self._deploy(obj, plan, exists=was_created and plan.has_workload)
@@ -179,7 +179,7 @@ class Creator:
                 await self._deployer.prune(obj, plan.components)
         except _TRANSIENT:
             raise
-        except (ApiError, ForeignObjectError, PluginError) as error:
+        except (ApiError, ForeignObjectError, InternalError) as error:
             if not exists or isinstance(error, ForeignObjectError):
                 return _failed(error, is_retried=True)
             failure, note = error, f"; later changes are not applied: {error}"

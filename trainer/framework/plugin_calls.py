@@ -2,66 +2,58 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from prometheus_client import Counter
 
-from trainer.framework.plugin_api.errors import BuildError, PluginError, UnexpectedError
+from trainer.framework.plugin_api.errors import BuildError, InternalError
 from trainer.framework.startup.registry import hooks_of
+from trainer.kube.errors import KubeError
 from trainer.kube.metrics.quick_histogram import QuickHistogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from prometheus_client import CollectorRegistry
 
     from trainer.framework.startup.registry import Registry
     from trainer.kube.metrics.quick_histogram import BoundHistogram
-
-_T = TypeVar("_T")
 
 _BUCKETS = (1e-05, 0.0001, 0.001, 0.01, 0.1, 1, 10)
 """Seconds: hooks only compute, and block the event loop meanwhile. A few buckets, for there are a dozen plugins."""
 
 _LABELS = ("plugin", "phase")
 
-_AT_START = frozenset({"watches"})
-"""Hooks whose errors keep the manager from starting, so that they are never scraped."""
-
 
 class PluginCall:
-    """Context of the calls of one hook, which must not await; it is reused, as hooks may take less time than making it.
+    """Context of the calls of one hook; it is reused, since many hooks take less time than making it.
 
-    A BuildError about the TrainJob passes; anything else that the hook raises becomes a PluginError.
+    What the author of a TrainJob can fix and errors of the API server pass; anything else becomes an InternalError.
+
+    Args:
+        failure: what an error means, such as `plugin torch failed in validate`.
+        errors: counts them. Defaults to none.
+        seconds: gets the time of each call, which must not await. Defaults to none.
     """
 
-    __slots__ = ("_errors", "_hook", "_plugin", "_seconds", "_started")
+    __slots__ = ("_errors", "_seconds", "_started", "failure")
 
-    def __init__(
-        self, plugin: str, hook: str, errors: Counter | None = None, seconds: BoundHistogram | None = None
-    ) -> None:
-        self._plugin = plugin
-        self._hook = hook
+    def __init__(self, failure: str, errors: Counter | None = None, seconds: BoundHistogram | None = None) -> None:
+        self.failure = failure
         self._errors = errors
         self._seconds = seconds
         self._started = 0.0
 
     def __enter__(self) -> None:
-        if self._seconds is not None:
-            self._started = perf_counter()
+        self._started = perf_counter()
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if self._seconds is not None:
             self._seconds.observe(perf_counter() - self._started)
-        if isinstance(error, BuildError) and error.errors:
-            return
         # SystemExit: a library that a plugin uses may end the program, and all TrainJobs with it.
-        if isinstance(error, Exception | SystemExit):
+        if isinstance(error, Exception | SystemExit) and not isinstance(error, BuildError | KubeError):
             if self._errors is not None:
                 self._errors.inc()
-            raise PluginError(self._plugin, self._hook, error) from error
+            raise InternalError(self.failure, error) from error
 
 
 class PluginSeries:
@@ -87,40 +79,14 @@ class PluginSeries:
         """Show errors of all hooks of these plugins, 0 so far, so that `rate()` sees the first."""
         for plugin in plugins:
             for hook in hooks_of(plugin):
-                if hook.name not in _AT_START:
-                    self._errors.labels(plugin.name, hook.name)
+                if hook != "watches":  # its errors keep the manager from starting
+                    self._errors.labels(plugin.name, hook)
 
-    def timed(self, plugin: str, hook: str) -> PluginCall:
-        """The context of a call that builds: its time is measured, and its errors are counted."""
-        return self._calls.get((plugin, hook, True)) or self._new(plugin, hook, is_timed=True)
-
-    def counted(self, plugin: str, hook: str) -> PluginCall:
-        """The same without measuring, for calls that build nothing."""
-        return self._calls.get((plugin, hook, False)) or self._new(plugin, hook, is_timed=False)
-
-    def _new(self, plugin: str, hook: str, *, is_timed: bool) -> PluginCall:
-        seconds = self._seconds.labels(plugin, hook) if is_timed else None
-        call = PluginCall(plugin, hook, self._errors.labels(plugin, hook), seconds)
-        self._calls[plugin, hook, is_timed] = call
+    def call(self, plugin: str, hook: str, *, is_timed: bool = False) -> PluginCall:
+        """The context of the calls of a hook; those that build are timed."""
+        call = self._calls.get((plugin, hook, is_timed))
+        if call is None:
+            seconds = self._seconds.labels(plugin, hook) if is_timed else None
+            call = PluginCall(f"plugin {plugin} failed in {hook}", self._errors.labels(plugin, hook), seconds)
+            self._calls[plugin, hook, is_timed] = call
         return call
-
-
-@contextmanager
-def build_contained() -> Iterator[None]:
-    """Let only BuildErrors out of a build, so that a defect shows in its TrainJob and holds up no other."""
-    try:
-        yield
-    except BuildError:
-        raise
-    except Exception as error:
-        raise UnexpectedError(error) from error
-
-
-def results(found: Iterable[_T], wanted: type | tuple[type, ...]) -> list[_T]:
-    """What a hook returns."""
-    checked = list(found)
-    for each in checked:
-        if not isinstance(each, wanted):
-            first = wanted[0] if isinstance(wanted, tuple) else wanted
-            raise TypeError(f"gave {type(each).__name__} instead of {first.__name__}")
-    return checked

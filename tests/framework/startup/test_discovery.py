@@ -186,7 +186,8 @@ BROKEN = "import no_such_library\n"
             "def make(context):\n    pass",
             "make",
             {},
-            'the plugin builtins.NoneType has no name; add name = "..." to the class '
+            "the plugin builtins.NoneType: the name None cannot be used; it must consist of lower-case letters, digits "
+            "and -, with a letter or digit at both ends, at most 63 "
             "(it comes from acme-trainer 1.2.0)",
             id="makes nothing",
         ),

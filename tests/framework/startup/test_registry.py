@@ -43,13 +43,6 @@ class FasterTorch(Torch):
     name = "faster-torch"
 
 
-class Pytorch(Torch):
-    """Serves a policy that does not exist."""
-
-    name = "pytorch"
-    ml_policy_sources = frozenset({"pytorch"})
-
-
 class Gang:
     """Serves a policy."""
 
@@ -105,8 +98,8 @@ class Twisted:
     def biuld(self) -> None:
         """A slip of the pen."""
 
-    def watches(self, everything: object) -> list[Any]:
-        """Takes an argument."""
+    async def watches(self) -> list[Any]:
+        """Would have to be awaited."""
         return []
 
 
@@ -115,13 +108,11 @@ def test_holds_plugins() -> None:
     plugins: list[Any] = [Alpha(), Beta("beta"), Torch(), Gang(), Verifier()]
     registry = Registry(plugins)
     assert list(registry) == plugins
-    assert len(registry) == 5
 
 
 @pytest.mark.parametrize(
     ("plugins", "message"),
     [
-        pytest.param([Alpha(), Alpha("other")], "the plugin other is registered twice", id="type"),
         pytest.param([Alpha(), Beta("alpha")], "there are two plugins called alpha; rename one of them", id="name"),
         pytest.param(
             [Torch(), FasterTorch()],
@@ -149,28 +140,17 @@ def test_holds_plugins() -> None:
             id="conditions that cannot be",
         ),
         pytest.param(
-            [Pytorch()],
-            "plugin pytorch cannot be used: ml_policy_sources names pytorch, which runtimes do not have; "
-            "they have jax, mpi, tensorflow, torch, xgboost",
-            id="unknown policy",
-        ),
-        pytest.param(
             [Twisted()],
             "plugin twisted cannot be used: biuld is not a hook; did you mean build? If not, call it _biuld; "
-            "watches takes other arguments than it is called with; write def watches(self)",
+            "watches is async, but hooks only compute and are not awaited; write def watches",
             id="defects",
         ),
         pytest.param(
             [Nameless()],
-            'the plugin tests.framework.startup.test_registry.Nameless has no name; add name = "..." to the class',
+            "the plugin tests.framework.startup.test_registry.Nameless: the name None cannot be used; it must consist",
             id="no name",
         ),
-        pytest.param([None], "the plugin builtins.NoneType has no name", id="nothing"),
-        pytest.param(
-            [Torch],
-            "the plugin tests.framework.startup.test_registry.Torch is a class; make an object of it",
-            id="class",
-        ),
+        pytest.param([None], "the plugin builtins.NoneType: the name None cannot be used", id="nothing"),
     ],
 )
 def test_refused(plugins: list[Any], message: str) -> None:
@@ -218,40 +198,31 @@ def test_all_extension_points_are_known() -> None:
         if isinstance(member, type) and Plugin in member.__mro__ and member is not Plugin
     }
     assert set(EXTENSION_POINTS) == protocols
-    assert {hook.extension_point for hook in HOOKS} == {protocol.__name__ for protocol in protocols}
+    assert set(HOOKS.values()) == protocols
 
 
 def test_all_extension_points_are_explained() -> None:
     """A plugin can be written from the docstrings: each protocol, hook and attribute has one, and names its phase."""
     for protocol in EXTENSION_POINTS:
         assert (protocol.__doc__ or "").startswith(("Startup:", "PreExecution:", "Build", "PostExecution:"))
-    for hook in HOOKS:
-        (protocol,) = [protocol for protocol in EXTENSION_POINTS if protocol.__name__ == hook.extension_point]
-        assert all(getattr(protocol, name).__doc__ for name in (hook.name, *hook.companions))
+        assert all(getattr(protocol, name).__doc__ for name in vars(protocol) if not name.startswith("_"))
 
 
 def test_hooks_are_found() -> None:
     """The hooks of a plugin are those that it has, in the order in which a TrainJob meets them."""
     found = hooks_of(plugin(build=enforce, ml_policy_sources=frozenset(), enforce_ml_policy=enforce))
-
-    assert [str(hook) for hook in found] == [
-        "def enforce_ml_policy(self, info, train_job)",
-        "def build(self, info, train_job)",
-    ]
+    assert found == ["enforce_ml_policy", "build"]
 
 
 @pytest.mark.parametrize(
     "members",
     [
         pytest.param({"build": enforce}, id="as declared"),
-        pytest.param({"build": lambda self, *args: None}, id="any arguments"),
-        pytest.param({"build": lambda self, info, train_job, extra=1: None}, id="one with a default"),
         pytest.param({"build": staticmethod(lambda info, train_job: None)}, id="static method"),
         pytest.param({"build": enforce, "_builds": enforce}, id="private method"),
         pytest.param({"build": enforce, "rebuild": enforce}, id="method like a hook that is there"),
         pytest.param({"build": enforce, "describe": enforce}, id="method of its own"),
         pytest.param({"build": enforce, "valid": True}, id="attribute like a hook"),
-        pytest.param({"build": max}, id="written in C"),
         pytest.param({"build": enforce, "token": property(lambda _: 1 / 0)}, id="property that raises"),
     ],
 )
@@ -283,21 +254,9 @@ async def asynchronous(self: object, info: object, train_job: object) -> None:
         pytest.param(
             {"build": enforce, "validates": classmethod(enforce)}, "did you mean validate?", id="class method"
         ),
-        pytest.param({"build": None}, "build takes other arguments than it is called with", id="None"),
-        pytest.param(
-            {"build": lambda self, info: None},
-            "build takes other arguments than it is called with; write def build(self, info, train_job)",
-            id="too few parameters",
-        ),
-        pytest.param(
-            {"validate": enforce},
-            "validate takes other arguments than it is called with; write def validate(self, info, old, new)",
-            id="of another hook",
-        ),
-        pytest.param({"build": lambda self, a, b, *, c: None}, "build takes other arguments", id="keyword needed"),
         pytest.param(
             {"build": asynchronous},
-            "build is async, but hooks only compute and are not awaited; write def build(self, info, train_job)",
+            "build is async, but hooks only compute and are not awaited; write def build",
             id="async",
         ),
         pytest.param(

@@ -10,7 +10,7 @@ from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer r
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.framework.startup.discovery import available_plugins, load_plugin, make_registry
-from trainer.framework.startup.registry import hooks_of
+from trainer.framework.startup.registry import HOOKS, hooks_of
 from trainer.kube.errors import ConfigurationError
 from trainer.manager import enabled_plugins
 from trainer.plugins import BUILT_IN
@@ -46,7 +46,7 @@ def _listed(plugin: AvailablePlugin, configuration: PluginsConfiguration) -> Lis
     if enabled:
         try:
             made = load_plugin(plugin, configuration).make(CacheReader())
-            hooks = tuple(dict.fromkeys(hook.extension_point for hook in hooks_of(made)))
+            hooks = tuple(dict.fromkeys(HOOKS[hook].__name__ for hook in hooks_of(made)))
         except ConfigurationError:
             pass
     return ListedPlugin(plugin.name, plugin.origin, hooks, enabled)

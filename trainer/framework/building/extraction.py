@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainingruntime import Runtime
-    from trainer.api.trainjob import TrainJob
+    from trainer.api.trainjob import StorageSettings, TrainJob
     from trainer.kube.objects import Object
 
     Step: TypeAlias = Callable[[str, RuntimeInfo], None]
-    """Told after each step where the changes come from."""
-
-    from trainer.api.trainjob import StorageSettings
+    """Called after each step with the origin of the changes."""
 
 
 _STORAGE_CONTAINERS = {
@@ -47,33 +45,34 @@ def subject_of(runtime: Runtime) -> str:
     return f"{runtime.kind}/{runtime.metadata.name}"
 
 
-def extract(
-    train_job: TrainJob, runtime: Runtime, step: Step | None = None, *, is_checked: bool = False
-) -> RuntimeInfo:
+def unobserved(_origin: str, _info: RuntimeInfo) -> None:
+    """The step of a build that nobody observes."""
+
+
+def extract(train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, is_checked: bool = False) -> RuntimeInfo:
     """What the runtime says, with the settings of the TrainJob that every kind of training has."""
-    done = step or (lambda _origin, _info: None)
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
     info = _info(train_job, runtime, is_checked=is_checked)
     mark_trainer(info)
     put_in_order(info)
-    done(info.runtime, info)
+    step(info.runtime, info)
     for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
         path = f"spec.podSpecOverrides[{index}]"
         apply_override(info, override, path)
-        done(f"TrainJob {path}", info)
+        step(f"TrainJob {path}", info)
     apply_trainer(info, train_job)
-    done("TrainJob spec.trainer", info)
+    step("TrainJob spec.trainer", info)
     for path, settings in train_job.spec.storage_settings():
         _apply_storage(info, path, settings)
-        done(f"TrainJob {path}", info)
+        step(f"TrainJob {path}", info)
     if (changes := train_job.spec.job_set_metadata) is not None:
         info.labels |= changes.labels or {}
         info.annotations |= changes.annotations or {}
-        done("TrainJob spec.jobSetMetadata", info)
+        step("TrainJob spec.jobSetMetadata", info)
     info.train_job_labels = dict(train_job.spec.labels or {})
-    done("TrainJob spec.labels", info)
+    step("TrainJob spec.labels", info)
     info.train_job_annotations = dict(train_job.spec.annotations or {})
-    done("TrainJob spec.annotations", info)
+    step("TrainJob spec.annotations", info)
     return info
 
 

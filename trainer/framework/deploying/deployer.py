@@ -6,15 +6,14 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import NoneType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import structlog
 
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.plugin_api.component import Revision
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_calls import PluginSeries, results
+from trainer.framework.plugin_calls import PluginSeries
 from trainer.framework.runtimes.snapshot import RUNTIME_DIGEST
 from trainer.kube.client import DeleteOptions, Propagation
 from trainer.kube.errors import AlreadyExistsError, ForbiddenError, InvalidError, KubeError, NotFoundError
@@ -53,8 +52,11 @@ APPLIED_HASH = "trainer.kubeflow.org/applied-hash"
 LIVES_ON = "trainer.kubeflow.org/lives-on"
 """Annotation, of value false, of what is deleted when the TrainJob has ended."""
 
+RETRY_AFTER = 300.0
+"""Seconds after which a rejected change is tried again, since the administrator of the cluster may have acted."""
+
 _REMEMBERED = 1024
-"""Generated objects of which a loss is remembered."""
+"""Rejected changes, and generated objects of which a loss is remembered."""
 
 _OURS = frozenset({APPLIED_HASH, LIVES_ON, RUNTIME_DIGEST})
 
@@ -89,7 +91,8 @@ class Deployer:
     def __init__(self, client: Client, reader: Reader, clock: Clock, *, metrics: Metrics | None = None) -> None:
         self._client = client
         self._reader = reader
-        self._rejected = RejectedChanges(clock)
+        self._clock = clock
+        self._rejected: Recent[tuple[str, str], tuple[str, float]] = Recent(_REMEMBERED)
         self._series = (metrics or Metrics()).series(PluginSeries)
         self._losses: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
 
@@ -99,11 +102,16 @@ class Deployer:
         for component in components:
             if component.generated is not None:
                 continue
-            existing = self._existing(component)  # raises if the kind is not watched
-            if not self._reader.serves(component.resource):
-                raise BuildError(_unserved(component.resource))
+            resource, obj = component.resource, component.object
+            with self._series.call(component.plugin, "build"):
+                existing = self._existing(component)  # raises if the kind is not watched
+                if not self._reader.serves(resource):
+                    raise BuildError(_unserved(resource))
+                if existing is None and not (self._reader.holds_all(resource) or self._reader.selects(resource, obj)):
+                    # Each reconcile would create it again, and none would delete it.
+                    what = f"{resource.kind} {key_of(obj)}"
+                    raise LookupError(f"{what} lacks the labels or fields that the watches of its kind select")
             if existing is None:
-                self._check_watch(component)
                 missing.append(component)
         return missing
 
@@ -132,7 +140,7 @@ class Deployer:
 
         Raises:
             ForeignObjectError: an object of that name belongs to somebody else.
-            PluginError: a plugin builds what it does not watch, or cannot revise what it has built.
+            InternalError: a plugin cannot generate or revise what it has built.
             KubeError: the API server did not accept an object; those before it are in place.
         """
         components = list(components)
@@ -149,7 +157,8 @@ class Deployer:
         rejected: list[str] = []
         is_resumed = False
         for component in sorted(applied, key=lambda each: each.runs_pods):
-            shortfall = await self._deploy(owner, component, generated)
+            with self._series.call(component.plugin, "build"):
+                shortfall = await self._deploy(owner, component, generated)
             too_late += shortfall.too_late
             rejected += shortfall.rejected
             is_resumed = is_resumed or shortfall.is_resumed
@@ -200,21 +209,20 @@ class Deployer:
         """Create a generated object again that pods miss, once for each sign of its loss."""
         if component.loss is None:
             return
-        with self._series.counted(component.plugin, "build"):
-            seen = component.loss.seen()
         name = name_of(component.object), namespace_of(component.object)
-        if not seen or self._losses.get(name) == seen:
-            return
-        with self._series.counted(component.plugin, "build"):
-            may_replace = component.loss.may_replace()
+        with self._series.call(component.plugin, "build"):
+            seen = component.loss.seen()
+            is_new = bool(seen) and self._losses.get(name) != seen
+            may_replace = is_new and component.loss.may_replace()
         if may_replace:
             await self._generate(owner, component)
-        self._losses.put(name, seen)
+        if is_new:
+            self._losses.put(name, seen)
 
     async def _generate(self, owner: Object, component: Component) -> None:
         """Create an object that is never read: one of its name is from an earlier attempt."""
         assert component.generated is not None
-        with self._series.counted(component.plugin, "build"):
+        with self._series.call(component.plugin, "build"):
             obj = component.generated() | component.object
             json.dumps(obj)  # what cannot be sent raises here, with the name of the plugin
         try:
@@ -248,9 +256,7 @@ class Deployer:
             return Shortfall()  # it is created again when it is gone
         revision: Revision | None = Revision(wanted)
         if component.revise is not None:
-            with self._series.counted(component.plugin, "revise"):
-                revision = component.revise(existing)
-                results([revision], (Revision, NoneType))
+            revision = component.revise(existing)
         if revision is None:
             return Shortfall()
         if revision.may_recreate and revision.refused and annotations_of(existing).get(APPLIED_HASH) != _hash(wanted):
@@ -275,37 +281,30 @@ class Deployer:
 
     async def _try(self, component: Component, existing: Object, applied: Object, revision: Revision) -> str | None:
         """Apply the change; if there is a fallback, return the answer if it is, or was lately, rejected."""
-        if revision.fallback is not None and (answer := self._rejected.answer(existing, applied)) is not None:
+        change = uid_of(existing), _hash(applied | {"metadata": _without_version(applied)})
+        now = self._clock.monotonic()
+        answer, until = self._rejected.get(change) or ("", now)
+        if revision.fallback is not None and now < until:
             return answer
         try:
             await self._apply(component, applied, force=True)
         except (InvalidError, ForbiddenError) as error:
             if revision.fallback is None:
                 raise
-            self._rejected.remember(existing, applied, str(error))
+            self._rejected.put(change, (str(error), now + RETRY_AFTER))
             kind, name = component.resource.kind, str(key_of(existing))
             log.info("fell back to a smaller change", kind=kind, object=name, error=str(error))
             return str(error)
         return None
 
-    def _check_watch(self, component: Component) -> None:
-        """Refuse an object that no watch shows: each reconcile would create it again, and none would delete it."""
-        resource, obj = component.resource, component.object
-        with self._series.counted(component.plugin, "build"):
-            if not (self._reader.holds_all(resource) or self._reader.selects(resource, obj)):
-                kind, name = resource.kind, key_of(obj)
-                raise LookupError(f"{kind} {name} lacks the labels or fields that the watches of its kind select")
-
     def _existing(self, component: Component) -> Object | None:
-        with self._series.counted(component.plugin, "build"):
-            return self._reader.get(component.resource, key_of(component.object))
+        return self._reader.get(component.resource, key_of(component.object))
 
     def _owned(self, obj: Object, component: Component, owner: Object) -> Object:
         """The object as a child of the owner, with the hash of what the TrainJob asks for."""
         # Users choose annotations, too: what they say about the life and the origin of an object does not count.
         annotations = {name: value for name, value in annotations_of(obj).items() if name not in _OURS}
-        with self._series.counted(component.plugin, "build"):  # what is no JSON raises
-            annotations[APPLIED_HASH] = _hash(component.object)
+        annotations[APPLIED_HASH] = _hash(component.object)  # what is no JSON raises
         if component.runtime_digest:
             annotations[RUNTIME_DIGEST] = component.runtime_digest
         if not component.lives_on:
@@ -339,39 +338,5 @@ def _hash(wanted: Object) -> str:
     return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:16]
 
 
-RETRY_AFTER = 300.0
-"""Seconds after which a rejected change is tried again, since the administrator of the cluster may have acted."""
-
-
-class _Rejection(NamedTuple):
-    change: str
-    answer: str
-    until: float
-
-
-class RejectedChanges:
-    """The answer to the last rejected change of each object, kept for `RETRY_AFTER` seconds."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._rejections: dict[str, _Rejection] = {}
-
-    def answer(self, existing: Object, change: Object) -> str | None:
-        """The answer to this very change of the object; None if it was not rejected lately."""
-        found = self._rejections.get(uid_of(existing))
-        if found is None or self._clock.monotonic() >= found.until or found.change != _digest(change):
-            return None
-        return found.answer
-
-    def remember(self, existing: Object, change: Object, answer: str) -> None:
-        """The cluster has rejected this change of the object."""
-        now = self._clock.monotonic()
-        self._rejections = {uid: found for uid, found in self._rejections.items() if now < found.until}
-        self._rejections[uid_of(existing)] = _Rejection(_digest(change), answer, now + RETRY_AFTER)
-
-
-def _digest(change: Object) -> str:
-    """Of the change alone, whatever state of the object it was made for."""
-    metadata = {name: value for name, value in metadata_of(change).items() if name != "resourceVersion"}
-    change = change | {"metadata": metadata}
-    return hashlib.sha256(json.dumps(change, sort_keys=True).encode()).hexdigest()
+def _without_version(obj: Object) -> Object:
+    return {name: value for name, value in metadata_of(obj).items() if name != "resourceVersion"}

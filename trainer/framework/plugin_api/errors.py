@@ -29,35 +29,21 @@ class BuildError(Exception):
     Retrying is useless until the TrainJob or the runtime changes.
     """
 
-    def __init__(self, *errors: FieldError) -> None:
-        super().__init__("; ".join(str(error) for error in errors))
-        self.errors = errors
+    def __init__(self, first: FieldError, *more: FieldError) -> None:
+        self.errors = (first, *more)
+        super().__init__("; ".join(map(str, self.errors)))
 
 
-class PluginError(BuildError):
-    """A plugin raised something else than a BuildError, which is a defect of the plugin; only its TrainJob is affected.
+class InternalError(BuildError):
+    """A plugin or the build itself has a defect; only its TrainJob is affected.
 
     The work queue retries, since the cause may go away.
     """
 
-    def __init__(self, plugin: str, hook: str, error: BaseException) -> None:
-        super().__init__(_internal(f"plugin {plugin} failed in {hook}", error))
-
-
-class UnexpectedError(BuildError):
-    """The build itself failed unexpectedly, which is a defect of ours; only its TrainJob is affected.
-
-    The work queue retries, as for a plugin.
-    """
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(_internal("the build failed, please report it", error))
-
-
-def _internal(what: str, error: BaseException) -> FieldError:
-    words = " ".join(str(error).split())[:_LONGEST_PROBLEM]
-    problem = f"{type(error).__name__}: {words}".removesuffix(": ")
-    return FieldError("", f"Internal error: {what}: {problem}", INTERNAL)
+    def __init__(self, failure: str, error: BaseException) -> None:
+        words = " ".join(str(error).split())[:_LONGEST_PROBLEM]
+        problem = f"{type(error).__name__}: {words}".removesuffix(": ")
+        super().__init__(FieldError("", f"Internal error: {failure}: {problem}", INTERNAL))
 
 
 @dataclass(frozen=True, slots=True, order=True)
