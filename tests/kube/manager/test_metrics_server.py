@@ -17,7 +17,7 @@ import anyio.to_thread
 import pytest
 from structlog.testing import capture_logs
 
-from tests.kube.access.reviewers import TOKEN, Reviewer
+from tests.kube.reviewers import TOKEN, Reviewer
 from tests.kube.webhook.serving import AUTHORITY, GivenCertificates, client_context
 from trainer.kube import LeaderElectionOptions, Manager, ManagerOptions, WebhookServer, WebhookServerOptions
 from trainer.kube.errors import ConfigurationError, TransportError

@@ -23,9 +23,7 @@ import anyio.to_thread
 import structlog
 from aiohttp import web
 
-from trainer.kube.access.authentication import Authenticator, AuthenticatorOptions
-from trainer.kube.access.authorization import Authorizer
-from trainer.kube.access.bearer import BearerGate
+from trainer.kube.access import BearerGate
 from trainer.kube.clock import move_on_after
 from trainer.kube.errors import ConfigurationError
 from trainer.kube.manager.supervisor import Group
@@ -109,7 +107,9 @@ class MetricsServer:
         self._clock = manager.clock
         self._routes = manager.routes
         self._exposition = Exposition(manager.metrics)
-        self._gate = self._make_gate(manager) if self._options.authorize else None
+        audiences = self._options.audiences
+        gate = BearerGate(manager.api_reader, clock=manager.clock, audiences=audiences)
+        self._gate = gate if self._options.authorize else None
         self._turns = anyio.CapacityLimiter(self._options.max_concurrent)
         expires = manager.metrics.series(ExpirySeries).of("metrics")
         self._tls = ServingTls(options=self._options.tls, expires=expires) if self._options.secure else None
@@ -139,11 +139,6 @@ class MetricsServer:
                 tasks.start_soon(self._certificates.run, self._tls.install)
                 await self._wait_for_certificate(self._tls)
             await self._server.run(anyio.sleep_forever, grace=_FINISH)
-
-    def _make_gate(self, manager: Manager) -> BearerGate:
-        client, clock = manager.api_reader, manager.clock
-        options = AuthenticatorOptions(audiences=self._options.audiences)
-        return BearerGate(Authenticator(client, clock=clock, options=options), Authorizer(client, clock=clock))
 
     async def _wait_for_certificate(self, tls: ServingTls) -> None:
         async with move_on_after(self._clock, self._options.certificate_timeout) as limit:
