@@ -63,11 +63,16 @@ def clock() -> ManualClock:
     return ManualClock()
 
 
+def write_log(client: FakeClient, text: bytes) -> None:
+    log = client.log("a", "default", "trainer")
+    log.write(text)
+    log.end()
+
+
 @pytest.fixture
 def client(clock: ManualClock) -> FakeClient:
     client = FakeClient(clock=clock)
     client.add(stored(pod("a", end(3, 1)), "v1", "Pod"))
-    client.set_log("a", "default", b"Traceback\nValueError: lr\n", "trainer")
     return client
 
 
@@ -81,6 +86,7 @@ def stored(obj: Object, api_version: str, kind: str) -> Object:
 
 async def test_tail(client: FakeClient, clock: ManualClock) -> None:
     """The log of the very container is read, and no more of it than is asked for."""
+    write_log(client, b"Traceback\nValueError: lr\n")
     assert await FailureLog(client, clock).tail(CULPRIT, "default") == ("Traceback", "ValueError: lr")
     (request,) = client.requests
     options: Any = request.body
@@ -121,7 +127,7 @@ async def test_messages_about_progress_are_left_out(
     client: FakeClient, clock: ManualClock, text: str, lines: tuple[str, ...], asked: list[int]
 ) -> None:
     """They do not count as lines either, as in `trainer logs`."""
-    client.set_log("a", "default", text.encode(), "trainer")
+    write_log(client, text.encode())
     assert await FailureLog(client, clock).tail(CULPRIT, "default") == lines
     options: list[Any] = [request.body for request in client.requests]
     assert [each.tail_lines for each in options] == asked

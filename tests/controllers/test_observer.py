@@ -77,7 +77,7 @@ async def test_the_log_of_a_failure() -> None:
     """The log of the culprit is read."""
     client = FakeClient()
     client.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "default"}})
-    client.set_log("a", "default", b"last words\n")
+    client.log("a", "default").write(b"last words\n")
     seen = await observe(train_job(), Everything(), outcome=FAILED, client=client)
     assert (seen.outcome, seen.log, seen.pod_problems) == (FAILED, ("last words",), ())
 

@@ -101,7 +101,9 @@ async def test_a_failure_shows_the_last_log_lines(cluster: Cluster) -> None:
     """They are in the message of the condition, and in an event of their own."""
     cluster.client.add(runtime_object(replicated_job(job={"backoffLimit": 0})))
     cluster.client.add(CULPRIT)
-    cluster.client.set_log("demo-node-0-0-y", "default", b"Traceback\nValueError: lr\n", "trainer")
+    log = cluster.client.log("demo-node-0-0-y", "default", "trainer")
+    log.write(b"Traceback\nValueError: lr\n")
+    log.end()
     async with cluster.managed():
         await cluster.put(train_job_object())
         await cluster.run_jobset("Failed", FAILED, failed=1)

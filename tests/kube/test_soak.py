@@ -130,7 +130,6 @@ async def test_everything_is_right_in_the_end(seed: int) -> None:
     async with no_stray_tasks(), anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
         client.faults.chaos(random, rate=0.05)
-        client.faults.reorder_events(random)
         for _ in range(STEPS):
             await change_something(random, others)
             if random.random() < 0.1:
@@ -138,7 +137,6 @@ async def test_everything_is_right_in_the_end(seed: int) -> None:
             elif random.random() < 0.3:
                 await settle()
         client.faults.calm()
-        client.faults.reorder_events(None)
         mirror.is_calm = True
 
         def settled() -> bool:

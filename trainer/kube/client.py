@@ -162,8 +162,6 @@ class ListOptions:
 
     resource_version: str = ""
     """"" is a quorum read, "0" allows any cached state."""
-    resource_version_match: str = ""
-    """"Exact" or "NotOlderThan", with a resource version; default: the server's rule for the version."""
     limit: int = 0
     """Page size; 0 asks for everything at once."""
     continue_token: str = ""

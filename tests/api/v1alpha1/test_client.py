@@ -79,7 +79,7 @@ async def test_reads(server: FakeClient) -> None:
 async def test_other_resources(server: FakeClient) -> None:
     """All else passes unchanged, logs as well."""
     client = V1Alpha1Client(server, is_extended=True)
-    server.set_log("p", "team", b"line\n")
+    server.log("p", "team").write(b"line\n")
 
     assert await client.get(PODS, "p", "team") == server.find(PODS, "p", "team")
     assert (await client.list(PODS)).items == server.objects(PODS)

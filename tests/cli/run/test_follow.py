@@ -55,9 +55,9 @@ async def test_from_submission_to_complete(client: FakeClient, display: Recordin
         await clock.advance(1)
         for index in (0, 1):
             pod = client.add(node_pod("demo", index, phase="Pending"))
-            client.set_log(
-                pod["metadata"]["name"], "default", f"node {index}\ntest accuracy: 9{index} %\nbye\n".encode()
-            )
+            log = client.log(pod["metadata"]["name"], "default")
+            log.write(f"node {index}\ntest accuracy: 9{index} %\nbye\n".encode())
+            log.end()
         client.add(train_job(state="Running", trainerStatus={"progressPercentage": 50}))
         await clock.advance(1)
         assert display.lines == []
@@ -90,7 +90,9 @@ async def test_short_job_is_followed_from_its_end(
 ) -> None:
     """A job that has ended before it is looked at still shows its logs."""
     pod = client.add(node_pod("demo", 0, phase="Succeeded"))
-    client.set_log(pod["metadata"]["name"], "default", b"hello\n")
+    log = client.log(pod["metadata"]["name"], "default")
+    log.write(b"hello\n")
+    log.end()
 
     async with following(client, display, clock, train_job(**finished("Complete", "Done", ""))) as outcomes:
         pass

@@ -12,7 +12,7 @@ from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.events.recorder import EventRecorder, EventSender
 from trainer.kube.resource import EVENTS
 from trainer.kube.testing import FakeClient, ManualClock
-from trainer.kube.testing.events import RecordedEvents
+from trainer.kube.testing.recorded import RecordedEvents
 
 JOB = job("a", uid="u", resourceVersion="7")
 

@@ -263,7 +263,9 @@ async def test_container_that_never_started(reader: Reader) -> None:
 @pytest.mark.parametrize("cut", [None, 0, 3, 8, 12, 100])
 async def test_server_without_timestamps(cut: int | None, client: FakeClient, reader: Reader) -> None:
     """Lines without timestamps come as they are, and are counted where no timestamp tells which were read before."""
-    client.set_log("p", "ns", b"one\n\ntwo\r\ntwo\r\n")
+    log = client.log("p", "ns")
+    log.write(b"one\n\ntwo\r\ntwo\r\n", stamped=False)
+    log.end()
     if cut is not None:
         client.faults.cut_logs(cut, error=BROKEN)
     async with anyio.create_task_group() as tasks:

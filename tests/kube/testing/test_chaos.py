@@ -15,22 +15,12 @@ from trainer.kube.errors import GoneError, KubeError, TransportError
 from trainer.kube.objects import name_of
 from trainer.kube.resource import PODS
 from trainer.kube.testing import FakeClient, ManualClock, eventually, settle
-from trainer.kube.testing.chaos import LOST_ANSWER
+from trainer.kube.testing.faults import LOST_ANSWER
 from trainer.kube.testing.watches import Mishap
 
 if TYPE_CHECKING:
     from tests.kube.conftest import Background
     from tests.kube.testing.conftest import Follow
-
-
-class Fixed:
-    """Lets the same happen to every event."""
-
-    def __init__(self, mishap: Mishap) -> None:
-        self._mishap = mishap
-
-    def next_mishap(self) -> Mishap:
-        return self._mishap
 
 
 async def outcomes(seed: int, rate: float) -> list[str]:
@@ -57,8 +47,6 @@ async def test_rate() -> None:
     """The rate is the probability of a mishap: never at 0, always at 1."""
     assert await outcomes(1, 0.0) == ["created"] * 50
     assert "created" not in await outcomes(1, 1.0)
-    with pytest.raises(ValueError, match="a probability, from 0 to 1"):
-        FakeClient().faults.chaos(Random(1), 1.5)
 
 
 async def test_writes_fail_before_and_after_they_are_carried_out() -> None:
@@ -92,7 +80,7 @@ async def test_mishaps_of_watches(
     client = FakeClient()
     if not version:
         client.add(pod("a"))
-    client.faults.delivery.fate = Fixed(mishap)
+    client.faults.delivery.next_mishap = lambda: mishap
     watch = follow(client, options=WatchOptions(version))
     await settle()
     if version:
@@ -103,27 +91,12 @@ async def test_mishaps_of_watches(
     assert type(watch.error) is (error or type(None))
 
 
-async def test_break_in_a_shuffled_batch_comes_behind_it(follow: Follow) -> None:
-    """A client that goes on from the last version it saw misses nothing."""
-    client = FakeClient(pod("a"))
-    watch = follow(client)
-    await settle()
-    client.faults.reorder_events(Random(1))
-    client.faults.delivery.fate = Fixed(Mishap.BREAK)
-    for name in "bcd":
-        client.add(pod(name))
-    await settle()
-    assert sorted(watch.seen) == ["ADDED b", "ADDED c", "ADDED d"]
-    assert isinstance(watch.error, TransportError)
-
-
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_cache_survives(seed: int, clock: ManualClock, background: Background) -> None:
     """However requests and watches fail, a cache equals the server in the end, and everything did go wrong."""
     random = Random(seed)
     client = FakeClient(clock=clock)
     client.faults.chaos(random, 0.2)
-    client.faults.reorder_events(random)
     informer = Informer(client, PODS, clock=clock)
     background(informer.run())
     for _ in range(300):

@@ -362,8 +362,8 @@ async def test_next_request_can_fail(client: FakeClient) -> None:
 async def test_logs_are_what_the_test_set(client: FakeClient) -> None:
     """A container's own log comes first, then that of the pod."""
     client.add(pod("p"))
-    client.set_log("p", "ns", b"all")
-    client.set_log("p", "ns", b"mine", container="c")
+    client.log("p", "ns").write(b"all")
+    client.log("p", "ns", "c").write(b"mine")
     texts = []
     for container in ("c", "d"):
         async with client.logs("p", "ns", LogOptions(container)) as chunks:

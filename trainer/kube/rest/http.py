@@ -164,7 +164,6 @@ class HttpClient(Client):
         """See `Client.list_page`."""
         params = _selectors(selection) | {
             "resourceVersion": options.resource_version,
-            "resourceVersionMatch": options.resource_version_match,
             "limit": options.limit or None,
             "continue": options.continue_token,
         }

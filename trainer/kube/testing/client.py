@@ -30,9 +30,8 @@ from trainer.kube.selection import EVERYTHING, Selection
 from trainer.kube.testing.container_logs import FakeLog, LogStream
 from trainer.kube.testing.endpoints import UNKNOWN, Endpoints
 from trainer.kube.testing.faults import Faults
-from trainer.kube.testing.paging import list_page
-from trainer.kube.testing.requests import RecordedRequest
-from trainer.kube.testing.storage import json_copy
+from trainer.kube.testing.recorded import RecordedRequest
+from trainer.kube.testing.storage import json_copy, list_page
 from trainer.kube.testing.watches import Watch
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class FakeClient(Client):
         """The server behind this client."""
         self.requests: list[RecordedRequest] = []
         """All that this client has asked, failures included."""
-        self.faults = Faults(self.endpoints.storage, compact=self.endpoints.compact)
+        self.faults = Faults(self.endpoints.storage, compact=self.endpoints.storage.compact)
         """What goes wrong between this client and the server."""
         for obj in objects:
             self.add(obj)
@@ -120,13 +119,6 @@ class FakeClient(Client):
         """All stored objects of a resource, by namespace and name, as copies, without recording a request."""
         return [stored.copy() for stored in self.endpoints.storage.select(resource, selection)]
 
-    def set_log(self, pod: str, namespace: str, text: bytes, container: str | None = None) -> None:
-        """What `logs` answers, without timestamps and whatever time is asked for, as of a container that has ended.
-
-        Requests for a container without a log of its own get that of None.
-        """
-        self.endpoints.logs[namespace, pod, container] = FakeLog.fixed(text, self.endpoints.clock)
-
     def log(self, pod: str, namespace: str, container: str | None = None) -> FakeLog:
         """The log of a running container, which the test writes; None stands for all containers without their own."""
         logs = self.endpoints.logs
@@ -140,14 +132,13 @@ class FakeClient(Client):
 
     def compact(self) -> None:
         """Forget the history: watches from an earlier resource version and older continue tokens get `GoneError`."""
-        self.endpoints.compact()
+        self.endpoints.storage.compact()
 
     async def send(self, request: ObjectRequest) -> Object | None:
         """See `Client.send`.
 
-        As for most kinds, a status in a created object is dropped; its only subresource is `binding`.
-        `trainer.kube.testing.any_kind` says how lists merge. Nothing is garbage-collected, so an object with dependents
-        in the foreground stays.
+        As for most kinds, a status in a created object is dropped. `LISTS` of `trainer.kube.testing.endpoints` says how
+        lists merge. Nothing is garbage-collected, so an object with dependents in the foreground stays.
         """
         verb = request.verb
         sent = json_copy(request.body)
@@ -173,7 +164,7 @@ class FakeClient(Client):
             case Verb.CREATE:
                 return endpoints.create(resource, key, sent, subresource, manager)
             case Verb.UPDATE:
-                return endpoints.update(resource, key, sent, subresource)
+                return endpoints.update(resource, key, sent, subresource, manager)
             case Verb.PATCH:
                 return endpoints.patch(resource, key, sent, request.patch_type, subresource, manager=manager)
             case Verb.APPLY:
@@ -214,7 +205,7 @@ class FakeClient(Client):
         key = ObjectKey(namespace, pod)
         request = self._request("log", builtin.PODS, key, "log", options)
         stream = await self._answer(request, lambda: self._open_log(key, options))
-        with self.faults.reading(pod, stream):
+        with self.faults.reading(stream):
             async with aclosing(stream.chunks()) as chunks:
                 yield chunks
 
@@ -253,7 +244,10 @@ class FakeClient(Client):
     def _open_log(self, pod: ObjectKey, options: LogOptions) -> LogStream:
         self.endpoints.storage.get(builtin.PODS, pod)
         logs = self.endpoints.logs
-        log = logs.get((*pod, options.container)) or logs.get((*pod, None)) or FakeLog.fixed(b"", self.endpoints.clock)
+        log = logs.get((*pod, options.container)) or logs.get((*pod, None))
+        if log is None:
+            log = FakeLog(self.endpoints.clock)
+            log.end()
         return log.open(options, self.faults.log_delivery, pod.name)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class _Line:
     instant: Instant | None
-    """None: part of a text that is served as it is."""
+    """None: it gets no timestamp."""
     text: bytearray
 
     @property
@@ -68,22 +68,14 @@ class FakeLog:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._runs = [_Run()]
-        self._is_fixed = False
 
-    @classmethod
-    def fixed(cls, text: bytes, clock: Clock) -> FakeLog:
-        """The log of an ended container, served as it is: without timestamps but those that the text has."""
-        log = cls(clock)
-        log._run.lines = [_Line(None, bytearray(line)) for line in _split(text)]
-        log._run.is_over = log._is_fixed = True
-        return log
-
-    def write(self, text: bytes, time: Instant | None = None) -> None:
+    def write(self, text: bytes, time: Instant | None = None, *, stamped: bool = True) -> None:
         """Add text, which may end within a line; the next call goes on there.
 
         Args:
             text: any bytes.
             time: timestamp of the lines that begin in the text. Default: the time of the clock.
+            stamped: whether they get a timestamp. Default: True; some runtimes write lines without.
 
         Raises:
             ValueError: the container has ended.
@@ -91,7 +83,7 @@ class FakeLog:
         run = self._run
         if run.is_over:
             raise ValueError("the container has ended: call restart() before it writes again")
-        instant = time or Instant.of(self._clock.now())
+        instant = (time or Instant.of(self._clock.now())) if stamped else None
         for line in _split(text):
             if run.lines and not run.lines[-1].is_whole:
                 run.lines[-1].text += line
@@ -110,7 +102,7 @@ class FakeLog:
         self._runs.append(_Run())
 
     def rotate(self) -> None:
-        """Forget what was written so far; streams that are open still tell it."""
+        """Forget what was written so far; streams that are open still send it."""
         self._run.first = len(self._run.lines)
 
     def open(self, options: LogOptions, delivery: LogDelivery, name: str) -> LogStream:
@@ -120,7 +112,7 @@ class FakeLog:
             BadRequestError: it asks for a run that there was not, or since a time that is none.
         """
         run = self._run
-        if options.previous and not self._is_fixed:
+        if options.previous:
             if len(self._runs) == 1:
                 raise statuses.bad_request(
                     f'previous terminated container "{options.container}" in pod "{name}" not found'
@@ -139,7 +131,7 @@ class FakeLog:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class Cut:
     """Ends a stream after so many bytes: cleanly, or with an error."""
 
     after: int
@@ -150,13 +142,9 @@ class _Cut:
 class LogDelivery:
     """How the logs of one client come through."""
 
-    cuts: deque[_Cut] = field(default_factory=deque)
+    cuts: deque[Cut] = field(default_factory=deque)
     """Of the streams to come, in the order in which they are opened."""
     fragmenting: Random | None = None
-
-    def cut_next(self, after: int, error: TransportError | None) -> None:
-        """Cut one more of the streams to come."""
-        self.cuts.append(_Cut(after, error))
 
     def fragments(self, text: bytes) -> Iterator[bytes]:
         """The chunks as which a text comes."""
@@ -194,11 +182,11 @@ class LogStream:
         if torn:
             self._is_torn = True
         else:
-            self._cut = _Cut(self._sent + len(self._due(look=True)), error)
+            self._cut = Cut(self._sent + len(self._due(look=True)), error)
         self._wake()
 
     def silence(self) -> None:
-        """Tell nothing from now on, like a connection whose other end is lost."""
+        """Send nothing from now on, like a connection whose other end is lost."""
         self._is_silent = True
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
@@ -215,7 +203,7 @@ class LogStream:
                 is_last = self._run.is_over or not self._options.follow
                 due = self._due()
                 if due and self._is_torn:
-                    self._cut = _Cut(self._sent + (len(due) + 1) // 2, TransportError("connection reset"))
+                    self._cut = Cut(self._sent + (len(due) + 1) // 2, TransportError("connection reset"))
                 for chunk in self._delivery.fragments(due[: self._left]):
                     self._sent += len(chunk)
                     yield chunk

@@ -5,7 +5,7 @@ policies of deletion, field managers, all patch types, streaming lists. Left out
 controllers: validation against schemas, defaults, admission, scales, garbage collection, the deletion of namespaces,
 and that pods stay until a kubelet has ended them.
 
-Field managers and strategic merge patches see every object as `ANY_KIND`.
+Field managers and strategic merge patches see every object as `_ANY_KIND`.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from __future__ import annotations
 import itertools
 import uuid
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from trainer.kube.api_semantics import field_managers, statuses
 from trainer.kube.api_semantics.patches import PatchError, merge_patch, strategic_merge_patch
+from trainer.kube.api_semantics.value_types import Typing
 from trainer.kube.client import DeleteOptions, EventType, PatchType, Propagation, WatchEvent, WatchOptions
 from trainer.kube.clock import Clock, timestamp
 from trainer.kube.field_errors import forbidden, invalid, required
 from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, uid_of
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE
-from trainer.kube.testing.any_kind import ANY_KIND
-from trainer.kube.testing.paging import parse_version
-from trainer.kube.testing.storage import Storage, Stored
+from trainer.kube.testing.storage import Storage, Stored, parse_version
 from trainer.kube.testing.watches import StreamingLists, WatchStart, bookmark
 
 if TYPE_CHECKING:
@@ -38,6 +37,44 @@ if TYPE_CHECKING:
 
 UNKNOWN = "unknown"
 """The field manager of requests that name none."""
+
+LISTS: Final = {
+    "conditions": "type",
+    "containers": "name",
+    "env": "name",
+    "finalizers": "",
+    "initContainers": "name",
+    "ownerReferences": "uid",
+    "replicatedJobs": "name",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
+}
+"""Lists that merge item by item: the key of the items by the name of the list; "" for sets."""
+
+
+class _AnyKind(Typing):
+    """The type of every object: any fields, and the lists of `LISTS`."""
+
+    def declares(self, name: str) -> bool:  # noqa: ARG002
+        """All fields count as named ones."""
+        return True
+
+    def field(self, name: str) -> Typing:
+        """A known list, or anything."""
+        return _KNOWN_LISTS.get(name, _ANY_KIND)
+
+    @property
+    def item(self) -> Typing:
+        """Anything."""
+        return _ANY_KIND
+
+
+_ANY_KIND: Final = _AnyKind({})
+"""For all objects of a fake, which knows no schemas."""
+_KNOWN_LISTS = {
+    name: _AnyKind({"x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": key or None})
+    for name, key in LISTS.items()
+}
 
 _SERVER_SET = ("uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp")
 """Metadata that a client cannot choose."""
@@ -72,24 +109,12 @@ class Endpoints:
         self._resources = {key: each for key, each in self._resources.items() if (each.group, each.plural) != name}
         self.storage.withdraw(resource)
 
-    def resource(self, api_version: str, kind: str) -> Resource:
-        """The resource whose objects have these types.
-
-        Raises:
-            ValueError: it is not served.
-        """
-        try:
-            return self._resources[api_version, kind]
-        except KeyError:
-            raise ValueError(f"no resource for {api_version} {kind}: pass it in `resources`") from None
-
-    def compact(self) -> None:
-        """Forget the history, and with it the continue tokens of the past."""
-        self.storage.compact()
-
     def add(self, obj: Object) -> Object:
         """Store or replace an object as it is."""
-        resource = self.resource(obj.get("apiVersion", ""), obj.get("kind", ""))
+        api_version, kind = obj.get("apiVersion", ""), obj.get("kind", "")
+        resource = self._resources.get((api_version, kind))
+        if resource is None:
+            raise ValueError(f"no resource for {api_version} {kind}: pass it in `resources`")
         return self.storage.put(resource, self._prepared(obj, resource)).copy()
 
     def get(self, resource: Resource, key: ObjectKey, subresource: str | None) -> Object:
@@ -126,9 +151,7 @@ class Endpoints:
             return WatchStart(error=error)
         return WatchStart(self.storage.collection(resource).position(version))
 
-    def create(
-        self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str = UNKNOWN
-    ) -> Object:
+    def create(self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str) -> Object:
         """Store a new object without a status, bind a pod, or answer a TokenRequest."""
         if subresource == "binding":
             stored = self.storage.get(resource, key)
@@ -153,9 +176,7 @@ class Endpoints:
         new = self._prepared(_without_status(obj) | {"metadata": kept}, resource)
         return self.storage.put(resource, self._managed(None, new, manager, None)).copy()
 
-    def update(
-        self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str = UNKNOWN
-    ) -> Object:
+    def update(self, resource: Resource, key: ObjectKey, obj: Object, subresource: str | None, manager: str) -> Object:
         """Replace an object or its status."""
         _check_subresource(subresource)
         stored = self.storage.get(resource, key)
@@ -173,7 +194,7 @@ class Endpoints:
         patch_type: PatchType,
         subresource: str | None,
         *,
-        manager: str = UNKNOWN,
+        manager: str,
     ) -> Object:
         """Change parts of an object or its status."""
         _check_subresource(subresource)
@@ -202,7 +223,7 @@ class Endpoints:
             obj,
             manager=manager,
             force=force,
-            schema=ANY_KIND,
+            schema=_ANY_KIND,
             subresource=subresource,
             now=self._now(),
             reset_fields=None if subresource else ("status",),
@@ -268,15 +289,7 @@ class Endpoints:
     def _write(
         self, resource: Resource, stored: Stored, new: Object, subresource: str | None, manager: str = ""
     ) -> Object:
-        """Replace the part of an object that the endpoint changes; without a difference nothing is stored.
-
-        Args:
-            resource: of the object.
-            stored: the object as it was.
-            new: what replaces it.
-            subresource: which part of it may change.
-            manager: who makes the change; "" for applies, which have seen to the managers.
-        """
+        """Replace the part of an object that the endpoint changes, if it differs; applies have set the managers."""
         old = stored.obj
         before = metadata_of(old)
         _check_preconditions(resource, before, metadata_of(new))
@@ -301,7 +314,7 @@ class Endpoints:
     def _managed(self, old: Object | None, new: Object, manager: str, subresource: str | None) -> Object:
         """The new object with the manager as the owner of what is different in it."""
         entries = field_managers.update(
-            old, new, manager=manager, schema=ANY_KIND, subresource=subresource, now=self._now()
+            old, new, manager=manager, schema=_ANY_KIND, subresource=subresource, now=self._now()
         )
         metadata = {name: value for name, value in metadata_of(new).items() if name != "managedFields"}
         return new | {"metadata": metadata | ({"managedFields": entries} if entries else {})}
@@ -319,7 +332,7 @@ def _patched(resource: Resource, present: Object, body: Object | Sequence[Object
         return merge_patch(present, body)
     if _is_custom(resource):
         raise statuses.unsupported_media_type([PatchType.JSON, PatchType.MERGE, APPLY_CONTENT_TYPE])
-    return strategic_merge_patch(present, body, ANY_KIND)
+    return strategic_merge_patch(present, body, _ANY_KIND)
 
 
 def _is_custom(resource: Resource) -> bool:

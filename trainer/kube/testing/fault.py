@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from trainer.kube.resource import Resource
-    from trainer.kube.testing.requests import RecordedRequest
+    from trainer.kube.testing.recorded import RecordedRequest
 
 
 class Match(TypedDict, total=False):

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Unpack
 
 import anyio
 
+from trainer.kube.api_semantics import statuses
 from trainer.kube.errors import TransportError
-from trainer.kube.testing.chaos import Chaos
-from trainer.kube.testing.container_logs import LogDelivery, LogStream
+from trainer.kube.testing.container_logs import Cut, LogDelivery, LogStream
 from trainer.kube.testing.fault import Fault, Hold, Match
-from trainer.kube.testing.watches import Delivery, End, StreamingLists, Watch, bookmark
+from trainer.kube.testing.recorded import WRITES
+from trainer.kube.testing.watches import Delivery, End, Mishap, StreamingLists, Watch, bookmark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,8 +21,20 @@ if TYPE_CHECKING:
 
     from trainer.kube.errors import KubeError
     from trainer.kube.resource import Resource
-    from trainer.kube.testing.requests import RecordedRequest
+    from trainer.kube.testing.recorded import RecordedRequest
     from trainer.kube.testing.storage import Storage
+
+
+LOST_ANSWER = "lost answer"
+COMPACTION = "compaction"
+
+_FAILURES: tuple[Callable[[], KubeError], ...] = (
+    statuses.too_many_requests,
+    statuses.internal_error,
+    statuses.unavailable,
+    statuses.timeout,
+    lambda: TransportError("connection reset"),
+)
 
 
 class Faults:
@@ -44,10 +57,13 @@ class Faults:
         self._compact = compact
         self._script: list[Fault] = []
         self._watches: dict[Watch, None] = {}
-        self._delivery = Delivery()
-        self._logs: dict[str, dict[LogStream, None]] = {}
-        self._log_delivery = LogDelivery()
-        self._chaos: Chaos | None = None
+        self.delivery = Delivery(self._next_mishap)
+        """How events come through at present."""
+        self._logs: dict[LogStream, None] = {}
+        self.log_delivery = LogDelivery()
+        """How logs come through at present."""
+        self._random: Random | None = None
+        self._rate = 0.0
         self._refuses = False
         self._partition: anyio.Event | None = None
 
@@ -96,39 +112,33 @@ class Faults:
             self._partition.set()
             self._partition = None
 
-    def drop_watches(self, error: KubeError | None = None, *, resource: Resource | None = None) -> int:
+    def drop_watches(self, error: KubeError | None = None) -> int:
         """End the open watches after the events that are due; returns how many.
 
         Args:
             error: an `ApiError` comes as an ERROR event, a `TransportError` as a broken connection. Default: a clean
                 end, as after the timeout of a watch.
-            resource: only those of this resource.
         """
-        watches = self._open(resource)
-        for watch in watches:
+        for watch in self._watches:
             watch.order(End(error))
-        return len(watches)
+        return len(self._watches)
 
-    def silence_watches(self, resource: Resource | None = None) -> int:
-        """Let the open watches send nothing any more, not even their end; returns how many."""
-        watches = self._open(resource)
-        for watch in watches:
+    def silence_watches(self) -> None:
+        """Let the open watches send nothing any more, not even their end."""
+        for watch in self._watches:
             watch.silence()
-        return len(watches)
 
-    def send_bookmarks(self, resource: Resource | None = None) -> int:
-        """Send a bookmark to the open watches after the events that are due; returns to how many."""
-        watches = self._open(resource)
-        for watch in watches:
-            version = self._delivery.horizons.get(watch.collection, self._storage.version)
+    def send_bookmarks(self) -> None:
+        """Send a bookmark to the open watches after the events that are due."""
+        for watch in self._watches:
+            version = self.delivery.horizons.get(watch.collection, self._storage.version)
             watch.order(bookmark(watch.collection.resource, version))
-        return len(watches)
 
     def hold_watches(self, resource: Resource | None = None) -> None:
         """Keep all changes from now on from the watches, of one resource or of all; lists still show everything."""
         collections = self._storage.collections if resource is None else [self._storage.collection(resource)]
         for collection in collections:
-            self._delivery.horizons.setdefault(collection, self._storage.version)
+            self.delivery.horizons.setdefault(collection, self._storage.version)
 
     def release_watches(self, count: int | None = None) -> int:
         """Let the next held changes reach the watches, in the order of the server.
@@ -140,7 +150,7 @@ class Faults:
         Returns:
             How many such changes are still held.
         """
-        horizons = self._delivery.horizons
+        horizons = self.delivery.horizons
         held = sorted({version for watch in self._watches for version in watch.held()})
         if count is None:
             horizons.clear()
@@ -154,29 +164,16 @@ class Faults:
             watch.wake()
         return len(held)
 
-    def reorder_events(self, random: Random | None) -> None:
-        """Shuffle initial events, and changes that a watch sends at once, but never those of one object.
-
-        A real server sends changes in order, and clients rely on it when they watch on from the last version. So a
-        watch that the server ends ends behind such a batch; one that the client leaves within it may miss the rest.
-
-        Args:
-            random: where the order comes from; None for the order of the server again.
-        """
-        self._delivery.shuffling = random
-
-    def drop_logs(self, error: TransportError | None = None, *, pod: str | None = None, torn: bool = False) -> int:
+    def drop_logs(self, error: TransportError | None = None, *, torn: bool = False) -> int:
         """End the open streams of logs after the text that is due; returns how many.
 
         Args:
             error: breaks the connections. Default: a clean end, as when an API server stops.
-            pod: only those of pods with this name.
             torn: break the connections in the middle of the text that comes next instead.
         """
-        streams = self._open_logs(pod)
-        for stream in streams:
+        for stream in self._logs:
             stream.drop(error, torn=torn)
-        return len(streams)
+        return len(self._logs)
 
     def cut_logs(self, *after: int, error: TransportError | None = None) -> None:
         """End each of the next streams of logs to be opened after so many bytes, in the middle of whatever is there.
@@ -185,15 +182,12 @@ class Faults:
             after: numbers of bytes, timestamps included, for one stream each; 0 ends it before it says anything.
             error: breaks the connections. Default: a clean end.
         """
-        for size in after:
-            self._log_delivery.cut_next(size, error)
+        self.log_delivery.cuts.extend(Cut(size, error) for size in after)
 
-    def silence_logs(self, pod: str | None = None) -> int:
-        """Let the open streams of logs say nothing any more, not even their end; returns how many."""
-        streams = self._open_logs(pod)
-        for stream in streams:
+    def silence_logs(self) -> None:
+        """Let the open streams of logs say nothing any more, not even their end."""
+        for stream in self._logs:
             stream.silence()
-        return len(streams)
 
     def fragment_logs(self, random: Random | None) -> None:
         """Send logs in chunks of random sizes that end anywhere, also in the middle of a character.
@@ -201,7 +195,7 @@ class Faults:
         Args:
             random: where the sizes come from; None for chunks as they were written again.
         """
-        self._log_delivery.fragmenting = random
+        self.log_delivery.fragmenting = random
 
     def chaos(self, random: Random, rate: float = 0.05) -> None:
         """Let requests and watch events go wrong at random until `calm`; `injected` counts what happened.
@@ -214,11 +208,11 @@ class Faults:
             random: a generator of the test's own, made with a seed that a failure can be repeated with.
             rate: probability for each request and each event.
         """
-        self._chaos = self._delivery.fate = Chaos(random, rate, self.injected, compact=self._compact)
+        self._random, self._rate = random, rate
 
     def calm(self) -> None:
         """End the chaos; watches that fell silent stay so."""
-        self._chaos = self._delivery.fate = None
+        self._random = None
 
     def release(self) -> None:
         """Let everything go that is held: requests, answers and watches."""
@@ -234,9 +228,8 @@ class Faults:
         self.heal()
         self.accept_connections()
         self.calm()
-        self.reorder_events(None)
         self.fragment_logs(None)
-        self._log_delivery.cuts.clear()
+        self.log_delivery.cuts.clear()
         self.streaming_lists = StreamingLists.SERVED
 
     async def before_request(self, request: RecordedRequest) -> None:
@@ -246,14 +239,20 @@ class Faults:
         if self._refuses:
             raise TransportError("connection refused: nothing listens there")
         await self._strike(request, answers=False)
-        if self._chaos is not None and (error := self._chaos.failure(request)) is not None:
+        if self._strikes():
+            self._compact()
+            self.injected[COMPACTION] += 1
+        if self._strikes():
+            error = self._draw_failure(request)
+            self.injected[type(error).__name__] += 1
             raise error
 
     async def after_request(self, request: RecordedRequest) -> None:
         """Let the answer to a request through, in time, or raise what the client gets instead."""
         await self._strike(request, answers=True)
-        if self._chaos is not None and (error := self._chaos.lost_answer(request)) is not None:
-            raise error
+        if request.verb in WRITES and self._strikes():
+            self.injected[LOST_ANSWER] += 1
+            raise TransportError("connection reset before the answer")
 
     @contextmanager
     def watching(self, watch: Watch) -> Iterator[None]:
@@ -267,24 +266,13 @@ class Faults:
             del watch.collection.listeners[watch.wake]
 
     @contextmanager
-    def reading(self, pod: str, stream: LogStream) -> Iterator[None]:
+    def reading(self, stream: LogStream) -> Iterator[None]:
         """Have the stream of a log within reach of the script while it is open."""
-        streams = self._logs.setdefault(pod, {})
-        streams[stream] = None
+        self._logs[stream] = None
         try:
             yield
         finally:
-            del streams[stream]
-
-    @property
-    def log_delivery(self) -> LogDelivery:
-        """How logs come through at present."""
-        return self._log_delivery
-
-    @property
-    def delivery(self) -> Delivery:
-        """How events come through at present."""
-        return self._delivery
+            del self._logs[stream]
 
     async def _strike(self, request: RecordedRequest, *, answers: bool) -> None:
         self._script = [fault for fault in self._script if not fault.is_over]
@@ -296,11 +284,18 @@ class Faults:
         self._script.append(fault)
         return fault
 
-    def _open(self, resource: Resource | None) -> list[Watch]:
-        if resource is None:
-            return list(self._watches)
-        collection = self._storage.collection(resource)
-        return [watch for watch in self._watches if watch.collection is collection]
+    def _draw_failure(self, request: RecordedRequest) -> KubeError:
+        assert self._random is not None
+        if request.verb == "list" and self._random.random() < 1 / len(_FAILURES):
+            return statuses.expired()
+        return self._random.choice(_FAILURES)()
 
-    def _open_logs(self, pod: str | None) -> list[LogStream]:
-        return [stream for name, streams in self._logs.items() if pod in {None, name} for stream in streams]
+    def _next_mishap(self) -> Mishap | None:
+        if self._random is None or not self._strikes():
+            return None
+        mishap = self._random.choice(tuple(Mishap))
+        self.injected[mishap] += 1
+        return mishap
+
+    def _strikes(self) -> bool:
+        return self._random is not None and self._random.random() < self._rate

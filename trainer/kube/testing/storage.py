@@ -1,15 +1,18 @@
-"""Objects in memory with resource versions, and the history from which watches and old lists are served."""
+"""Objects in memory with resource versions, their history, and lists of them in pages."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from trainer.kube.api_semantics import statuses
+from trainer.kube.api_semantics.paging import CompactedError, Lists
+from trainer.kube.client import ListOptions, ObjectList
 from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of
 from trainer.kube.selection import Matcher
 
@@ -159,12 +162,10 @@ class Storage:
             raise statuses.not_found(resource, key.name)
         return stored
 
-    def select(self, resource: Resource, selection: Selection, version: int | None = None) -> list[Stored]:
-        """The selected objects by namespace and name, now or at a resource version."""
-        collection = self.collection(resource)
-        objects = collection.objects if version is None else collection.at(version)
+    def select(self, resource: Resource, selection: Selection) -> list[Stored]:
+        """The selected objects by namespace and name."""
         matcher = Matcher(selection)
-        return [stored for _, stored in sorted(objects.items(), key=_key) if matcher.matches(stored.obj)]
+        return [stored for stored in _snapshot(self, resource, None) if matcher.matches(stored.obj)]
 
     def put(self, resource: Resource, obj: Object) -> Stored:
         """Store a new or changed object with the next resource version; `obj` itself stays as it is."""
@@ -190,9 +191,55 @@ class Storage:
         return Stored(obj | {"metadata": metadata_of(obj) | {"resourceVersion": str(self.version)}})
 
 
+def list_page(storage: Storage, resource: Resource, selection: Selection, options: ListOptions) -> ObjectList:
+    """One page.
+
+    Kubernetes documentation, "API Concepts": without a version a list is the newest, "0" takes any, another takes
+    anything not older, except that with a limit it is read as it was at that very version.
+
+    Raises:
+        GoneError: the version or the continue token is older than the history.
+        ServerTimeoutError: the version is yet to come (504, ResourceVersionTooLarge).
+    """
+    lists = Lists(partial(_snapshot, storage, resource), lambda stored: key_of(stored.obj), lambda: storage.version)
+    matcher = Matcher(selection)
+
+    def select(stored: Stored) -> bool:
+        return matcher.matches(stored.obj)
+
+    version = parse_version(options.resource_version)
+    if version > storage.version:
+        raise statuses.resource_version_too_large(version, storage.version)
+    if options.continue_token:
+        if version:
+            raise statuses.bad_request("specifying resource version is not allowed when using continue")
+        page = lists.next_page(select, options.limit, options.continue_token)
+    else:
+        page = lists.first_page(select, options.limit, version if version and options.limit else None)
+    raw = [stored.encoded(metadata_only=selection.metadata_only) for stored in page.items]
+    return ObjectList(raw, str(page.revision), page.continue_token)
+
+
+def _snapshot(storage: Storage, resource: Resource, version: int | None) -> list[Stored]:
+    if version is not None and version < storage.oldest:
+        raise CompactedError(version, storage.oldest)
+    collection = storage.collection(resource)
+    objects = collection.objects if version is None else collection.at(version)
+    return [objects[key] for key in sorted(objects)]
+
+
+def parse_version(text: str) -> int:
+    """A resource version of a request; 0 when there is none.
+
+    Raises:
+        BadRequestError: this server never gave out such a version.
+    """
+    if not text:
+        return 0
+    if not text.isdecimal():
+        raise statuses.bad_request(f"invalid resource version {text!r}")
+    return int(text)
+
+
 def _names(resource: Resource) -> tuple[str, str]:
     return resource.group, resource.plural
-
-
-def _key(item: tuple[ObjectKey, Any]) -> ObjectKey:
-    return item[0]

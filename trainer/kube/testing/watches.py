@@ -1,11 +1,11 @@
-"""Open watches of a fake, and how their events are delivered: at once, held, doubled or out of order."""
+"""Open watches of a fake, and how their events are delivered: at once, held, doubled or not at all."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -17,10 +17,8 @@ from trainer.kube.selection import Matcher
 from trainer.kube.testing.storage import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
-    from random import Random
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from trainer.kube.objects import ObjectKey
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
     from trainer.kube.testing.storage import Change, Collection
@@ -34,7 +32,7 @@ class StreamingLists(StrEnum):
     REFUSED = "refused"
     """It answers 422, as with the feature gate off."""
     IGNORED = "ignored"
-    """It takes no notice of the parameter and marks no end, as one that is older than the feature."""
+    """It ignores the parameter and marks no end, as one that is older than the feature."""
 
 
 class Mishap(StrEnum):
@@ -47,23 +45,11 @@ class Mishap(StrEnum):
     DUPLICATE = "duplicate event"
 
 
-class Fate(Protocol):
-    """Decides about mishaps."""
-
-    def next_mishap(self) -> Mishap | None:
-        """What happens to the next event; None lets it through."""
-
-
 @dataclass(frozen=True, slots=True)
 class End:
     """Ends a watch: cleanly, or with an error."""
 
     error: KubeError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """Ends what a watch says, but not the watch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +60,17 @@ class WatchStart:
     """Index of the first change to send."""
     initial: Sequence[WatchEvent] = ()
     error: KubeError | None = None
-    """Told by the stream instead of any event."""
+    """Sent by the stream instead of any event."""
 
 
 @dataclass(eq=False)
 class Delivery:
     """How the events of one client's watches come through."""
 
+    next_mishap: Callable[[], Mishap | None]
+    """What happens to the next event; None lets it through."""
     horizons: dict[Collection, int] = field(default_factory=dict)
-    """Of held collections: the last resource version that watches may tell."""
-    shuffling: Random | None = None
-    fate: Fate | None = None
-
-    def next_mishap(self) -> Mishap | None:
-        """What happens to the next event."""
-        return self.fate.next_mishap() if self.fate is not None else None
+    """Of held collections: the last resource version that watches may send."""
 
     def end(self, collection: Collection) -> int:
         """Index behind the last change that may be sent."""
@@ -104,30 +86,29 @@ class Watch:
         self.collection = collection
         self._selection = selection
         self._matcher = Matcher(selection)
-        self._initial = start.initial
+        self._initial = deque(start.initial)
         self._error = start.error
         self._position = start.position
         self._delivery = delivery
-        self._orders: deque[End | Silence | WatchEvent] = deque()
+        self._orders: deque[End | WatchEvent] = deque()
         self._woken = anyio.Event()
         self._silent = False
-        self._is_cut = False
 
     def wake(self) -> None:
         """Send what has become due."""
         self._woken.set()
 
-    def order(self, order: End | Silence | WatchEvent) -> None:
-        """End, or tell something else, after the events that are due."""
+    def order(self, order: End | WatchEvent) -> None:
+        """End, or send something else, after the events that are due."""
         self._orders.append(order)
         self.wake()
 
     def silence(self) -> None:
-        """Tell nothing from now on, like a connection whose other end is lost."""
+        """Send nothing from now on, like a connection whose other end is lost."""
         self._silent = True
 
     def held(self) -> list[int]:
-        """Resource versions of the changes that it would tell if its collection were not held."""
+        """Resource versions of the changes that it would send if its collection were not held."""
         end = self._delivery.end(self.collection)
         changes = self.collection.history[max(end, self._position) :]
         return [change.version for change in changes if self._event(change) is not None]
@@ -140,75 +121,50 @@ class Watch:
         """
         if self._error is not None:
             raise self._error
-        initial, self._initial = self._initial, ()
-        for initial_event in self._in_delivery_order(initial):
-            for event in self._suffered(initial_event, in_batch=False):
-                await self._stay_silent_if_silenced()
-                yield event
         while True:
-            await self._stay_silent_if_silenced()
-            due = self._due_events()
-            for event in due:
-                yield event
-            if due or self._is_behind():
-                continue
-            if not self._orders and self.collection.is_withdrawn:
-                return
-            if not self._orders:
-                await self._woken.wait()
+            if self._silent:
+                await anyio.sleep_forever()
+            due = self._next_due()
+            if due is None:
                 self._woken = anyio.Event()
+                await self._woken.wait()
                 continue
-            order = self._orders.popleft()
-            if isinstance(order, WatchEvent):
-                yield order
-            elif isinstance(order, Silence):
-                self.silence()
-            elif order.error is None:
-                return
-            else:
-                raise order.error
+            for each in due:
+                if isinstance(each, WatchEvent):
+                    yield each
+                elif each.error is None:
+                    return
+                else:
+                    raise each.error
 
-    def _is_behind(self) -> bool:
-        return not self._is_cut and self._position < self._delivery.end(self.collection)
+    def _next_due(self) -> Sequence[WatchEvent | End] | None:
+        """What comes of the next event or order; None while there is none."""
+        if self._initial:
+            return self._suffered(self._initial.popleft())
+        if self._position < self._delivery.end(self.collection):
+            event = self._event(self.collection.history[self._position])
+            self._position += 1
+            return () if event is None else self._suffered(event)
+        if self._orders:
+            return [self._orders.popleft()]
+        return [End()] if self.collection.is_withdrawn else None
 
-    def _due_events(self) -> Sequence[WatchEvent]:
-        """What comes of the next change, or of all of a batch that is to be shuffled."""
-        if not self._is_behind():
-            return ()
-        shuffling = self._delivery.shuffling
-        start = self._position
-        self._position = start + 1 if shuffling is None else self._delivery.end(self.collection)
-        batch: Sequence[Change] = self.collection.history[start : self._position]
-        if shuffling is not None:
-            batch = _shuffled(batch, shuffling)
-        in_batch = shuffling is not None
-        return [event for change in batch for event in self._suffered(self._event(change), in_batch=in_batch)]
-
-    def _in_delivery_order(self, initial: Sequence[WatchEvent]) -> Sequence[WatchEvent]:
-        if self._delivery.shuffling is None:
-            return initial
-        events = [event for event in initial if event.type is not EventType.BOOKMARK]
-        marks = initial[len(events) :]
-        self._delivery.shuffling.shuffle(events)
-        return [*events, *marks]
-
-    def _suffered(self, event: WatchEvent | None, *, in_batch: bool) -> Sequence[WatchEvent]:
+    def _suffered(self, event: WatchEvent) -> Sequence[WatchEvent | End]:
         """What comes through of one event."""
-        if event is None or self._is_cut:
-            return ()
-        mishap = self._delivery.next_mishap()
-        if mishap is None:
-            return [event]
-        if mishap is Mishap.DUPLICATE:
-            return [event, event]
-        order = Silence() if mishap is Mishap.SILENCE else End(_error_of(mishap))
-        if in_batch:
-            # Behind the batch: a client goes on from what it saw last, and would miss what had a lower version.
-            self._orders.append(order)
-            return [event]
-        self._orders.appendleft(order)
-        self._is_cut = True
-        return ()
+        match self._delivery.next_mishap():
+            case None:
+                return [event]
+            case Mishap.DUPLICATE:
+                return [event, event]
+            case Mishap.CLOSE:
+                return [End()]
+            case Mishap.BREAK:
+                return [End(TransportError("the server closed the connection"))]
+            case Mishap.EXPIRE:
+                return [End(statuses.expired())]
+            case Mishap.SILENCE:
+                self.silence()
+                return ()
 
     def _event(self, change: Change) -> WatchEvent | None:
         """How a change looks to this watch, whose selection the object may have entered or left."""
@@ -220,32 +176,8 @@ class Watch:
         state = change.sent if obj is change.sent.obj else Stored(obj)
         return WatchEvent(event_type, state.encoded(metadata_only=self._selection.metadata_only))
 
-    async def _stay_silent_if_silenced(self) -> None:
-        if self._silent:
-            await anyio.sleep_forever()
-
 
 def bookmark(resource: Resource, version: int, *, ends_initial_events: bool = False) -> WatchEvent:
     """A bookmark as an event."""
     obj = watch_events.bookmark(resource, version, ends_initial_events=ends_initial_events)
     return WatchEvent.of(EventType.BOOKMARK, obj)
-
-
-def _error_of(mishap: Mishap) -> KubeError | None:
-    match mishap:
-        case Mishap.BREAK:
-            return TransportError("the server closed the connection")
-        case Mishap.EXPIRE:
-            return statuses.expired()
-        case _:
-            return None
-
-
-def _shuffled(batch: Sequence[Change], random: Random) -> Sequence[Change]:
-    """The changes in another order, those of one object still in their own."""
-    by_key: dict[ObjectKey, deque[Change]] = {}
-    for change in batch:
-        by_key.setdefault(change.key, deque()).append(change)
-    keys = [change.key for change in batch]
-    random.shuffle(keys)
-    return [by_key[key].popleft() for key in keys]

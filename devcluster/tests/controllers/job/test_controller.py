@@ -14,7 +14,7 @@ from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import ObjectKey, is_being_deleted, is_condition_true, name_of
 from trainer.kube.resource import JOBS, PODS
 from trainer.kube.testing import WRITES, settle
-from trainer.kube.testing.events import RecordedEvents
+from trainer.kube.testing.recorded import RecordedEvents
 from trainer_devcluster.controllers.job import controller
 from trainer_devcluster.controllers.job.controller import JobReconciler
 from trainer_devcluster.controllers.job.pod_template import NewPod, build_pod

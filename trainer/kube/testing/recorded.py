@@ -1,4 +1,4 @@
-"""What a fake remembers of each request."""
+"""What a fake remembers: requests, and events of a controller."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trainer.kube.events.correlator import Occurrence
     from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 
@@ -30,3 +31,20 @@ class RecordedRequest:
     """Of a list, a watch or a deletion of many; None for all others."""
     time: float = 0.0
     """When it arrived, by the monotonic time of the fake's clock."""
+
+
+class RecordedEvents:
+    """Stands in for the event sender: `EventRecorder(RecordedEvents(), "my-controller")` writes to no API server."""
+
+    def __init__(self) -> None:
+        self.occurrences: list[Occurrence] = []
+        """All that was recorded, repeats included, in order."""
+
+    def submit(self, occurrence: Occurrence) -> None:
+        """See `EventSink.submit`."""
+        self.occurrences.append(occurrence)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Reason of each occurrence."""
+        return [occurrence.reason for occurrence in self.occurrences]
