@@ -40,6 +40,7 @@ from trainer.plugins import BUILT_IN
 from trainer.progress.controller import ProgressController
 from trainer.webhooks.handlers import Admission
 from trainer.webhooks.live_runtimes import LiveRuntimes
+from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +109,11 @@ def build_manager(
     )
     if (progress := configuration.progress_options) is not None:
         ProgressController(manager, progress, namespace=only_namespace)
-    admission = Admission(pipeline, LiveRuntimes(controller.runtimes, manager.api_reader), metrics=manager.metrics)
+    live = LiveRuntimes(controller.runtimes, manager.api_reader)
+    if served.version == "v1alpha1":
+        admission: Admission = V1Alpha1Admission(pipeline, live, manager.clock, metrics=manager.metrics)
+    else:
+        admission = Admission(pipeline, live, metrics=manager.metrics)
     add_servers(manager, configuration, admission, namespace)
     return manager
 

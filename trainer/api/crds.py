@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -15,11 +15,15 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
+from trainer.api.v1alpha1 import trainingruntime, trainjob
+from trainer.api.v1alpha1.client import SERVED
+from trainer.api.v1alpha1.status import FURTHER_CONDITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trainer.api.model import ApiModel
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -45,6 +49,13 @@ _RUNTIME_COLUMNS: list[Object] = [
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 ]
 
+_V1ALPHA1_TRAIN_JOB_COLUMNS: list[Object] = [
+    column | {"jsonPath": column["jsonPath"].replace(".conditions", f".{FURTHER_CONDITIONS}")}
+    for column in _TRAIN_JOB_COLUMNS
+]
+_REPLICATED_JOB_DEFAULTS: Final = {"replicas": 1, "groupName": "default"}
+"""Defaults of the released CRDs without which their Go clients, Kueue among them, count no pods."""
+
 _TRAIN_JOB_SCALE = {
     "specReplicasPath": ".spec.trainer.numNodes",
     "statusReplicasPath": ".status.scale.nodes",
@@ -52,8 +63,12 @@ _TRAIN_JOB_SCALE = {
 }
 
 
-def crds() -> list[Object]:
-    """The three CustomResourceDefinitions; new objects on each call."""
+def crds(version: Version = "v2alpha1") -> list[Object]:
+    """The three CustomResourceDefinitions of a version; new objects on each call."""
+    return _v1alpha1() if version == "v1alpha1" else _v2alpha1()
+
+
+def _v2alpha1() -> list[Object]:
     train_job = _crd(TRAIN_JOBS, TrainJob, "tj", _TRAIN_JOB_COLUMNS)
     version: dict[str, Any] = train_job["spec"]["versions"][0]
     version["subresources"] = {"status": {}, "scale": _TRAIN_JOB_SCALE}
@@ -65,9 +80,24 @@ def crds() -> list[Object]:
     ]
 
 
-def crds_yaml() -> str:
+def _v1alpha1() -> list[Object]:
+    train_job = _crd(SERVED[TRAIN_JOBS], trainjob.TrainJob, "tj", _V1ALPHA1_TRAIN_JOB_COLUMNS)
+    train_job["spec"]["versions"][0]["subresources"] = {"status": {}}
+    runtimes = [
+        _crd(SERVED[TRAINING_RUNTIMES], trainingruntime.TrainingRuntime, "trt", _RUNTIME_COLUMNS),
+        _crd(SERVED[CLUSTER_TRAINING_RUNTIMES], trainingruntime.ClusterTrainingRuntime, "ctrt", _RUNTIME_COLUMNS),
+    ]
+    for runtime in runtimes:
+        spec = runtime["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        jobs = spec["template"]["properties"]["spec"]["properties"]["replicatedJobs"]["items"]["properties"]
+        for name, default in _REPLICATED_JOB_DEFAULTS.items():
+            jobs[name]["default"] = default
+    return [train_job, *runtimes]
+
+
+def crds_yaml(version: Version = "v2alpha1") -> str:
     """The CustomResourceDefinitions as one YAML stream, ready for `kubectl apply -f -`."""
-    return "".join(f"---\n{crd_yaml(crd)}" for crd in crds())
+    return "".join(f"---\n{crd_yaml(crd)}" for crd in crds(version))
 
 
 def crd_yaml(crd: Object) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer.api.bounds import bounded
 from trainer.api.builtin_schemas import BUILT_IN, built_in_schema
+from trainer.api.rules import RULES
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -64,6 +65,8 @@ class _Structure:
 
     def _built_in(self, schema: JsonSchema) -> JsonSchema:
         structural = built_in_schema(schema[BUILT_IN])
+        if RULES in schema:
+            structural[RULES] = schema[RULES]
         self._describe(structural, schema)
         return structural
 

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
 Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="Namespace; default: that of the context.")]
+ApiVersion = Annotated[
+    Literal["v1alpha1", "v2alpha1"],
+    typer.Option(help="Version of TrainJobs and runtimes; v1alpha1 is that of the released Kubeflow Trainer."),
+]
 
 
 def current_cluster(

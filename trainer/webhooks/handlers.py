@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from itertools import islice
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from prometheus_client import Counter, Histogram
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from trainer.framework.plugin_api.errors import Review
     from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
     from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest
     from trainer.kube.webhook.server import WebhookServer
 
@@ -92,6 +93,8 @@ class AdmissionSeries:
 class Admission:
     """Admits TrainJobs and runtimes."""
 
+    resources: ClassVar[tuple[Resource, ...]] = RESOURCES
+
     def __init__(self, pipeline: Pipeline, runtimes: RuntimeSource, *, metrics: Metrics | None = None) -> None:
         self._pipeline = pipeline
         self._runtimes = runtimes
@@ -99,8 +102,8 @@ class Admission:
 
     def register(self, server: WebhookServer) -> None:
         """Serve a mutating and a validating webhook for each kind, at the paths of config/webhook."""
-        for resource in RESOURCES:
-            is_train_job = resource == TRAIN_JOBS
+        for resource in self.resources:
+            is_train_job = resource.kind == TRAIN_JOBS.kind
             default: AdmissionHandler = self.default_train_job if is_train_job else self.default_runtime
             validate: AdmissionHandler = self.validate_train_job if is_train_job else self.validate_runtime
             kind = resource.kind.lower()

@@ -72,6 +72,21 @@ def decode(obj: Object) -> Decoded:
     return Decoded(decoded | ({} if spec is None else {"spec": spec}), tuple(losses.found))
 
 
+def override_paths(obj: Object) -> Iterator[tuple[str, str]]:
+    """The paths of a TrainJob in the model, each with the path in v1alpha1 that it was decoded from."""
+    yield "spec.datasetConfig", "spec.initializer.dataset"
+    yield "spec.modelConfig.input", "spec.initializer.model"
+    index = 0
+    patches = _mapping(obj, "spec").get("runtimePatches")
+    for number, patch in enumerate(patches if isinstance(patches, list) else []):
+        jobs = _mapping(_mapping(_mapping(patch, "trainingRuntimeSpec"), "template"), "spec").get("replicatedJobs")
+        for position, _ in enumerate(jobs if isinstance(jobs, list) else []):
+            job = f"spec.runtimePatches[{number}].trainingRuntimeSpec.template.spec.replicatedJobs[{position}]"
+            yield f"spec.podSpecOverrides[{index}].targetJobs", f"{job}.name"
+            yield f"spec.podSpecOverrides[{index}]", f"{job}.template.spec.template.spec"
+            index += 1
+
+
 def _train_job_spec(spec: Object, losses: _Losses) -> Object:
     decoded = {name: value for name, value in spec.items() if name not in {"initializer", "runtimePatches"}}
     if spec.get("managedBy") == _CONTROLLER:

@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
-from trainer.cli.current_cluster import Context, Kubeconfig, current_cluster, run_on
+from trainer.cli.current_cluster import ApiVersion, Context, Kubeconfig, current_cluster, run_on
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, runtimes
 from trainer.kube.backoff import Backoff
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from trainer.kube.rest.http import HttpClient
 
 
-def crds() -> None:
+def crds(api_version: ApiVersion = "v2alpha1") -> None:
     """Print the CustomResourceDefinitions, for `kubectl apply --server-side -f -`."""
-    output().file.write(crds_yaml())
+    output().file.write(crds_yaml(api_version))
 
 
 _TRANSIENT: Final = (

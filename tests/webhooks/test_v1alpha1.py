@@ -1,0 +1,331 @@
+"""Admission of v1alpha1 by the rules of the released Trainer."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.webhooks.blueprints import StaticRuntimes
+from tests.webhooks.nets import pipeline
+from tests.webhooks.requests import request_of
+from trainer.api.v1alpha1.client import SERVED, decoded
+from trainer.kube.testing.clock import ManualClock
+from trainer.webhooks.v1alpha1 import V1Alpha1Admission
+
+if TYPE_CHECKING:
+    from trainer.kube.objects import Object
+    from trainer.kube.webhook.admission import AdmissionRequest, AdmissionResponse
+
+API_VERSION = "trainer.kubeflow.org/v1alpha1"
+NOW, BEFORE = "2026-01-01T00:00:00Z", "2025-01-01T00:00:00Z"
+SERVED_BY_KIND = {resource.kind: resource for resource in SERVED.values()}
+
+
+def replicated_job(name: str, *containers: str, ancestor: str = "", init: str = "") -> Object:
+    """A replicated Job with these containers."""
+    pods: Object = {"containers": [{"name": each, "image": "i"} for each in containers]}
+    if init:
+        pods["initContainers"] = [{"name": init, "image": "i"}]
+    labels = {"metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": ancestor}}} if ancestor else {}
+    return {"name": name, "template": {**labels, "spec": {"template": {"spec": pods}}}}
+
+
+NODE = replicated_job("node", "node", "side", ancestor="trainer", init="init")
+
+
+def runtime(name: str, policy: Object, *jobs: Object, kind: str = "ClusterTrainingRuntime", **labels: str) -> Object:
+    """A runtime of v1alpha1."""
+    metadata: Object = {"name": name, "labels": {f"trainer.kubeflow.org/{key}": text for key, text in labels.items()}}
+    if kind == "TrainingRuntime":
+        metadata["namespace"] = "default"
+    spec = {"mlPolicy": policy, "template": {"spec": {"replicatedJobs": [*(jobs or [NODE])]}}}
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+MPI = {"numProcPerNode": 1, "mpiImplementation": "OpenMPI", "runLauncherAsNode": True}
+LAUNCHER = replicated_job("launcher", "node", ancestor="trainer")
+RUNTIMES = [
+    runtime("torch", {"torch": {}}),
+    runtime("old", {"torch": {}}, support="deprecated"),
+    runtime("mpi", {"mpi": MPI}, replicated_job("node", "node"), LAUNCHER),
+    runtime("lonely", {"mpi": MPI}, LAUNCHER),
+    runtime("xgboost", {"xgboost": {}}),
+    runtime("data", {"torch": {}}, replicated_job("dataset-initializer", "dataset-initializer"), NODE),
+    runtime("other-container", {"torch": {}}, replicated_job("dataset-initializer", "fetch"), NODE),
+    runtime("mine", {"torch": {}}, kind="TrainingRuntime"),
+]
+
+
+@pytest.fixture
+def admission() -> V1Alpha1Admission:
+    """The webhooks, with the runtimes of the tables."""
+    return V1Alpha1Admission(pipeline(), StaticRuntimes([decoded(each) for each in RUNTIMES]), ManualClock())
+
+
+def job(name: str = "torch", **spec: Any) -> Object:
+    """A TrainJob of v1alpha1 on a ClusterTrainingRuntime."""
+    ref = {"name": name, "kind": "ClusterTrainingRuntime", "apiGroup": "trainer.kubeflow.org"}
+    metadata = {"name": "demo", "namespace": "default", "uid": "u"}
+    return {"apiVersion": API_VERSION, "kind": "TrainJob", "metadata": metadata, "spec": {"runtimeRef": ref, **spec}}
+
+
+def patched(pod_spec: Object, name: str = "node", manager: str = "example.io/m", **members: Any) -> Object:
+    """The runtimePatches of one manager."""
+    job_patch = {"name": name, "template": {"spec": {"template": {"spec": pod_spec}}}}
+    template = {"spec": {"replicatedJobs": [job_patch]}}
+    return {"runtimePatches": [{"manager": manager, **members, "trainingRuntimeSpec": {"template": template}}]}
+
+
+def env(*names: str) -> Object:
+    """Settings of the trainer with these variables."""
+    return {"trainer": {"env": [{"name": name, "value": "1"} for name in names]}}
+
+
+def request(obj: Object, old: Object | None = None) -> AdmissionRequest:
+    """What the API server asks."""
+    return replace(request_of(obj, old), resource=SERVED_BY_KIND[obj["kind"]])
+
+
+async def validated(admission: V1Alpha1Admission, obj: Object, old: Object | None = None) -> AdmissionResponse:
+    """The answer of the validating webhook."""
+    handler = admission.validate_train_job if obj["kind"] == "TrainJob" else admission.validate_runtime
+    return await handler(request(obj, old))
+
+
+ENTRY = {"manager": "kueue.x-k8s.io/manager", "trainingRuntimeSpec": {"template": {"spec": {}}}}
+ACCEPTED = [
+    pytest.param(job(), id="least"),
+    pytest.param(job("mine", runtimeRef={"name": "mine", "kind": "TrainingRuntime"}), id="a TrainingRuntime"),
+    pytest.param(job(runtimePatches=[ENTRY]), id="the entry of Kueue"),
+    pytest.param(job(trainer={"numProcPerNode": 4}), id="processes"),
+    pytest.param(job(**patched({"containers": [{"name": "side", "env": [{"name": "A"}]}]})), id="env of a sidecar"),
+    pytest.param(job("mpi", trainer={"numNodes": 2}), id="MPI on two nodes"),
+    pytest.param(job("lonely", trainer={"numNodes": 1}), id="MPI on a launcher"),
+    pytest.param(job("data", initializer={"dataset": {"storageUri": "hf://d"}}), id="a dataset"),
+    pytest.param(job("torch", **env("OMPI_MCA_plm_rsh_args", "JAX_PROCESS_ID")), id="names of other frameworks"),
+]
+
+
+@pytest.mark.parametrize("obj", ACCEPTED)
+async def test_accepted(admission: V1Alpha1Admission, obj: Object) -> None:
+    """What the released Trainer accepts is accepted."""
+    assert (await validated(admission, obj)).allowed
+
+
+REFUSED = [
+    pytest.param(job("none"), "specified clusterTrainingRuntime must be created before the TrainJob", id="no runtime"),
+    pytest.param(
+        job(runtimeRef={"name": "none", "kind": "TrainingRuntime"}),
+        "specified trainingRuntime must be created before the TrainJob is created",
+        id="no TrainingRuntime",
+    ),
+    pytest.param(
+        job(runtimeRef={"name": "a", "kind": "Other"}), "unsupported runtime: Other.trainer.kubeflow.org", id="k"
+    ),
+    pytest.param(
+        job("torch", **env("B", "PET_NODE_RANK", "PET_NNODES")),
+        "must not have reserved envs, invalid envs configured: [PET_NNODES PET_NODE_RANK]",
+        id="torch",
+    ),
+    pytest.param(job("mpi", **env("OMPI_MCA_plm_rsh_args")), "configured: [OMPI_MCA_plm_rsh_args]", id="MPI"),
+    pytest.param(
+        job("xgboost", **env("A", "DMLC_TASK_ID")),
+        "spec.trainer.env[1]: Forbidden: DMLC_TASK_ID is reserved for the XGBoost runtime",
+        id="XGBoost",
+    ),
+    pytest.param(
+        job("lonely", trainer={"numNodes": 2}),
+        "spec.trainer.numNodes: Invalid value: 2: must have 1 when MPI trainingRuntime with enabled runLauncherAsNode",
+        id="MPI without nodes",
+    ),
+    pytest.param(
+        job(initializer={"dataset": {}}),
+        "must have dataset-initializer job when trainJob is configured with input datasetConfig",
+        id="no Job for the dataset",
+    ),
+    pytest.param(
+        job(initializer={"model": {}}),
+        "must have model-initializer job when trainJob is configured with input modelConfig",
+        id="no Job for the model",
+    ),
+    pytest.param(
+        job("other-container", initializer={"dataset": {}}),
+        "must have container with name - dataset-initializer in the dataset-initializer job",
+        id="no container for the dataset",
+    ),
+    *(
+        pytest.param(
+            job(**patched({}, manager=manager)),
+            f'runtimePatches.manager: Invalid value: "{manager}": {text}',
+            id=manager,
+        )
+        for manager, text in (
+            ("kueue", "must be a domain-prefixed path"),
+            ("kueue.k8s.io/", "must be a domain-prefixed path"),
+            ("Kueue.io/a", "the part before / must be a DNS name"),
+            ("a.io/ b", "Invalid path"),
+        )
+    ),
+    pytest.param(job(**patched({}, name="worker")), "must not have replicated job that doesn't exist", id="other Job"),
+    pytest.param(
+        job(**patched({"containers": [{"name": "x"}]})),
+        "must not have container that doesn't exist in the runtime job node",
+        id="other container",
+    ),
+    pytest.param(
+        job(**patched({"initContainers": [{"name": "x"}]})),
+        "must not have initContainer that doesn't exist in the runtime job node",
+        id="other init container",
+    ),
+    pytest.param(
+        job(**patched({"containers": [{"name": "node", "env": [{"name": "A"}]}]})),
+        "must not have envs for the dataset-initializer, model-initializer, node containers",
+        id="env of the trainer",
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "text"), REFUSED)
+async def test_refused(admission: V1Alpha1Admission, obj: Object, text: str) -> None:
+    """What the released Trainer refuses, and means to refuse, is refused with its text."""
+    response = await validated(admission, obj)
+    assert (response.allowed, response.status_code, response.reason) == (False, 403, "Forbidden")
+    assert text in response.message
+
+
+async def test_several_errors(admission: V1Alpha1Admission) -> None:
+    """All are shown, in the form of the released Trainer."""
+    response = await validated(admission, job(**env("PET_NNODES"), initializer={"dataset": {}, "model": {}}))
+    assert response.message.startswith("[spec.trainer.env: ")
+    assert response.message.count("spec.runtimeRef: ") == 2
+    assert response.message.endswith("]")
+
+
+SUSPENDED = {"suspend": True}
+ACTIVE = {"jobsStatus": [{"name": "node", "active": 1}]}
+PATCH = patched({"nodeSelector": {"a": "b"}})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status", "text"),
+    [
+        pytest.param({}, {}, ACTIVE, "", id="no change"),
+        pytest.param({}, PATCH, {}, "when the TrainJob is suspended before or after the update", id="running"),
+        pytest.param(SUSPENDED, SUSPENDED | PATCH, {}, "", id="suspended"),
+        pytest.param(SUSPENDED, PATCH, {}, "", id="resumed with it"),
+        pytest.param(PATCH, SUSPENDED, {}, "", id="suspended with it"),
+        pytest.param(SUSPENDED, SUSPENDED | PATCH, ACTIVE, "ReplicatedJob node is still active", id="pods are active"),
+        pytest.param({}, SUSPENDED, ACTIVE, "", id="suspend alone"),
+    ],
+)
+async def test_changes_of_patches(
+    admission: V1Alpha1Admission, old: Object, new: Object, status: Object, text: str
+) -> None:
+    """Runtime patches change while no pods run."""
+    response = await validated(admission, job(**new), job(**old) | {"status": status})
+    assert response.allowed is not bool(text)
+    assert text in response.message
+
+
+async def test_runtime_that_has_gone(admission: V1Alpha1Admission) -> None:
+    """A TrainJob without its runtime can still be suspended; the released Trainer refuses that."""
+    response = await validated(admission, job("none", suspend=True), job("none"))
+    assert response.allowed
+    assert "must be created before" in response.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("obj", "field"),
+    [
+        pytest.param(job(trainer={"numNodes": 0}), "spec.trainer.numNodes: ", id="no nodes"),
+        pytest.param(
+            job(**patched({"nodeSelector": {"a b": "c"}})),
+            "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec"
+            ".nodeSelector",
+            id="a wrong label in a patch",
+        ),
+        pytest.param(
+            job("data", initializer={"dataset": {"env": [{"name": ""}]}}),
+            "spec.initializer.dataset.env[0].name",
+            id="a variable without name",
+        ),
+        pytest.param(job("old"), 'Referenced ClusterTrainingRuntime "old" is deprecated', id="a deprecated runtime"),
+    ],
+)
+async def test_warnings(admission: V1Alpha1Admission, obj: Object, field: str) -> None:
+    """What the released Trainer accepts although it cannot be built is accepted with a warning, in its own paths."""
+    response = await validated(admission, obj)
+    assert response.allowed
+    assert [warning for warning in response.warnings if warning.startswith(field)]
+
+
+@pytest.mark.parametrize(
+    ("obj", "text"),
+    [
+        pytest.param(RUNTIMES[0], "", id="torch"),
+        pytest.param(
+            runtime("r", {}, {**NODE, "replicas": 2}),
+            "spec.template.spec.replicatedJobs[0].replicas: Invalid value: 2: always must be 1",
+            id="replicas",
+        ),
+        pytest.param(
+            runtime("r", {}, replicated_job("node", "trainer", ancestor="trainer")),
+            "must contain the required container for the ancestor: trainer",
+            id="another container",
+        ),
+        pytest.param(runtime("r", {}, replicated_job("node", "trainer", ancestor="other")), "", id="another ancestor"),
+    ],
+)
+async def test_runtimes(admission: V1Alpha1Admission, obj: Object, text: str) -> None:
+    """Jobs that a TrainJob changes have one replica and the container that it changes; runtimes may be updated."""
+    for old in (None, runtime("r", {})):
+        response = await validated(admission, obj, old)
+        assert response.allowed is not bool(text)
+        assert text in response.message
+
+
+OTHER = patched({"nodeSelector": {"c": "d"}})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "time"),
+    [
+        pytest.param(None, PATCH, NOW, id="a new TrainJob"),
+        pytest.param(None, patched({}, time=BEFORE), BEFORE, id="the author's time"),
+        pytest.param(patched({}, time=BEFORE), patched({}), BEFORE, id="unchanged, time removed"),
+        pytest.param(patched({}, time=BEFORE), patched({}, time=NOW), BEFORE, id="unchanged, time changed"),
+        pytest.param(patched({}, time=BEFORE), OTHER, NOW, id="changed"),
+        pytest.param({}, OTHER, NOW, id="a new manager"),
+    ],
+)
+async def test_times(admission: V1Alpha1Admission, old: Object | None, new: Object, time: str) -> None:
+    """Each patch says when it was last changed."""
+    sent = job(**new)
+    before = copy.deepcopy(sent)
+
+    response = await admission.default_train_job(request(sent, None if old is None else job(**old)))
+
+    assert response.object is not None
+    assert response.object["spec"]["runtimePatches"][0]["time"] == time
+    assert sent == before
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(None, id="none"),
+        pytest.param([], id="list"),
+        pytest.param({"runtimePatches": {}}, id="patches that are no list"),
+        pytest.param({"runtimePatches": [None, 1, {"manager": {}}]}, id="patches that are no objects"),
+        pytest.param({"runtimeRef": {"name": 1}}, id="a number as name"),
+    ],
+)
+async def test_wrong_shapes(admission: V1Alpha1Admission, spec: Any) -> None:
+    """Nothing that reaches the webhooks makes them fail."""
+    obj = job() | {"spec": spec}
+    assert (await admission.default_train_job(request(obj))).allowed
+    response = await validated(admission, obj)
+    assert response.status_code in {200, 403}
