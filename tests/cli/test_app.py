@@ -23,6 +23,8 @@ from trainer.cli.processes.supervisor import RunRecord
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from trainer.api.v1alpha1.discovery import Version
+
 JOB = """\
 apiVersion: trainer.kubeflow.org/v2alpha1
 kind: TrainJob
@@ -134,12 +136,13 @@ def test_version() -> None:
     assert (result.exit_code, result.stdout) == (0, f"trainer {trainer.__version__}\n")
 
 
-def test_crds() -> None:
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+def test_crds(version: Version) -> None:
     """The CustomResourceDefinitions come as YAML documents."""
-    result = CliRunner().invoke(app, "crds")
+    result = CliRunner().invoke(app, f"crds --api-version {version}")
 
     assert result.exit_code == 0
-    assert list(yaml.safe_load_all(result.stdout)) == crds()
+    assert list(yaml.safe_load_all(result.stdout)) == crds(version)
 
 
 def test_crds_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

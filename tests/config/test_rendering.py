@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import trainer
-from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, kustomize, of_kind, rendered
+from tests.config.kustomized import CONFIG, INSTALLED, OVERLAYS, V1ALPHA1, kustomize, of_kind, rendered
 from tests.config.schemas import VERSIONS, check
 from trainer.api.crds import crds
 from trainer.kube.objects import labels_of, name_of
@@ -34,7 +34,8 @@ CLUSTER_SCOPED = {
 
 def test_overlays() -> None:
     """Every directory of config/ can be applied by itself."""
-    assert {directory.name for directory in CONFIG.iterdir() if directory.is_dir()} == set(OVERLAYS)
+    directories = {str(file.parent.relative_to(CONFIG)) for file in CONFIG.rglob("*") if file.is_file()}
+    assert directories == set(OVERLAYS)
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -51,7 +52,7 @@ def test_renders(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("overlay", [*INSTALLED, "runtimes"])
+@pytest.mark.parametrize("overlay", [*INSTALLED, "runtimes", V1ALPHA1, "v1alpha1/runtimes"])
 def test_schemas(overlay: str, version: str) -> None:
     """Every field exists in the schema of its kind, and has a value that fits."""
     for obj in rendered(overlay):
@@ -79,7 +80,7 @@ def test_the_schemas_notice_typos(overlay: str, path: tuple[str, ...]) -> None:
         check(obj, VERSIONS[0])
 
 
-@pytest.mark.parametrize("overlay", INSTALLED)
+@pytest.mark.parametrize("overlay", [*INSTALLED, V1ALPHA1])
 def test_everything_has_our_label(overlay: str) -> None:
     """`kubectl get -l app.kubernetes.io/name=trainer` finds what was applied, and a cleanup likewise."""
     unlabelled = [
@@ -97,6 +98,17 @@ def namespaces(objects: list[Object]) -> set[str]:
 def test_one_namespace(overlay: str) -> None:
     """Whatever has a namespace is in that of the manager, without --namespace."""
     assert namespaces(rendered(overlay)) <= {"trainer-system"}
+
+
+def test_the_namespace_of_the_released_trainer() -> None:
+    """For v1alpha1 it is that of the released Trainer, with the Lease of the same name."""
+    assert namespaces(rendered(V1ALPHA1)) == {"kubeflow-system"}
+    webhooks = [webhook for obj in rendered(V1ALPHA1) if "webhooks" in obj for webhook in obj["webhooks"]]
+    assert {webhook["clientConfig"]["service"]["namespace"] for webhook in webhooks} == {"kubeflow-system"}
+    assert {version for webhook in webhooks for rule in webhook["rules"] for version in rule["apiVersions"]} == {
+        "v1alpha1"
+    }
+    assert all("-v1alpha1-" in webhook["clientConfig"]["service"]["path"] for webhook in webhooks)
 
 
 def test_another_namespace(tmp_path: Path) -> None:

@@ -287,6 +287,11 @@ async def test_runtimes(admission: V1Alpha1Admission, obj: Object, text: str) ->
         assert text in response.message
 
 
+async def test_a_runtime_without_mistakes(admission: V1Alpha1Admission) -> None:
+    """Its author is not warned."""
+    assert (await validated(admission, RUNTIMES[0])).warnings == ()
+
+
 OTHER = patched({"nodeSelector": {"c": "d"}})
 
 

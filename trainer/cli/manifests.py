@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from trainer.kube.objects import is_condition_true, name_of
 from trainer.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 
 if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
@@ -50,15 +52,16 @@ def manifests(room: str) -> list[Object]:
     return [document for document in documents if document]
 
 
-def runtimes() -> list[Object]:
-    """The ClusterTrainingRuntimes that we ship, by name."""
-    return sorted((obj for obj in manifests("runtimes") if obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind), key=name_of)
+def runtimes(version: Version = "v2alpha1") -> list[Object]:
+    """The ClusterTrainingRuntimes that we ship for a version of the API, by name."""
+    shipped = manifests("runtimes" if version == "v2alpha1" else f"{version}/runtimes")
+    return sorted((obj for obj in shipped if obj["kind"] == CLUSTER_TRAINING_RUNTIMES.kind), key=name_of)
 
 
-async def install_definitions(client: Client, clock: Clock | None = None) -> None:
+async def install_definitions(client: Client, clock: Clock | None = None, *, version: Version = "v2alpha1") -> None:
     """Apply the CustomResourceDefinitions and wait until the server serves them."""
     clock = clock or SystemClock()
-    definitions = crds()
+    definitions = crds(version)
     for definition in definitions:
         await client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, field_manager=FIELD_MANAGER, force=True)
     async with move_on_after(clock, _ESTABLISHED_SECONDS) as scope:
@@ -69,7 +72,8 @@ async def install_definitions(client: Client, clock: Clock | None = None) -> Non
         raise CommandError(f"the API server does not serve our resources {_ESTABLISHED_SECONDS:.0f} s after their CRDs")
 
 
-async def install_runtimes(client: Client) -> None:
+async def install_runtimes(client: Client, version: Version = "v2alpha1") -> None:
     """Apply the runtimes that we ship; the server must serve their kind, and admission must work if it is on."""
-    for runtime in await run_sync(runtimes):
-        await client.apply(CLUSTER_TRAINING_RUNTIMES, runtime, field_manager=FIELD_MANAGER, force=True)
+    resource = replace(CLUSTER_TRAINING_RUNTIMES, version=version)
+    for runtime in await run_sync(runtimes, version):
+        await client.apply(resource, runtime, field_manager=FIELD_MANAGER, force=True)

@@ -18,7 +18,7 @@ from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.api.v1alpha1.decode import override_paths
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
-from trainer.framework.runtimes.alternatives import RuntimeNotFoundError
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import forbidden, invalid
@@ -124,7 +124,7 @@ class V1Alpha1Admission(Admission):
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         obj = decoded(_placed(request.object, request))
-        trial = review_runtime(obj, None, self._pipeline)
+        trial = review_runtime(obj | {"apiVersion": TRAIN_JOBS.api_version}, None, self._pipeline)
         return _answer([*_ancestor_errors(obj)], map(str, [*trial.errors, *trial.warnings]))
 
     def _trial_warnings(self, obj: Object, runtime: Runtime) -> Iterator[str]:

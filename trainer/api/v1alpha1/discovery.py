@@ -67,7 +67,7 @@ async def find_served(client: RawClient, pinned: Version | None = None) -> Serve
     Raises:
         ConfigurationError: the cluster serves other versions only; names them, and the remedy.
     """
-    versions = await _versions(client)
+    versions = await served_versions(client)
     if not versions:
         return Served(pinned or "v2alpha1")
     if pinned is not None and pinned not in versions:
@@ -95,7 +95,7 @@ async def watch_served(client: RawClient, served: Served, clock: Clock) -> None:
     """
     while True:
         await clock.sleep(_INTERVAL)
-        versions = await _versions(client)
+        versions = await served_versions(client)
         if versions and served.version not in versions:
             raise ServedVersionChangedError(
                 f"the cluster serves {TRAIN_JOBS.group} as {', '.join(versions)} now, and no longer as {served.version}"
@@ -104,7 +104,7 @@ async def watch_served(client: RawClient, served: Served, clock: Clock) -> None:
             raise ServedVersionChangedError("the CRDs of v1alpha1 have other optional fields now")
 
 
-async def _versions(client: RawClient) -> list[str]:
+async def served_versions(client: RawClient) -> list[str]:
     """The served versions; none if nothing is installed or the API server does not answer."""
     try:
         group = await client.request("GET", _GROUP)

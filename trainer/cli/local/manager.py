@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 from anyio.to_thread import run_sync
 
+from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.errors import CommandError
 from trainer.cli.manifests import FIELD_MANAGER, manifests
 from trainer.cli.operate.manager import manager_command
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
@@ -65,7 +67,13 @@ _WEBHOOKS: Final = {
 
 
 async def prepare_manager(
-    client: Client, admin: Path, *, kubeconfig: Path, configuration: Path, metrics_port: int = 0
+    client: Client,
+    admin: Path,
+    *,
+    kubeconfig: Path,
+    configuration: Path,
+    metrics_port: int = 0,
+    version: Version = "v2alpha1",
 ) -> list[str]:
     """Apply the webhooks and the identity of a manager and write its files; returns its command line.
 
@@ -75,11 +83,12 @@ async def prepare_manager(
         kubeconfig: is written, for the manager.
         configuration: is written.
         metrics_port: where it serves its metrics on this machine, to everybody. Default: nowhere.
+        version: of TrainJobs, which its webhooks review.
     """
     with socket.create_server((_HOST, 0)) as free:  # the manager fails if another process takes the port meanwhile
         port: int = free.getsockname()[1]
     await run_sync(write_configuration, configuration, port, metrics_port)
-    await register_webhooks(client, port)
+    await register_webhooks(client, port, version)
     await give_identity(client, admin, kubeconfig)
     return manager_command(kubeconfig, configuration)
 
@@ -98,12 +107,14 @@ def write_configuration(file: Path, port: int, metrics_port: int = 0) -> None:
     file.write_text(render_configuration(configuration), encoding="utf-8")
 
 
-async def register_webhooks(client: Client, port: int) -> None:
+async def register_webhooks(client: Client, port: int, version: Version = "v2alpha1") -> None:
     """Apply the webhook configurations; until the manager serves them, TrainJobs and runtimes are refused."""
     for obj in await run_sync(_manifests, _WEBHOOKS):
         for webhook in obj["webhooks"]:
-            path = webhook["clientConfig"]["service"]["path"]
+            path = webhook["clientConfig"]["service"]["path"].replace(TRAIN_JOBS.version, version)
             webhook["clientConfig"] = {"url": f"https://{_HOST}:{port}{path}"}
+            for rule in webhook["rules"]:
+                rule["apiVersions"] = [version]
         await client.apply(_WEBHOOKS[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
 
 

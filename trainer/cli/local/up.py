@@ -11,8 +11,10 @@ from anyio.to_thread import run_sync
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.discovery import find_served, served_versions
 from trainer.cli.console import duration, quote, say
-from trainer.cli.errors import ExitCode
+from trainer.cli.current_cluster import WantedApiVersion  # noqa: TC001 - typer reads annotations
+from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.jobs.state import JobState
 from trainer.cli.local.cluster import (
     CLUSTER_READY,
@@ -36,6 +38,7 @@ from trainer.kube.resource import NODES
 from trainer.kube.rest.connection import ConnectionOptions, connect
 
 if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
 
 _NODE = "laptop"
@@ -60,8 +63,11 @@ def up(
     gang_schedulers: GangSchedulers = "",
     feature_gates: FeatureGates = "",
     metrics_port: MetricsPort = 0,
+    api_version: WantedApiVersion = None,
 ) -> None:
     """Start a dev cluster and a controller manager in the background, with CRDs and runtimes applied.
+
+    A cluster keeps the version of TrainJobs with which it was first started; by default that is v2alpha1.
 
     It can be run again at any time: running processes are left alone, crashed ones are reported and started again.
     """
@@ -76,7 +82,8 @@ def up(
     )
     configure_logging(json=False, level="warning")
     with state.lock():
-        code = run_until_signal(lambda: _up(state, [*command, "--kubeconfig", str(state.kubeconfig)], metrics_port))
+        arguments = [*command, "--kubeconfig", str(state.kubeconfig)]
+        code = run_until_signal(lambda: _up(state, arguments, metrics_port, api_version))
     raise typer.Exit(code)
 
 
@@ -107,7 +114,7 @@ def _processes(state: StateDirectory) -> tuple[BackgroundProcess, BackgroundProc
     return BackgroundProcess("cluster", state), BackgroundProcess("manager", state)
 
 
-async def _up(state: StateDirectory, command: list[str], metrics_port: int) -> int:
+async def _up(state: StateDirectory, command: list[str], metrics_port: int, wanted: Version | None) -> int:
     cluster, manager = _processes(state)
     for process in (cluster, manager):
         crash = await run_sync(process.crash)
@@ -121,26 +128,40 @@ async def _up(state: StateDirectory, command: list[str], metrics_port: int) -> i
         takes = f"{', '.join(fixed)} {'takes' if len(fixed) == 1 else 'take'}"
         say(f"the cluster is running already: {takes} effect after trainer down and trainer up")
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
-        await install_definitions(client)
+        version = _version(await served_versions(client), wanted)
+        await install_definitions(client, version=version)
         if await run_sync(manager.running) is None:
-            await _start_manager(client, manager, state, metrics_port)
+            await _start_manager(client, manager, state, metrics_port, version)
             if metrics_port:
                 say(f"metrics: http://127.0.0.1:{metrics_port}/metrics")
         elif metrics_port:
             say("the manager runs already: --metrics-port takes effect after trainer down and trainer up")
-        await install_runtimes(client)
+        await install_runtimes(client, version)
     code = await _status(state)
     say(f"\nexport KUBECONFIG={shlex.quote(str(state.kubeconfig))}    # lets kubectl talk to it")
     return code
 
 
-async def _start_manager(client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int) -> None:
+def _version(served: list[str], wanted: Version | None) -> Version:
+    """The version of TrainJobs to install on a cluster that serves these already."""
+    present: Version | None = "v1alpha1" if "v1alpha1" in served else "v2alpha1" if "v2alpha1" in served else None
+    if present is not None and wanted not in (None, present):
+        raise CommandError(
+            f"--api-version: this cluster serves {present}, and keeps it: delete it first (trainer down --delete)"
+        )
+    return present or wanted or "v2alpha1"
+
+
+async def _start_manager(
+    client: Client, manager: BackgroundProcess, state: StateDirectory, metrics_port: int, version: Version
+) -> None:
     command = await prepare_manager(
         client,
         state.kubeconfig,
         kubeconfig=state.manager_kubeconfig,
         configuration=state.manager_configuration,
         metrics_port=metrics_port,
+        version=version,
     )
     await manager.start(command, ready=READY)
     await wait_for_admission(client)
@@ -166,7 +187,8 @@ async def _status(state: StateDirectory) -> int:
         try:
             async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
                 server = client.server
-                lines = await _contents(client)
+                served = await find_served(client)
+                lines = [("API", f"{TRAIN_JOBS.group}/{served.version}"), *await _contents(served.client(client))]
         except KubeError as error:
             answers = False
             server = f"but {error}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 
 from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
+from trainer.api.v1alpha1.discovery import find_served
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ApiVersion, Context, Kubeconfig, current_cluster, run_on
 from trainer.cli.errors import CommandError, ExitCode
@@ -31,6 +32,7 @@ from trainer.kube.errors import (
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.errors import KubeError
@@ -73,6 +75,8 @@ class Installation:
     clock: Clock = field(default_factory=SystemClock)
     force: bool = False
     """Whether labels and annotations that others have changed are overwritten. A spec cannot be."""
+    version: Version = "v2alpha1"
+    """Of the runtimes."""
     _reason: str = field(default="", init=False)
 
     async def run(self, objects: list[Object], timeout: float) -> dict[str, Installed]:
@@ -90,9 +94,10 @@ class Installation:
 
     async def _apply(self, obj: Object) -> Installed:
         failures = 0
+        resource = replace(CLUSTER_TRAINING_RUNTIMES, version=self.version)
         while True:
             try:
-                await self.client.apply(CLUSTER_TRAINING_RUNTIMES, obj, field_manager=FIELD_MANAGER, force=self.force)
+                await self.client.apply(resource, obj, field_manager=FIELD_MANAGER, force=self.force)
             except UntrustedServerError:
                 raise
             except _TRANSIENT as error:
@@ -144,7 +149,10 @@ def install_runtimes(
     """
 
     async def install(client: HttpClient) -> int:
-        outcomes = await Installation(client, force=force).run(await run_sync(runtimes), timeout)
+        version = (await find_served(client)).version
+        outcomes = await Installation(client, force=force, version=version).run(
+            await run_sync(runtimes, version), timeout
+        )
         for name, outcome in outcomes.items():
             say(f"{name} {outcome}")
         return ExitCode.FAILED if Installed.REFUSED in outcomes.values() else ExitCode.OK

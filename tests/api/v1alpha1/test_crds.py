@@ -1,0 +1,127 @@
+"""The CustomResourceDefinitions of v1alpha1, beside those of the released Trainer."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from trainer.api.crds import crds, crds_yaml
+from trainer.kube.objects import name_of
+from trainer_devcluster.apiserver.schema.structural import StructuralSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.kube.objects import Object
+
+CONFIG = Path(__file__).parents[3] / "config" / "v1alpha1"
+UPSTREAM = Path(__file__).parents[4] / "shared" / "peer" / "upstream"
+DEFINITIONS = crds("v1alpha1")
+released = pytest.mark.skipif(
+    not UPSTREAM.is_dir(), reason="the files of the released Trainer are not beside the checkout"
+)
+
+
+def schema_of(definition: Object) -> Any:
+    """The schema of the only version."""
+    (version,) = definition["spec"]["versions"]
+    assert (version["name"], version["storage"]) == ("v1alpha1", True)
+    return version["schema"]["openAPIV3Schema"]
+
+
+def test_config_holds_the_generated_crds() -> None:
+    """`trainer crds --api-version v1alpha1 > config/v1alpha1/crd/trainer.kubeflow.org.yaml` brings it up to date."""
+    assert (CONFIG / "crd" / "trainer.kubeflow.org.yaml").read_text() == crds_yaml("v1alpha1")
+
+
+def rules_and_defaults(schema: Any, path: str = "") -> Iterator[tuple[str, str, str]]:
+    """The rules about values and the defaults, by path."""
+    if "default" in schema:
+        yield path, "default", repr(schema["default"])
+    for rule in schema.get("x-kubernetes-validations", []):
+        yield path, "rule", rule["message"]
+    for name, inner in (schema.get("properties") or {}).items():
+        yield from rules_and_defaults(inner, f"{path}.{name}")
+    if isinstance(schema.get("items"), dict):
+        yield from rules_and_defaults(schema["items"], f"{path}[]")
+
+
+def upstream_definitions() -> list[Object]:
+    """The definitions of the released Trainer."""
+    return [yaml.safe_load(file.read_text()) for file in sorted(UPSTREAM.glob("crds/*.yaml"))]
+
+
+IN_POD_TEMPLATES = ("template.spec.template", ".valueFrom.", "volumeClaimPolicies", ".volumes[]")
+"""Parts whose schemas are those of Kubernetes."""
+ELSEWHERE = {
+    "network",
+    "failurePolicy",
+    "startupPolicy",
+    "successPolicy",
+    "dependsOn",
+}
+"""Members of a JobSet of which the released definitions have rules about change; runtimes can be updated here."""
+
+
+@released
+@pytest.mark.parametrize("definition", DEFINITIONS, ids=name_of)
+def test_rules_and_defaults_of_the_released_trainer(definition: Object) -> None:
+    """TrainJobs and the policies of runtimes have its rules, with their texts, and its defaults."""
+    theirs = next(each for each in upstream_definitions() if name_of(each) == name_of(definition))
+    ours = {*rules_and_defaults(schema_of(definition))}
+    missing = {
+        each
+        for each in {*rules_and_defaults(schema_of(theirs))} - ours
+        if not any(part in each[0] for part in IN_POD_TEMPLATES)
+        and each[0].rpartition(".")[2] not in ELSEWHERE
+        and "template.spec" not in each[0]
+    }
+    assert missing <= {(".status.trainerStatus", "rule", "lastUpdatedTime is required when trainerStatus is present")}
+
+
+def upstream_objects() -> Iterator[Any]:
+    """The examples and shipped runtimes of the released Trainer."""
+    for file in sorted([*UPSTREAM.glob("examples/*.yaml"), *UPSTREAM.glob("runtimes/**/*.yaml")]):
+        for obj in yaml.safe_load_all(file.read_text()):
+            if obj and obj.get("kind") in {"TrainJob", "TrainingRuntime", "ClusterTrainingRuntime"}:
+                yield pytest.param(obj, id=f"{file.stem}-{name_of(obj)}")
+
+
+def within(part: Any, whole: Any) -> bool:
+    """Whether nothing of a value was lost in another, which may have more."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return all(name in whole and within(value, whole[name]) for name, value in part.items())
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) == len(whole) and all(map(within, part, whole))
+    return bool(part == whole)
+
+
+@released
+@pytest.mark.parametrize("obj", [*upstream_objects()])
+def test_objects_of_the_released_trainer(obj: Object) -> None:
+    """They are accepted and come back with nothing lost; defaults are added."""
+    definition = next(each for each in DEFINITIONS if each["spec"]["names"]["kind"] == obj["kind"])
+    schema = StructuralSchema.from_crd(schema_of(definition), status_subresource=True)
+    stored = copy.deepcopy(obj)
+    schema.prune(stored)
+    schema.default(stored)
+    assert schema.validate(stored) == []
+    assert within(obj, stored)
+
+
+def test_defaults_that_go_clients_need() -> None:
+    """Without them Go's MPI plugin, which runs inside Kueue, panics or counts no pods."""
+    definition = next(each for each in DEFINITIONS if each["spec"]["names"]["kind"] == "ClusterTrainingRuntime")
+    obj: Object = {"spec": {"mlPolicy": {"mpi": {}}, "template": {"spec": {"replicatedJobs": [{"name": "node"}]}}}}
+    StructuralSchema.from_crd(schema_of(definition), status_subresource=True).default(obj)
+    assert obj["spec"]["mlPolicy"]["mpi"] == {
+        "mpiImplementation": "OpenMPI",
+        "numProcPerNode": 1,
+        "runLauncherAsNode": False,
+        "sshAuthMountPath": "/root/.ssh",
+    }
+    assert obj["spec"]["template"]["spec"]["replicatedJobs"][0]["replicas"] == 1
