@@ -28,7 +28,7 @@ example-exists:
 test: $(VENV)/.dev
 	$(BIN)/pytest -n 3
 
-e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
+e2e: $(VENV)/.dev $(VENV)/.demo-jax $(VENV)/.demo-torch $(VENV)/.demo-tensorflow $(VENV)/.demo-xgboost $(VENV)/.demo-torchtune $(VENV)/.demo-mpi $(VENV)/.mpich $(VENV)/.sdk $(VENV)/.demo-mlx $(VENV)/.demo-transformers $(VENV)/.demo-lightning $(VENV)/.demo-keras
 	$(E2E)
 
 # Tests of failures have the machine for themselves, and the last test looks back at all: hence two parts.
@@ -91,6 +91,12 @@ $(VENV)/.dev: pyproject.toml devcluster/pyproject.toml constraints.txt | $(BIN)/
 # In a directory of its own: mpirun in $(BIN) would hide that of Open MPI.
 $(VENV)/.mpich: constraints.txt | $(BIN)/python
 	$(PIP_INSTALL) --ignore-installed --prefix $(VENV)/mpich mpich
+	@touch $@
+
+# In a directory of its own: it pins an older client of Kubernetes.
+$(VENV)/.sdk: e2e/sdk_requirements.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/sdk --upgrade \
+	  --requirement e2e/sdk_requirements.txt
 	@touch $@
 
 $(VENV)/.audit: pyproject.toml constraints.txt | $(BIN)/python

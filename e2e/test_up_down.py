@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.request import urlopen
@@ -16,6 +15,7 @@ import pytest
 import yaml
 
 from e2e.cluster import train_job
+from e2e.home import Home
 from e2e.installation import free_ports
 from e2e.kubectl import BIN
 from e2e.processes import descendants, running
@@ -28,28 +28,6 @@ pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
     pytest.mark.timeout(300),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Home:
-    """A user with a state directory of their own."""
-
-    state: Path
-
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
-        environment |= {"XDG_STATE_HOME": str(self.state)}
-        return subprocess.run(
-            [BIN / program, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
-        )
-
-    def trainer(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run("trainer", *arguments)
-
-    def pids(self) -> dict[str, int]:
-        """The pids of both halves, as `trainer status` tells them."""
-        found = re.findall(r"^(cluster|manager) +running, pid (\d+)", self.trainer("status").stdout, re.MULTILINE)
-        return {name: int(pid) for name, pid in found}
 
 
 @pytest.fixture

@@ -1,0 +1,41 @@
+"""A user with a state directory of their own, for `trainer up`, `down` and `status`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from e2e.kubectl import BIN
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A user with a state directory of their own."""
+
+    state: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.state / "trainer" / "kubeconfig"
+
+    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
+        environment |= {"XDG_STATE_HOME": str(self.state)}
+        return subprocess.run(
+            [BIN / program, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    def trainer(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run("trainer", *arguments)
+
+    def pids(self) -> dict[str, int]:
+        """The pids of both halves, as `trainer status` tells them."""
+        found = re.findall(r"^(cluster|manager) +running, pid (\d+)", self.trainer("status").stdout, re.MULTILINE)
+        return {name: int(pid) for name, pid in found}
