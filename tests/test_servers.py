@@ -30,13 +30,14 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.testing import FakeClient, ManualClock, settle
-from trainer.manager import Servers, add_servers
+from trainer.manager import add_servers
 from trainer.webhooks.handlers import Admission
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from trainer.kube.manager.metrics_server import MetricsServer
     from trainer.kube.objects import Object
     from trainer.kube.webhook.server import WebhookServer
 
@@ -64,7 +65,7 @@ def of_kind(objects: list[Object], kind: str) -> Object:
     return found
 
 
-def servers_of(manager: Manager, configuration: Configuration) -> Servers:
+def servers_of(manager: Manager, configuration: Configuration) -> tuple[WebhookServer | None, MetricsServer | None]:
     """What a manager listens with."""
     admission = Admission(pipeline(), StaticRuntimes(RUNTIMES.values()))
     return add_servers(manager, configuration, admission, "trainer-system")
@@ -87,7 +88,7 @@ def with_metrics(configuration: Configuration, **settings: Any) -> Configuration
 async def serving(client: FakeClient, *hosts: str, **sections: Object) -> AsyncIterator[WebhookServer]:
     """A manager that serves the webhooks on a free port."""
     manager = Manager(client)
-    server = servers_of(manager, webhooks_only(*hosts, **sections)).webhooks
+    server = servers_of(manager, webhooks_only(*hosts, **sections))[0]
     assert server is not None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
@@ -164,7 +165,7 @@ async def test_who_may_ask(names: list[str], common_name: str, status: int, tmp_
         update={"webhook": configured.webhook.model_copy(update={"port": 0})}
     )
     manager = Manager(FakeClient(resources=RESOURCES))
-    server = servers_of(manager, configuration).webhooks
+    server = servers_of(manager, configuration)[0]
     assert server is not None
     known, stranger = (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2))
     for context in (known, stranger):
@@ -261,14 +262,14 @@ async def shown_certificate(address: tuple[str, int]) -> str:
 async def test_webhooks_and_metrics_show_one_certificate() -> None:
     """Who trusts the authority of the webhooks can scrape the metrics, too."""
     manager = Manager(FakeClient(resources=RESOURCES))
-    servers = servers_of(manager, with_metrics(webhooks_only()))
-    assert servers.webhooks is not None
-    assert servers.metrics is not None
+    webhooks, metrics = servers_of(manager, with_metrics(webhooks_only()))
+    assert webhooks is not None
+    assert metrics is not None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
-        await servers.webhooks.wait_for_start()
-        await servers.metrics.wait_for_start()
-        certificates = [await shown_certificate(server.address) for server in (servers.webhooks, servers.metrics)]
+        await webhooks.wait_for_start()
+        await metrics.wait_for_start()
+        certificates = [await shown_certificate(server.address) for server in (webhooks, metrics)]
         tasks.cancel_scope.cancel()
 
     assert certificates[0] == certificates[1]
@@ -278,15 +279,15 @@ async def test_metrics_without_webhooks_need_no_secret() -> None:
     """They have a certificate of their own, and the API server is asked nothing."""
     client = FakeClient(resources=RESOURCES)
     manager = Manager(client)
-    servers = servers_of(manager, with_metrics(Configuration().without_servers()))
-    assert servers.metrics is not None
+    webhooks, metrics = servers_of(manager, with_metrics(Configuration().without_servers()))
+    assert metrics is not None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
-        await servers.metrics.wait_for_start()
-        assert await shown_certificate(servers.metrics.address)
+        await metrics.wait_for_start()
+        assert await shown_certificate(metrics.address)
         tasks.cancel_scope.cancel()
 
-    assert servers.webhooks is None
+    assert webhooks is None
     assert client.requests == []
 
 
@@ -295,16 +296,16 @@ async def test_tls_is_as_configured() -> None:
     manager = Manager(FakeClient(resources=RESOURCES))
     tls = TlsConfiguration(min_version="1.3")
     settings = with_metrics(Configuration().without_servers().model_copy(update={"tls": tls}))
-    servers = servers_of(manager, settings)
-    assert servers.metrics is not None
+    _, metrics = servers_of(manager, settings)
+    assert metrics is not None
     old = ssl.create_default_context()
     old.check_hostname, old.verify_mode, old.maximum_version = False, ssl.CERT_NONE, ssl.TLSVersion.TLSv1_2
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
-        await servers.metrics.wait_for_start()
+        await metrics.wait_for_start()
         with pytest.raises(anyio.BrokenResourceError):
-            await anyio.connect_tcp(*servers.metrics.address, tls=True, ssl_context=old)
-        assert await shown_certificate(servers.metrics.address)
+            await anyio.connect_tcp(*metrics.address, tls=True, ssl_context=old)
+        assert await shown_certificate(metrics.address)
         tasks.cancel_scope.cancel()
 
 
@@ -314,7 +315,7 @@ async def test_metrics_for_everybody() -> None:
     manager = Manager(client)
     auth = MetricsAuthConfiguration(enabled=False)
     settings = with_metrics(Configuration().without_servers(), secure_serving=False, auth=auth)
-    server = servers_of(manager, settings).metrics
+    server = servers_of(manager, settings)[1]
     assert server is not None
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(manager.run)
@@ -329,7 +330,7 @@ async def test_metrics_for_everybody() -> None:
 
 def test_no_servers() -> None:
     """Nothing listens when everything is switched off."""
-    assert servers_of(Manager(FakeClient()), Configuration().without_servers()) == Servers(None, None)
+    assert servers_of(Manager(FakeClient()), Configuration().without_servers()) == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from dataclasses import dataclass
+import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import structlog
 from anyio.to_thread import run_sync
+from prometheus_client import Gauge
 
+from trainer import __version__
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.configuration.values import host_and_port
@@ -35,7 +37,6 @@ from trainer.kube.serving.rotation import CertificateRotator, service_names
 from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
-from trainer.metrics_catalogue import BuildInfoSeries
 from trainer.plugins import BUILT_IN
 from trainer.progress.controller import ProgressController
 from trainer.webhooks.handlers import Admission
@@ -44,6 +45,8 @@ from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from prometheus_client import CollectorRegistry
 
     from trainer.api.v1alpha1.discovery import Served
     from trainer.configuration.configuration import Configuration
@@ -57,6 +60,23 @@ if TYPE_CHECKING:
     from trainer.kube.serving.certificates import CertificateSource
 
 log = structlog.get_logger(__name__)
+
+
+class BuildInfoSeries:
+    """The gauge `trainer_build_info`, for joins: does something change with a release?"""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._info = Gauge(
+            "trainer_build_info",
+            "Always 1; the labels say which version of the manager runs, with which Python, and with which version of "
+            "the TrainJob API.",
+            ["version", "python_version", "api_version"],
+            registry=registry,
+        )
+
+    def show(self, api_version: str) -> None:
+        """Expose the gauge; `api_version` is that of TrainJobs in the cluster."""
+        self._info.labels(__version__, platform.python_version(), api_version).set(1)
 
 
 def built_in_plugins(reader: Reader) -> Registry:
@@ -168,17 +188,9 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
 _REMEDY = "apply config/webhook, which grants get and update on it, or set webhook.enabled: false in the configuration"
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
-    """The servers of a manager."""
-
-    webhooks: WebhookServer | None
-    """None if webhooks are disabled."""
-    metrics: MetricsServer | None
-    """None if metrics are not served."""
-
-
-def add_servers(manager: Manager, configuration: Configuration, admission: Admission, namespace: str) -> Servers:
+def add_servers(
+    manager: Manager, configuration: Configuration, admission: Admission, namespace: str
+) -> tuple[WebhookServer | None, MetricsServer | None]:
     """Add the servers of webhooks and metrics that are enabled.
 
     Both use the same certificate. Without webhooks, no CA bundle is injected, and the certificate of the metrics server
@@ -186,11 +198,11 @@ def add_servers(manager: Manager, configuration: Configuration, admission: Admis
     """
     files = None if configuration.cert_management.enable else _files(manager, configuration)
     if not configuration.webhook.enabled:
-        return Servers(None, _metrics_server(manager, configuration, files))
+        return None, _metrics_server(manager, configuration, files)
     certificates = files or _rotator(manager, configuration, namespace)
     webhooks = _webhook_server(manager, configuration, certificates)
     admission.register(webhooks)
-    return Servers(webhooks, _metrics_server(manager, configuration, certificates))
+    return webhooks, _metrics_server(manager, configuration, certificates)
 
 
 def _webhook_server(

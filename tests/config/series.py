@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from hack.reference.metrics_catalogue import catalogue
 from tests.config.kustomized import of_kind, rendered
 from tests.config.promql import question
-from trainer.metrics_catalogue import catalogue
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object

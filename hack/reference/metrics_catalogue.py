@@ -1,14 +1,12 @@
-"""The catalogue of the manager's metrics, with help, type and labels, for the documentation and for dashboards."""
+"""The catalogue of the manager's metrics, with help, type and labels, for docs and checks of dashboards."""
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
 
-from trainer import __version__
 from trainer.controllers.metrics.series import TrainJobSeries
 from trainer.framework.plugin_calls import PluginSeries
 from trainer.kube.metrics.caches import CacheSeries
@@ -22,28 +20,12 @@ from trainer.kube.metrics.http_servers import HttpServerSeries
 from trainer.kube.metrics.queues import QueueSeries
 from trainer.kube.metrics.requests import RequestDetailSeries, RequestSeries
 from trainer.kube.metrics.webhooks import WebhookSeries
+from trainer.manager import BuildInfoSeries
 from trainer.progress.metrics import ProgressSeries
 from trainer.webhooks.handlers import AdmissionSeries
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
-
-
-class BuildInfoSeries:
-    """The gauge `trainer_build_info`, for joins: does something change with a release?"""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._info = Gauge(
-            "trainer_build_info",
-            "Always 1; the labels say which version of the manager runs, with which Python, and with which version of "
-            "the TrainJob API.",
-            ["version", "python_version", "api_version"],
-            registry=registry,
-        )
-
-    def show(self, api_version: str) -> None:
-        """Expose the gauge; `api_version` is that of TrainJobs in the cluster."""
-        self._info.labels(__version__, platform.python_version(), api_version).set(1)
 
 
 GROUPS = (

@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import trainer
+from hack.reference.metrics_catalogue import GROUPS, catalogue
 from tests.configurations import bare
 from tests.framework.samples import runtime_object, train_job_object
 from tests.promtool import needs_promtool, promtool
@@ -21,7 +22,6 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.kube.metrics.exposition import Exposition
 from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import build_manager
-from trainer.metrics_catalogue import GROUPS, catalogue
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
