@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.cli.console import Format, OutputFormat, say, say_json
 from trainer.cli.offline.workspace import PluginsConfig  # noqa: TC001 - typer reads annotations
@@ -18,17 +17,13 @@ from trainer.plugins import BUILT_IN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trainer.framework.startup.discovery import AvailablePlugin, Origin, PluginsConfiguration
+    from trainer.framework.startup.discovery import AvailablePlugin, PluginsConfiguration
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPlugin:
+class ListedPlugin(NamedTuple):
     """A plugin as the command prints it."""
 
-    name: str
-    """That of its entry point."""
-    origin: Origin
-    """Where it comes from."""
+    plugin: AvailablePlugin
     hooks: tuple[str, ...]
     """Its extension points; empty when it is disabled, since its code is not imported then."""
     enabled: bool
@@ -49,7 +44,7 @@ def _listed(plugin: AvailablePlugin, configuration: PluginsConfiguration) -> Lis
             hooks = tuple(dict.fromkeys(HOOKS[hook].__name__ for hook in hooks_of(made)))
         except ConfigurationError:
             pass
-    return ListedPlugin(plugin.name, plugin.origin, hooks, enabled)
+    return ListedPlugin(plugin, hooks, enabled)
 
 
 def plugins(*, config: PluginsConfig = None, output: Format = OutputFormat.TEXT) -> None:
@@ -70,21 +65,20 @@ def plugins(*, config: PluginsConfig = None, output: Format = OutputFormat.TEXT)
 def _rows(listed: list[ListedPlugin]) -> Iterator[str]:
     """The lines of a table."""
     table = [("NAME", "ORIGIN", "ENABLED", "HOOKS")]
-    for plugin in listed:
-        enabled = "yes" if plugin.enabled else "no"
-        table.append((plugin.name, str(plugin.origin), enabled, ", ".join(plugin.hooks) or "-"))
+    for plugin, hooks, enabled in listed:
+        table.append((plugin.name, plugin.origin, "yes" if enabled else "no", ", ".join(hooks) or "-"))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for *cells, last in table:
         yield "   ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)), last])
 
 
-def _to_object(plugin: ListedPlugin) -> dict[str, object]:
-    package, version = plugin.origin.package or None, plugin.origin.version or None
+def _to_object(listed: ListedPlugin) -> dict[str, object]:
+    plugin, hooks, enabled = listed
     return {
         "name": plugin.name,
-        "origin": str(plugin.origin),
-        "package": package,
-        "version": version,
-        "hooks": list(plugin.hooks),
-        "enabled": plugin.enabled,
+        "origin": plugin.origin,
+        "package": plugin.package or None,
+        "version": plugin.version or None,
+        "hooks": list(hooks),
+        "enabled": enabled,
     }

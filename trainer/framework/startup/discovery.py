@@ -66,28 +66,22 @@ class PluginsConfiguration(ApiModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a plugin comes from."""
-
-    package: str = ""
-    """Name of the distribution; "" for the plugins that come with the manager."""
-    version: str = ""
-    """Version of the distribution."""
-
-    def __str__(self) -> str:
-        return f"{self.package} {self.version}".rstrip() if self.package else "built in"
-
-
-@dataclass(frozen=True, slots=True)
 class AvailablePlugin:
     """A plugin that could be enabled; its code is not imported yet."""
 
     name: str
     """That of its entry point."""
-    origin: Origin
-    """Where it comes from."""
     load: Callable[[], object]
     """Imports its code and returns its factory; raises whatever the import raises."""
+    package: str = ""
+    """The distribution package that it comes from. Defaults to this one."""
+    version: str = ""
+    """Of the package."""
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, in words."""
+        return f"{self.package} {self.version}".rstrip() if self.package else "built in"
 
     def __str__(self) -> str:
         return f"plugin {self.name} ({self.origin})"
@@ -95,31 +89,28 @@ class AvailablePlugin:
 
 def available_plugins(built_in: Mapping[str, PluginFactory]) -> list[AvailablePlugin]:
     """The built-in plugins and those of all installed packages, by name; it reads files."""
-    found = [*bundled_plugins(built_in), *(_announced(entry) for entry in entry_points(group=GROUP))]
     by_name: dict[str, AvailablePlugin] = {}
-    for plugin in found:
+    for plugin in [*bundled_plugins(built_in), *(_announced(entry) for entry in entry_points(group=GROUP))]:
         other = by_name.setdefault(plugin.name, plugin)
         if other is not plugin:
+            one, another = (f"of {each.origin}" if each.package else each.origin for each in (other, plugin))
             raise ConfigurationError(
-                f"there are two plugins called {plugin.name}: one is {_origin_in_words(other)}, "
-                f"one {_origin_in_words(plugin)}; uninstall or rename one of them"
+                f"there are two plugins called {plugin.name}: one is {one}, one {another}; "
+                "uninstall or rename one of them"
             )
     return [by_name[name] for name in sorted(by_name)]
 
 
 def bundled_plugins(built_in: Mapping[str, PluginFactory]) -> list[AvailablePlugin]:
     """The built-in plugins alone, by name."""
-    return [AvailablePlugin(name, Origin(), partial(built_in.__getitem__, name)) for name in sorted(built_in)]
+    return [AvailablePlugin(name, partial(built_in.__getitem__, name)) for name in sorted(built_in)]
 
 
 def _announced(entry: EntryPoint) -> AvailablePlugin:
     package = entry.dist
-    origin = Origin(package.name, package.version) if package else Origin("an unknown package")
-    return AvailablePlugin(entry.name, origin, entry.load)
-
-
-def _origin_in_words(plugin: AvailablePlugin) -> str:
-    return f"of {plugin.origin}" if plugin.origin.package else str(plugin.origin)
+    if package is None:
+        return AvailablePlugin(entry.name, entry.load, "an unknown package")
+    return AvailablePlugin(entry.name, entry.load, package.name, package.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +122,7 @@ class EnabledPlugin:
     configuration: JsonObject
 
     def make(self, reader: Reader) -> Plugin:
-        """Call the factory."""
+        """Call the factory; what is wrong is a ConfigurationError with plugin, origin and field."""
         context = PluginContext(reader, self.configuration)
         path = f"plugins.configuration[{self.plugin.name}]"
         try:
@@ -183,8 +174,8 @@ def make_registry(plugins: Iterable[EnabledPlugin], reader: Reader) -> Registry:
         try:
             registry.register(made)
         except ConfigurationError as error:
-            origin = plugin.plugin.origin
-            raise ConfigurationError(f"{error} (it comes from {origin})" if origin.package else str(error)) from error
+            origin = f" (it comes from {plugin.plugin.origin})" if plugin.plugin.package else ""
+            raise ConfigurationError(f"{error}{origin}") from error
     for protocol, lack in ((ComponentBuilder, "start"), (TerminalCondition, "end")):
         if not any(isinstance(plugin, protocol) for plugin in registry):
             raise ConfigurationError(
