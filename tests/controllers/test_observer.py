@@ -11,7 +11,7 @@ from tests.controllers.test_failure_log import CULPRIT
 from tests.framework.samples import train_job, train_job_object
 from tests.framework.status.test_status import COMPLETE, CREATED, condition, jobs, pending, restarting
 from trainer.api.trainjob_status import ConditionType
-from trainer.controllers.observer import SECONDS, Debounce, FirstStatusDebounce, Observer
+from trainer.controllers.observer import SECONDS, Debounce, Observer
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.extension_points import Outcome, StatusCondition, StatusReport
 from trainer.framework.startup.registry import Registry
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trainer.api.trainjob import TrainJob
     from trainer.framework.plugin_api.extension_points import Plugin
     from trainer.framework.status.status import Observation
-    from trainer.kube.objects import Object
 
 FAILED = Outcome(ConditionType.FAILED, "FailedJobs", "a job failed", CULPRIT)
 VERIFIED = StatusCondition("acme.com/Verified", True, "Fine")
@@ -171,16 +170,3 @@ async def test_what_may_take_its_time(clock: ManualClock) -> None:
     assert seconds == 30 - SECONDS
     await clock.advance(30 - SECONDS)
     assert len(debounce.filter(job, [pending(), slow])[0]) == 2
-
-
-@pytest.mark.parametrize(
-    ("spec", "is_busy", "postpones"),
-    [
-        pytest.param({}, True, True, id="burst"),
-        pytest.param({}, False, False, id="quiet"),
-        pytest.param({"activeDeadlineSeconds": 60}, True, False, id="deadline"),
-    ],
-)
-def test_first_statuses_in_a_burst(spec: Object, *, is_busy: bool, postpones: bool) -> None:
-    """They are written later, except of a TrainJob that has to be requeued at its deadline."""
-    assert FirstStatusDebounce(lambda: is_busy).postpones(train_job(**spec)) is postpones

@@ -8,7 +8,7 @@ from trainer.api.trainingruntime import TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.testing import StaticReader
-from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, runtime_place
+from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, Runtimes, runtime_place
 from trainer.framework.startup.registry import Registry
 from trainer.kube.testing import FakeClient
 from trainer.plugins.jobset.plugin import JobSetPlugin
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
 
 
-class NothingCached:
+class NothingCached(Runtimes):
     """A cache that is still empty, so that the webhook asks the API server."""
 
-    async def find(self, train_job: Any, *, built_on: str, is_built: bool) -> FoundRuntime:
-        """See `CachedRuntimes.find`."""
+    def __init__(self) -> None:
+        """It has no informers."""
+
+    async def find(self, train_job: Any, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
+        """See `Runtimes.find`."""
         resource, key = runtime_place(train_job)
         raise RuntimeNotFoundError(resource.kind, key)
 

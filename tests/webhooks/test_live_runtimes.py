@@ -15,6 +15,7 @@ from trainer.framework.runtimes.runtimes import (
     Alternatives,
     FoundRuntime,
     RuntimeNotFoundError,
+    Runtimes,
     alternatives,
     read_runtime,
     runtime_place,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)
 
 
-class Cache:
+class Cache(Runtimes):
     """Runtimes that are known without a request."""
 
     def __init__(self, runtime: Object | None = None, *, is_snapshot: bool = False) -> None:
@@ -37,8 +38,8 @@ class Cache:
         self._is_snapshot = is_snapshot
         self.asked: list[bool] = []
 
-    async def find(self, train_job: TrainJob, *, built_on: str, is_built: bool) -> FoundRuntime:
-        """See `CachedRuntimes.find`."""
+    async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
+        """See `Runtimes.find`."""
         self.asked.append(is_built)
         resource, key = runtime_place(train_job)
         if self._runtime is None:

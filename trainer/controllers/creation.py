@@ -29,7 +29,8 @@ from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, na
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
-    from trainer.controllers.observer import FirstStatusDebounce
+    from collections.abc import Callable
+
     from trainer.framework.deploying.deployer import Deployer, Shortfall
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.plugin_api.component import Component
@@ -97,7 +98,7 @@ class _Plan:
 
 
 class Creator:
-    """Creates the objects of TrainJobs, and applies changes to them."""
+    """Creates the objects of TrainJobs, and applies changes to them; `is_busy` says whether other TrainJobs wait."""
 
     def __init__(
         self,
@@ -105,13 +106,13 @@ class Creator:
         pipeline: Pipeline,
         runtimes: Runtimes,
         deployer: Deployer,
-        debounce: FirstStatusDebounce,
+        is_busy: Callable[[], bool],
     ) -> None:
         self._client = client
         self._pipeline = pipeline
         self._runtimes = runtimes
         self._deployer = deployer
-        self._debounce = debounce
+        self._is_busy = is_busy
 
     async def create(self, train_job: TrainJob, obj: Object) -> Created:
         """Build and deploy a TrainJob that has not finished.
@@ -130,7 +131,10 @@ class Creator:
             return Stale()
         created = await self._deploy(obj, plan, exists=was_created and plan.has_workload)
         is_new = plan.is_missing and created.creation.succeeded and created.creation.is_whole
-        return Deferred() if is_new and self._debounce.postpones(train_job) else created
+        # In a burst, pods start earlier if first statuses are written after the objects of all TrainJobs are created.
+        if is_new and self._is_busy() and train_job.spec.active_deadline_seconds is None:
+            return Deferred()
+        return created
 
     async def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
         try:

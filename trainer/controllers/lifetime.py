@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.framework.plugin_api.extension_points import Outcome
+from trainer.framework.status.conditions import Conditions
 from trainer.kube.clock import parse_timestamp
 
 if TYPE_CHECKING:
-    from trainer.api.metadata import Condition
     from trainer.api.trainjob import TrainJob
 
 
@@ -24,7 +24,7 @@ def deadline_of(train_job: TrainJob, now: datetime) -> datetime | None:
     seconds = train_job.spec.active_deadline_seconds
     if seconds is None or train_job.spec.suspend:
         return None
-    suspended = _condition(train_job, ConditionType.SUSPENDED)
+    suspended = Conditions.of(train_job.status).get(ConditionType.SUSPENDED)
     if suspended is not None and suspended.status == "True":
         start = now  # the condition still shows the suspension that has just ended
     elif suspended is not None:
@@ -47,14 +47,15 @@ def deadline_exceeded(train_job: TrainJob) -> Outcome:
 
 def ended_at_deadline(train_job: TrainJob) -> bool:
     """Whether the TrainJob failed because of its deadline, so that its objects must be deleted."""
-    failed = _condition(train_job, ConditionType.FAILED)
+    failed = Conditions.of(train_job.status).get(ConditionType.FAILED)
     return failed is not None and failed.status == "True" and failed.reason == ConditionReason.DEADLINE_EXCEEDED
 
 
 def expiry_of(train_job: TrainJob) -> datetime | None:
     """When a finished TrainJob will be deleted; None if it stays or has not finished."""
     seconds = train_job.spec.ttl_seconds_after_finished
-    ended = [_condition(train_job, condition) for condition in (ConditionType.COMPLETE, ConditionType.FAILED)]
+    conditions = Conditions.of(train_job.status)
+    ended = [conditions.get(ConditionType.COMPLETE), conditions.get(ConditionType.FAILED)]
     finished = [parse_timestamp(end.last_transition_time) for end in ended if end is not None and end.status == "True"]
     if seconds is None or not finished:
         return None
@@ -67,8 +68,3 @@ def _later(start: datetime, seconds: int) -> datetime | None:
         return start + timedelta(seconds=seconds)
     except OverflowError:
         return None
-
-
-def _condition(train_job: TrainJob, condition_type: ConditionType) -> Condition | None:
-    conditions = (train_job.status and train_job.status.conditions) or []
-    return next((condition for condition in conditions if condition.type == condition_type), None)

@@ -12,7 +12,7 @@ from trainer.kube.objects import namespace_of
 from trainer.kube.recent import Recent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.pipeline import Pipeline
@@ -73,9 +73,7 @@ class Observer:
 
 def _last_restart(train_job: TrainJob) -> str:
     """What the condition Restarting says about it."""
-    conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
-    restarting = conditions.get(ConditionType.RESTARTING)
-    lines = reported_lines(restarting)
+    lines = reported_lines(Conditions.of(train_job.status).get(ConditionType.RESTARTING))
     return lines[0].partition(": ")[2] if lines else ""
 
 
@@ -114,20 +112,9 @@ class Debounce:
         return passed, min(held.values(), default=None)
 
 
-class FirstStatusDebounce:
-    """Writes first statuses in a burst after the objects of all TrainJobs are created, so that pods start earlier."""
-
-    def __init__(self, is_busy: Callable[[], bool]) -> None:
-        self._is_busy = is_busy
-
-    def postpones(self, train_job: TrainJob) -> bool:
-        """Whether to write the first status of a TrainJob later; one with a deadline is requeued in time instead."""
-        return train_job.spec.active_deadline_seconds is None and self._is_busy()
-
-
 def _reported(train_job: TrainJob) -> frozenset[str]:
     """The reasons that the condition Pending reports."""
-    pending = Conditions((train_job.status and train_job.status.conditions) or [], "").get(ConditionType.PENDING)
+    pending = Conditions.of(train_job.status).get(ConditionType.PENDING)
     if pending is None or pending.status != "True":
         return frozenset()
     return frozenset(line.partition(": ")[0] for line in reported_lines(pending))

@@ -14,7 +14,7 @@ from trainer.api.trainjob_status import ConditionType
 from trainer.controllers.creation import Built, Creator, Deferred, Failed, Stale
 from trainer.controllers.lifetime import deadline_exceeded, deadline_of, ended_at_deadline, expiry_of
 from trainer.controllers.metrics.trainjobs import TrainJobMetrics
-from trainer.controllers.observer import FirstStatusDebounce, Observer
+from trainer.controllers.observer import Observer
 from trainer.controllers.status_reporter import StatusReporter
 from trainer.framework.deploying.deployer import FIELD_MANAGER, Deployer
 from trainer.framework.runtimes.runtimes import Runtimes
@@ -76,8 +76,7 @@ class TrainJobController:
         controller = Controller(
             "trainjob", manager, self.reconcile, max_concurrent_reconciles=max_concurrent_reconciles
         )
-        debounce = FirstStatusDebounce(controller.is_busy)
-        self._creator = Creator(manager.client, pipeline, runtimes, self._deployer, debounce)
+        self._creator = Creator(manager.client, pipeline, runtimes, self._deployer, controller.is_busy)
         # Progress is written every few seconds and changes only the status, of which only a stall matters here.
         controller.reconciles(TRAIN_JOBS, selection=selection, predicate=any_of(generation_changed, _stall_changed))
         controller.watches(TRAINING_RUNTIMES, runtimes.train_jobs_of, selection=selection)
@@ -202,7 +201,7 @@ def watch_for_plugins(
             controller.watches_source(Kind(informer, _map_function(watch, controller), watch.predicate))
         if watch.optional:
             optional[informer] = None
-        reader.attach(informer)
+        reader.attach(informer, watch.indexes)
     for informer in optional:
         controller.watches_source(Availability(informer, lambda: _unfinished(train_jobs)))
 

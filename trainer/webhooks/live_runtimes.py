@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError, read_runtime, runtime_place
@@ -15,17 +15,10 @@ from trainer.kube.resource import CONFIG_MAPS
 if TYPE_CHECKING:
     from trainer.api.trainingruntime import Runtime
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.runtimes.runtimes import Alternatives, FoundRuntime
+    from trainer.framework.runtimes.runtimes import Alternatives, Runtimes
     from trainer.kube.client import Client
     from trainer.kube.objects import Object, ObjectKey
     from trainer.kube.resource import Resource
-
-
-class CachedRuntimes(Protocol):
-    """The cached runtimes, such as `trainer.framework.runtimes.runtimes.Runtimes`."""
-
-    async def find(self, train_job: TrainJob, *, built_on: str, is_built: bool) -> FoundRuntime:
-        """What the TrainJob was built on, or the runtime that it names."""
 
 
 class LiveRuntimes:
@@ -34,7 +27,7 @@ class LiveRuntimes:
     People apply a runtime and a TrainJob together, and webhooks are served before the caches have synced.
     """
 
-    def __init__(self, cached: CachedRuntimes, client: Client) -> None:
+    def __init__(self, cached: Runtimes, client: Client) -> None:
         self._cached = cached
         self._client = client
 
@@ -80,8 +73,7 @@ class LiveRuntimes:
 
 
 def _is_created(train_job: TrainJob) -> bool:
-    conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
-    return conditions.is_true(ConditionType.CREATED)
+    return Conditions.of(train_job.status).is_true(ConditionType.CREATED)
 
 
 def _digest(train_job: TrainJob) -> str:

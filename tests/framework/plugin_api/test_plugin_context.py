@@ -91,8 +91,9 @@ def test_parts_of_one_resource_are_read_together() -> None:
     reader = CacheReader()
     plain = Informer(FakeClient(), CONFIG_MAPS, clock=ManualClock())
     parts = [informer_of(owned("a", "1"), owned("b", "1")), informer_of(owned("b", "1"), owned("c", "2"))]
-    for informer in (plain, *parts):
-        reader.attach(informer)
+    reader.attach(plain)
+    for informer in parts:
+        reader.attach(informer, ["by-label"])
         reader.attach(informer)
 
     assert reader.get(CONFIG_MAPS, ObjectKey("ns", "c")) is not None
@@ -107,7 +108,7 @@ async def test_there_is_nothing_of_a_kind_that_is_not_served() -> None:
     """Its objects are not found, which is no mistake of the plugin, and `serves` tells why."""
     informer = informer_of(owned("a", "1"))
     reader = CacheReader()
-    reader.attach(informer)
+    reader.attach(informer, ["by-label"])
     assert reader.serves(CONFIG_MAPS)
 
     await informer.unserved()

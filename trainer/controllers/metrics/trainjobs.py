@@ -86,7 +86,7 @@ class TrainJobMetrics:
         if status.state is State.COMPLETE:
             yield self._series.completed.labels(*group).inc, 1
         elif status.state is State.FAILED:
-            failed = Conditions(status.conditions or [], "").get(ConditionType.FAILED)
+            failed = Conditions.of(status).get(ConditionType.FAILED)
             yield self._series.failed.labels(*group, failed.reason if failed else "").inc, 1
 
     def _times(self, framework: str, life: Life, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
@@ -106,7 +106,7 @@ class TrainJobMetrics:
 
 def _gets_jobset(before: TrainJobStatus, status: TrainJobStatus) -> bool:
     """Whether the Jobs were just created or resumed."""
-    old, new = Conditions(before.conditions or [], ""), Conditions(status.conditions or [], "")
+    old, new = Conditions.of(before), Conditions.of(status)
     if not new.is_true(ConditionType.CREATED):
         return False
     is_resumed = old.is_true(ConditionType.SUSPENDED) and new.is_false(ConditionType.SUSPENDED)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from trainer.kube.cache.store import CONTROLLER_UID
-from trainer.kube.objects import key_of
+from trainer.kube.objects import ObjectKey, key_of
 from trainer.kube.selection import Matcher
 from trainer.kube.selectors import LabelSelector
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from trainer.kube.cache.informer import Informer
     from trainer.kube.cache.store import Lister
-    from trainer.kube.objects import Object, ObjectKey
+    from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
 
@@ -97,12 +96,19 @@ class CacheReader:
 
     def __init__(self) -> None:
         self._informers: dict[Resource, list[Informer]] = {}
+        self._listers: dict[Resource, list[Lister]] = {}
+        self._indexes: dict[tuple[Resource, str], list[Lister]] = {}
 
-    def attach(self, informer: Informer) -> None:
-        """Read its resource from this informer too."""
+    def attach(self, informer: Informer, indexes: Iterable[str] = ()) -> None:
+        """Read its resource from this informer too, and these of its indexes."""
         informers = self._informers.setdefault(informer.resource, [])
+        lister = informer.lister
         if informer not in informers:
             informers.append(informer)
+            self._listers.setdefault(informer.resource, []).append(lister)
+            indexes = (*indexes, CONTROLLER_UID)
+        for index in indexes:
+            self._indexes.setdefault((informer.resource, index), []).append(lister)
 
     def get(self, resource: Resource, key: ObjectKey) -> Object | None:
         """See `Reader.get`."""
@@ -117,18 +123,15 @@ class CacheReader:
 
     def keys(self, resource: Resource, index: str, value: str) -> AbstractSet[ObjectKey]:
         """See `Reader.keys`."""
-        found: list[AbstractSet[ObjectKey]] = []
-        for lister in self._of(resource):
-            with suppress(KeyError):
-                found.append(lister.keys_by_index(index, value))
-        if not found:
+        listers = self._indexes.get((resource, index))
+        if listers is None:
             raise LookupError(f"{resource.qualified_name} have no index {index}: the plugin's Watch must declare it")
-        return set().union(*found)
+        return set[ObjectKey]().union(*(lister.keys_by_index(index, value) for lister in listers))
 
     def children(self, owner_uid: str) -> Iterator[tuple[Resource, Object]]:
         """See `Reader.children`."""
-        for resource, informers in self._informers.items():
-            found = [child for each in informers for child in each.lister.by_index(CONTROLLER_UID, owner_uid)]
+        for resource, listers in self._listers.items():
+            found = [child for lister in listers for child in lister.by_index(CONTROLLER_UID, owner_uid)]
             for child in {key_of(child): child for child in found}.values():
                 yield resource, child
 
@@ -147,8 +150,9 @@ class CacheReader:
         return any(not (selection.label_selector or selection.field_selector) for selection in selections)
 
     def _of(self, resource: Resource) -> Sequence[Lister]:
-        if resource not in self._informers:
+        listers = self._listers.get(resource)
+        if listers is None:
             raise LookupError(
                 f"{resource.qualified_name} are not cached: a plugin that reads or builds them must watch them"
             )
-        return [informer.lister for informer in self._informers[resource]]
+        return listers

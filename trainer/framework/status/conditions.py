@@ -15,6 +15,7 @@ from trainer.api.trainjob_status import ConditionType
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from trainer.api.trainjob_status import TrainJobStatus
     from trainer.framework.plugin_api.extension_points import PodProblem
 
 MESSAGE_LIMIT = 32768
@@ -30,6 +31,11 @@ class Conditions:
         self._by_type = {condition.type: condition for condition in conditions}
         self._now = now
         self._generation = generation
+
+    @classmethod
+    def of(cls, status: TrainJobStatus | None) -> Conditions:
+        """Those of a status, to be read."""
+        return cls((status and status.conditions) or [], "")
 
     def get(self, condition_type: str) -> Condition | None:
         """The condition of this type."""

@@ -81,7 +81,7 @@ class Observation:
 
 def is_finished(train_job: TrainJob) -> bool:
     """Whether the TrainJob is complete or failed; it stays so, and its Jobs are never made again."""
-    conditions = Conditions((train_job.status and train_job.status.conditions) or [], "")
+    conditions = Conditions.of(train_job.status)
     return conditions.is_true(ConditionType.COMPLETE) or conditions.is_true(ConditionType.FAILED)
 
 
@@ -243,6 +243,6 @@ def _state(conditions: Conditions, jobs: Sequence[JobStatus], previous: TrainJob
         return State.RESTARTING
     # A pod that restarts is not ready for a moment; the training still runs.
     if previous.state in _GOING or any(job.ready or job.succeeded or job.failed for job in jobs):
-        is_stalled = Conditions(previous.conditions or [], "").is_true(ConditionType.STALLED)
+        is_stalled = Conditions.of(previous).is_true(ConditionType.STALLED)
         return State.STALLED if is_stalled else State.RUNNING
     return State.CREATED if conditions.is_true(ConditionType.CREATED) else None
