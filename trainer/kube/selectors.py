@@ -13,8 +13,21 @@ from trainer.kube.names import label_value_problems, qualified_name_problems
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_TOKEN = re.compile(r"\s*(?P<token>==|!=|[=!<>(),]|[^\s=!<>(),]+)")
-_PUNCTUATION = frozenset(["==", "!=", "=", "!", "<", ">", "(", ")", ","])
+_REQUIREMENT = re.compile(
+    r"""
+    \s*+ (?:
+        ! \s*+ (?P<absent> [^\s=!<>(),]++ )
+      | (?P<key> [^\s=!<>(),]++ ) \s*+ (?:
+            (?P<sign> == | != | = | < | > ) \s*+ (?P<value> [^\s=!<>(),]*+ )
+          | (?P<word> in | notin ) \s*+ \( (?P<values> [^=!<>()]*+ ) \)
+        )?+
+    ) \s*+ (?: , (?= \s* [^\s,] ) | \Z )
+    """,
+    re.VERBOSE,
+)
+"""One requirement and the comma or end behind it, read in linear time."""
+_SHOWN = 200
+"""Characters of a malformed selector that a message repeats."""
 
 
 class Operator(StrEnum):
@@ -97,7 +110,7 @@ class LabelSelector:
         Raises:
             ValueError: the text is not a label selector; the message says where and why.
         """
-        return cls(tuple(_LabelParser(text).requirements()))
+        return cls(tuple(_requirements(text)))
 
     @classmethod
     def from_object(cls, selector: Mapping[str, Any]) -> LabelSelector:
@@ -151,101 +164,48 @@ def _label_value(value: str, key: str, index: int = 0) -> str:
     return value
 
 
-class _LabelParser:
-    """Recursive descent over the query form of a label selector, with the messages of apimachinery's parser."""
+def _requirements(text: str) -> Iterator[Requirement]:
+    """The requirements of the query form of a label selector; an error names the place."""
+    text, position = text.strip(), 0
+    while position < len(text):
+        match = _REQUIREMENT.match(text, position)
+        if match is None:
+            raise ValueError(f"unable to parse requirement: {_complaint(text[position : position + _SHOWN].strip())}")
+        try:
+            yield _requirement(match)
+        except ValueError as error:
+            raise ValueError(f"unable to parse requirement: {error}") from error
+        position = match.end()
 
-    def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
-        self._position = 0
 
-    def requirements(self) -> Iterator[Requirement]:
-        while token := self._peek():
-            if token in _PUNCTUATION - {"!"}:
-                raise _unexpected(token, "!, identifier, or 'end of string'")
-            try:
-                yield self._requirement()
-            except ValueError as error:
-                raise ValueError(f"unable to parse requirement: {error}") from error
-            separator = self._take()
-            if not separator:
-                return
-            if separator != ",":
-                raise _unexpected(separator, "',' or 'end of string'")
-            if (following := self._peek()) == "" or following in _PUNCTUATION - {"!"}:
-                raise _unexpected(following, "identifier after ','")
-
-    def _requirement(self) -> Requirement:
-        if self._peek() == "!":
-            self._take()
-            return Requirement(self._key(), Operator.DOES_NOT_EXIST)
-        key = self._key()
-        if self._peek() in {"", ","}:
+def _requirement(match: re.Match[str]) -> Requirement:
+    if match["absent"] is not None:
+        return Requirement(_label_key(match["absent"]), Operator.DOES_NOT_EXIST)
+    key = _label_key(match["key"])
+    match match["sign"] or match["word"]:
+        case None:
             return Requirement(key, Operator.EXISTS)
-        match self._take():
-            case "=" | "==":
-                return Requirement(key, Operator.IN, (_label_value(self._value(), key),))
-            case "!=":
-                return Requirement(key, Operator.NOT_IN, (_label_value(self._value(), key),))
-            case ">" | "<" as sign:
-                operator = Operator.GREATER_THAN if sign == ">" else Operator.LESS_THAN
-                return Requirement(key, operator, (self._integer(),))
-            case "in" | "notin" as word:
-                return Requirement(key, Operator(word), self._values(key))
-            case other:
-                raise _unexpected(other, "in, notin, =, ==, !=, gt, lt")
-
-    def _key(self) -> str:
-        key = self._take()
-        if key == "" or key in _PUNCTUATION:
-            raise _unexpected(key, "identifier")
-        return _label_key(key)
-
-    def _value(self) -> str:
-        if self._peek() in {"", ","}:
-            return ""
-        value = self._take()
-        if value in _PUNCTUATION:
-            raise _unexpected(value, "identifier")
-        return value
-
-    def _integer(self) -> str:
-        value = self._value()
-        if not re.fullmatch(r"[-+]?[0-9]+", value):
-            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-            raise ValueError(f"values[0]: Invalid value: {show(value)}: {detail}")
-        return value
-
-    def _values(self, key: str) -> tuple[str, ...]:
-        if (opening := self._take()) != "(":
-            raise ValueError(f"found '{opening}' expected: '('")
-        if (first := self._peek()) in _PUNCTUATION - {",", ")"} or not first:
-            raise _unexpected(first, "',', ')' or identifier")
-        values: set[str] = set()
-        while True:
-            values.add("" if self._peek() in {",", ")"} else self._take())
-            separator = self._take()
-            if separator == ")":
-                return tuple(_label_value(value, key, index) for index, value in enumerate(sorted(values)))
-            if separator != ",":
-                raise _unexpected(separator, "',' or ')'")
-            if (following := self._peek()) in _PUNCTUATION - {",", ")"} or not following:
-                raise _unexpected(following, "',', or identifier")
-
-    def _peek(self) -> str:
-        return self._tokens[self._position] if self._position < len(self._tokens) else ""
-
-    def _take(self) -> str:
-        token = self._peek()
-        self._position += 1
-        return token
+        case "=" | "==":
+            return Requirement(key, Operator.IN, (_label_value(match["value"], key),))
+        case "!=":
+            return Requirement(key, Operator.NOT_IN, (_label_value(match["value"], key),))
+        case ">" | "<" as sign:
+            if not re.fullmatch(r"[-+]?[0-9]+", match["value"]):
+                detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+                raise ValueError(f"values[0]: Invalid value: {show(match['value'])}: {detail}")
+            operator = Operator.GREATER_THAN if sign == ">" else Operator.LESS_THAN
+            return Requirement(key, operator, (match["value"],))
+        case word:
+            values = sorted({value.strip() for value in match["values"].split(",")})
+            return Requirement(
+                key, Operator(word), tuple(_label_value(value, key, index) for index, value in enumerate(values))
+            )
 
 
-def _unexpected(found: str, expected: str) -> ValueError:
-    return ValueError(f"found '{found}', expected: {expected}")
-
-
-def _tokens(text: str) -> list[str]:
-    return [match["token"] for match in _TOKEN.finditer(text)]
+def _complaint(rest: str) -> str:
+    if following := re.match(r"[^\s=!<>(),]+\s+(?!(?:in|notin)\b)([^\s=!<>(),]+)", rest):
+        return f"found '{following[1]}', expected: in, notin, =, ==, !=, gt, lt"
+    return f"'{rest}' is none of KEY, !KEY, KEY=VALUE, KEY!=VALUE, KEY>NUMBER, KEY in (VALUES), KEY notin (VALUES)"
 
 
 FieldRequirement: TypeAlias = tuple[str, Literal["=", "!="], str]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import string
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -14,10 +13,10 @@ from trainer.kube.objects import ObjectKey
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from trainer.kube.objects import Object
+
 _T = TypeVar("_T")
 
-_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name
-_TOKEN_ALPHABET = frozenset(f"{string.ascii_letters}{string.digits}-_")
 _INCONSISTENT = -1
 _TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -59,7 +58,7 @@ class Position:
     def encode(self) -> str:
         """The continue token."""
         start = f"{self.after.namespace}/{self.after.name}\0"
-        token = json.dumps({"v": _TOKEN_VERSION, "rv": self.revision, "start": start}, separators=(",", ":"))
+        token = json.dumps({"v": "meta.k8s.io/v1", "rv": self.revision, "start": start}, separators=(",", ":"))
         return base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
 
     @classmethod
@@ -70,29 +69,19 @@ class Position:
             BadRequestError: the token is not one of ours.
         """
         try:
-            return cls._decoded(token)
-        except (ValueError, RecursionError) as error:
+            fields = _decoded(token)
+            namespace, _, name = fields["start"].rstrip("\0").partition("/")
+            return cls(int(fields["rv"]), ObjectKey(namespace, name))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise statuses.bad_request(f"invalid continue token: continue key is not valid: {error}") from error
 
-    @classmethod
-    def _decoded(cls, token: str) -> Position:
-        illegal = next((at for at, character in enumerate(token) if character not in _TOKEN_ALPHABET), None)
-        if illegal is not None or len(token) % 4 == 1:
-            raise ValueError(f"illegal base64 data at input byte {len(token) if illegal is None else illegal}")
-        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        if not content.startswith(b"{"):
-            first = content[:1].decode("latin-1")
-            raise ValueError(f"invalid character {first!r} looking for beginning of value")
-        fields = json.loads(content)
-        version, revision, start = fields.get("v"), fields.get("rv"), fields.get("start")
-        if version != _TOKEN_VERSION:
-            raise ValueError("server does not recognize this encoded version")
-        if type(revision) is not int or not revision:
-            raise ValueError(f"incorrect encoded start resourceVersion (version {_TOKEN_VERSION})")
-        if not isinstance(start, str) or not start:
-            raise ValueError(f"encoded start key empty (version {_TOKEN_VERSION})")
-        namespace, _, name = start.rstrip("\0").partition("/")
-        return cls(revision, ObjectKey(namespace, name))
+
+def _decoded(token: str) -> Object:
+    content = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    if not content.startswith(b"{"):
+        raise ValueError(f"invalid character {content[:1].decode('latin-1')!r} looking for beginning of value")
+    fields: Object = json.loads(content)
+    return fields
 
 
 class Lists(Generic[_T]):

@@ -146,16 +146,14 @@ TOKEN = "invalid continue token: continue key is not valid: "
             f"{REQUIREMENT}found 'b', expected: in, notin, =, ==, !=, gt, lt",
             id="no operator",
         ),
-        pytest.param("labelSelector=a=b%20c", "found 'c', expected: ',' or 'end of string'", id="no comma"),
+        pytest.param("labelSelector=a=b%20c", f"{REQUIREMENT}'a=b c' is none of KEY", id="no comma"),
         pytest.param(
             "labelSelector=a=-", f'{REQUIREMENT}values[0][a]: Invalid value: "-": a valid label must be', id="value"
         ),
         pytest.param("labelSelector=-=a", f'{REQUIREMENT}<nil>: Invalid value: "-": name part must', id="key"),
         pytest.param("fieldSelector=a", "invalid selector: 'a'; can't understand 'a'", id="field"),
-        pytest.param("limit=1&continue=***", f"{TOKEN}illegal base64 data at input byte 0", id="no base64"),
-        pytest.param(
-            "limit=1&continue=e30", f"{TOKEN}server does not recognize this encoded version", id="another token"
-        ),
+        pytest.param("limit=1&continue=***", TOKEN, id="no base64"),
+        pytest.param("limit=1&continue=e30", TOKEN, id="another token"),
     ],
 )
 async def test_refused_lists(api: Api, query: str, message: str) -> None:
