@@ -6,7 +6,7 @@
 | `TransportError` | no answer: refused, reset, timed out | the client if it was a GET that broke, then the caller |
 | `UntrustedServerError` | TLS failed: other CA, other name, no TLS at all | the caller; heals when the CA is replaced |
 | `TooManyRequestsError`, `ServiceUnavailableError` | 429 and 503 | the client, then the caller |
-| `ServerTimeoutError`, `InternalError`, `StoreReadError` | 5xx | the client after Retry-After, then the caller |
+| `ServerTimeoutError`, `InternalError` | 5xx | the client after Retry-After, then the caller |
 | `UnauthorizedError` | credentials expired or unknown (401) | the client once, with newer ones; then the caller |
 | `ConflictError` | written from a stale copy (409) | the caller, after the cache has caught up |
 | `GoneError` | resource version or continue token too old (410) | the reflector lists again |
@@ -175,18 +175,6 @@ class GoneError(ApiError):
     reason = "Gone"
 
 
-class RequestEntityTooLargeError(ApiError):
-    """413: the object is larger than the server or its storage takes."""
-
-    reason = "RequestEntityTooLarge"
-
-
-class UnsupportedMediaTypeError(ApiError):
-    """415: the server does not read this content type."""
-
-    reason = "UnsupportedMediaType"
-
-
 class InvalidError(ApiError):
     """422: fields are wrong; see `causes`."""
 
@@ -205,12 +193,6 @@ class InternalError(ApiError):
     reason = "InternalError"
 
 
-class StoreReadError(ApiError):
-    """500: the server cannot read an object from its storage, such as one that it cannot decrypt."""
-
-    reason = "StoreReadError"
-
-
 class ServiceUnavailableError(ApiError):
     """503: the server is starting, stopping or overloaded."""
 
@@ -227,17 +209,16 @@ _BY_REASON: dict[str, type[ApiError]] = {
     error.reason: error
     for error in (
         BadRequestError, UnauthorizedError, ForbiddenError, NotFoundError, MethodNotAllowedError, NotAcceptableError,
-        AlreadyExistsError, ConflictError, GoneError, RequestEntityTooLargeError, UnsupportedMediaTypeError,
-        InvalidError, TooManyRequestsError, InternalError, StoreReadError, ServiceUnavailableError, ServerTimeoutError,
+        AlreadyExistsError, ConflictError, GoneError, InvalidError, TooManyRequestsError, InternalError,
+        ServiceUnavailableError, ServerTimeoutError,
     )
 }  # fmt: skip
 _BY_REASON |= {"Expired": GoneError, "ServerTimeout": ServerTimeoutError}
 
 _BY_CODE: dict[int, type[ApiError]] = {
     400: BadRequestError, 401: UnauthorizedError, 403: ForbiddenError, 404: NotFoundError, 405: MethodNotAllowedError,
-    406: NotAcceptableError, 409: ConflictError, 410: GoneError, 413: RequestEntityTooLargeError,
-    415: UnsupportedMediaTypeError, 422: InvalidError, 429: TooManyRequestsError, 500: InternalError,
-    503: ServiceUnavailableError, 504: ServerTimeoutError,
+    406: NotAcceptableError, 409: ConflictError, 410: GoneError, 422: InvalidError, 429: TooManyRequestsError,
+    500: InternalError, 503: ServiceUnavailableError, 504: ServerTimeoutError,
 }  # fmt: skip
 
 
