@@ -101,14 +101,8 @@ def build_manager(
 ) -> Manager:
     """A manager with all controllers registered, ready to run.
 
-    Args:
-        client: of the cluster; see `Served.client`.
-        configuration: of the manager.
-        served: the version of TrainJobs that the cluster serves. Defaults to v2alpha1.
-        plugins: see `enabled_plugins`. Defaults to the enabled ones of this package.
-        namespace: that of the manager, for lease and certificates if the configuration names no other.
-        clock: defaults to that of the machine.
-        metrics: those of the client, so that one endpoint exposes both. Defaults to new ones.
+    Without `plugins` it has the enabled ones of this package. `namespace` is its own, for lease and certificates if the
+    configuration names no other; `metrics` are those of the client, so that one endpoint exposes both.
     """
     manager = Manager(client, clock=clock, options=_options(configuration, namespace), metrics=metrics)
     manager.metrics.series(BuildInfoSeries).show(served.version)

@@ -80,8 +80,6 @@ Created: TypeAlias = Stale | Deferred | Built | Failed
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What to apply."""
-
     components: list[Component]
     runtime: FoundRuntime | None = None
     """To be kept as a snapshot; None if there is one already."""

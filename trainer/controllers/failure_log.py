@@ -54,8 +54,6 @@ _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-
 
 
 class _End(NamedTuple):
-    """The end of a log."""
-
     shown: bytes
     """The lines without progress messages."""
     lines: int
@@ -140,7 +138,6 @@ def _is_of_job(pod: Object, since: str) -> bool:
 
 
 def _without_messages(block: bytes) -> bytes:
-    """Whole lines without progress messages."""
     if TAG_END not in block:
         return block
     shown = (without_message(line) for line in block.split(b"\n"))

@@ -72,7 +72,6 @@ class Observer:
 
 
 def _last_restart(train_job: TrainJob) -> str:
-    """What the condition Restarting says about it."""
     lines = reported_lines(Conditions.of(train_job.status).get(ConditionType.RESTARTING))
     return lines[0].partition(": ")[2] if lines else ""
 
@@ -113,7 +112,6 @@ class Debounce:
 
 
 def _reported(train_job: TrainJob) -> frozenset[str]:
-    """The reasons that the condition Pending reports."""
     pending = Conditions.of(train_job.status).get(ConditionType.PENDING)
     if pending is None or pending.status != "True":
         return frozenset()

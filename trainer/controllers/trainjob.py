@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from trainer.framework.status.status import Creation
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.cache.informer import Informer
-    from trainer.kube.cache.store import Lister
     from trainer.kube.controller.handlers import MapFunction
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
@@ -67,6 +66,7 @@ class TrainJobController:
         self._client = manager.client
         self._clock = manager.clock
         self._pipeline = pipeline
+        self._reader = reader
         self._train_jobs = train_jobs.lister
         self.runtimes = runtimes = Runtimes(manager, train_jobs, namespace)
         self._deployer = Deployer(manager.client, reader, manager.clock, metrics=manager.metrics)
@@ -82,7 +82,36 @@ class TrainJobController:
         controller.watches(TRAINING_RUNTIMES, runtimes.train_jobs_of, selection=selection)
         controller.watches(CLUSTER_TRAINING_RUNTIMES, runtimes.train_jobs_of)
         controller.owns(CONFIG_MAPS, selection=runtimes.snapshots, predicate=_is_gone)
-        watch_for_plugins(pipeline.watches(), controller, manager, reader, self._train_jobs, namespace=namespace)
+        self._watch_for_plugins(pipeline.watches(), controller, manager, namespace)
+
+    def _watch_for_plugins(
+        self, watches: Iterable[Watch], controller: Controller, manager: Manager, namespace: str | None
+    ) -> None:
+        """Make informers for the watches of plugins, attach them to the reader, and reconcile TrainJobs on events.
+
+        When the API server begins or stops to serve an optional kind, all TrainJobs that have not ended are reconciled:
+        a plugin may have refused them because of it, or their objects may be gone.
+        """
+        optional: dict[Informer, None] = {}
+        for watch in watches:
+            # Objects that are not namespaced are always watched.
+            selection = replace(watch.selection, namespace=namespace if watch.resource.namespaced else None)
+            informer = manager.informer(watch.resource, selection, optional=watch.optional)
+            for name, function in watch.indexes.items():
+                informer.add_index(name, function)
+            if watch.triggers:
+                controller.watches_source(Kind(informer, _map_function(watch, controller), watch.predicate))
+            if watch.optional:
+                optional[informer] = None
+            self._reader.attach(informer, watch.indexes)
+        for informer in optional:
+            controller.watches_source(Availability(informer, self._unfinished))
+
+    def _unfinished(self) -> Iterator[ObjectKey]:
+        for key in self._train_jobs.keys():  # noqa: SIM118 - a lister is no mapping
+            obj = self._train_jobs.peek(key)
+            if obj is not None and not has_ended(obj):
+                yield key
 
     async def reconcile(self, key: ObjectKey) -> Result | None:
         """Create or update the objects of one TrainJob, and write its status."""
@@ -131,13 +160,11 @@ class TrainJobController:
         return Result(requeue_after=min(pauses, default=None), error=failure)
 
     async def _reconcile_finished(self, train_job: TrainJob, obj: Object) -> Result | None:
-        """Write the last counts of the child Jobs, and clean up."""
         seen = await self._observer.observe(train_job, obj)
         await self._status.report(train_job, obj, next_status(train_job, seen, timestamp(self._clock.now())), seen)
         return await self._clean_up(train_job, obj)
 
     async def _clean_up(self, train_job: TrainJob, obj: Object) -> Result | None:
-        """Delete what still runs after a missed deadline, and the TrainJob itself after its time to live."""
         await self._deployer.end(obj)
         if ended_at_deadline(train_job):
             await self._deployer.delete(obj, self._pipeline.suspension(train_job))
@@ -176,54 +203,14 @@ def _is_gone(_old: CachedObject | None, new: CachedObject | None) -> bool:
     return new is None
 
 
-def watch_for_plugins(
-    watches: Iterable[Watch],
-    controller: Controller,
-    manager: Manager,
-    reader: CacheReader,
-    train_jobs: Lister,
-    *,
-    namespace: str | None = None,
-) -> None:
-    """Make informers for the watches of plugins, attach them to the reader, and reconcile TrainJobs on their events.
-
-    When the API server begins or stops to serve an optional kind, all TrainJobs that have not ended are reconciled: a
-    plugin may have refused them because of it, or their objects may be gone.
-    """
-    optional: dict[Informer, None] = {}
-    for watch in watches:
-        # Objects that are not namespaced are always watched.
-        selection = replace(watch.selection, namespace=namespace if watch.resource.namespaced else None)
-        informer = manager.informer(watch.resource, selection, optional=watch.optional)
-        for name, function in watch.indexes.items():
-            informer.add_index(name, function)
-        if watch.triggers:
-            controller.watches_source(Kind(informer, _map_function(watch, controller), watch.predicate))
-        if watch.optional:
-            optional[informer] = None
-        reader.attach(informer, watch.indexes)
-    for informer in optional:
-        controller.watches_source(Availability(informer, lambda: _unfinished(train_jobs)))
-
-
 def _map_function(watch: Watch, controller: Controller) -> MapFunction:
-    map_function = watch.train_jobs or owner_key(TRAIN_JOBS)
-    return _delayed(controller, map_function, watch.delay) if watch.delay else map_function
-
-
-def _delayed(controller: Controller, map_function: MapFunction, seconds: float) -> MapFunction:
-    """The same keys after a delay; the work queue deduplicates keys that are added meanwhile."""
+    train_jobs = watch.train_jobs or owner_key(TRAIN_JOBS)
+    if not watch.delay:
+        return train_jobs
 
     def enqueue(obj: CachedObject) -> Iterable[ObjectKey]:
-        for key in map_function(obj):
-            controller.enqueue(key, after=seconds)
+        for key in train_jobs(obj):  # the work queue deduplicates keys that are added meanwhile
+            controller.enqueue(key, after=watch.delay)
         return ()
 
     return enqueue
-
-
-def _unfinished(train_jobs: Lister) -> Iterator[ObjectKey]:
-    for key in train_jobs.keys():  # noqa: SIM118 - a lister is no mapping
-        obj = train_jobs.peek(key)
-        if obj is not None and not has_ended(obj):
-            yield key

@@ -301,7 +301,6 @@ def _with_origin(findings: Iterable[FieldError | AdmissionWarning], origin: str)
 
 
 def _with_counts(known: StatusReport, report: StatusReport) -> StatusReport:
-    """What is known, with the counts of one more report."""
     if known.jobs is not None and report.jobs is not None:
         raise ValueError("another plugin counts the child Jobs already; disable one of the two")
     if known.scale is not None and report.scale is not None:

@@ -97,7 +97,6 @@ def _write_as_string(settings: Object, former: Object) -> None:
 
 
 def _states_size(spec: Object) -> bool:
-    """Whether the JobSet of the runtime states the number of pods of a Job."""
     jobs = _mapping(_mapping(spec, "template"), "spec").get("replicatedJobs")
     job_specs = [_mapping(_mapping(job, "template"), "spec") for job in (jobs if isinstance(jobs, list) else []) if job]
     return any(job_spec.get(field) is not None for job_spec in job_specs for field in ("parallelism", "completions"))
@@ -114,7 +113,6 @@ def _mapping(parent: Any, name: str) -> Object:
 
 
 async def _fewest_nodes(obj: Object, runtimes: RuntimeSource) -> int | None:
-    """The minimum of its runtime; None if that is not elastic."""
     try:
         policy = (await runtimes.of(TrainJob.from_object(_size_and_runtime(obj)))).spec.ml_policy
     except (InvalidObjectError, BuildError):

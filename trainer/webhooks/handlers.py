@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from itertools import islice
-from time import perf_counter
 from typing import TYPE_CHECKING, ClassVar
 
 from prometheus_client import Counter, Histogram
@@ -19,10 +18,9 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.framework.plugin_api.errors import INTERNAL
 from trainer.kube.metrics import Metrics
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
-from trainer.webhooks.admission_warnings import quantity_warnings
 from trainer.webhooks.defaults import default_nodes, default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
-from trainer.webhooks.train_job import review_train_job
+from trainer.webhooks.train_job import quantity_warnings, review_train_job
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -41,9 +39,6 @@ _WARNINGS = 4
 """Wrong quantities that the author is warned of; the refusal names all."""
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """Seconds; the API server waits for 30 at most."""
-
-_OPERATIONS = (Operation.CREATE, Operation.UPDATE)
-"""As in config/webhook."""
 
 _LABELS = ("kind", "operation")
 
@@ -69,22 +64,15 @@ class AdmissionSeries:
 
     def measured(self, kind: str, handler: AdmissionHandler) -> AdmissionHandler:
         """The handler of a webhook for this kind, with its time and refusals counted."""
-        # Bound, and exposed with 0, so that `rate()` sees the first one.
-        seconds = {each: self._seconds.labels(kind, each.value) for each in _OPERATIONS}
-        refusals = {each: self._refusals.labels(kind, each.value) for each in _OPERATIONS}
+        for each in (Operation.CREATE, Operation.UPDATE):  # exposed with 0, so that `rate()` sees the first one
+            self._seconds.labels(kind, each.value)
+            self._refusals.labels(kind, each.value)
 
         async def handle(request: AdmissionRequest) -> AdmissionResponse:
-            operation = request.operation
-            if operation not in seconds:
-                seconds[operation] = self._seconds.labels(kind, operation.value)
-                refusals[operation] = self._refusals.labels(kind, operation.value)
-            started = perf_counter()
-            try:
+            with self._seconds.labels(kind, request.operation.value).time():
                 response = await handler(request)
-            finally:
-                seconds[operation].observe(perf_counter() - started)
             if not response.allowed:
-                refusals[operation].inc()
+                self._refusals.labels(kind, request.operation.value).inc()
             return response
 
         return handle

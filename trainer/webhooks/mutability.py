@@ -90,7 +90,6 @@ def is_spec_changed(old: Object, new: Object) -> bool:
 
 
 def _out_of_bounds(old: Object, before: Object, after: Object) -> Iterator[FieldError]:
-    """An error if the number of nodes is outside of the bounds of an elastic training."""
     bounds, wanted = (old.get("status") or {}).get("scale"), _nodes(after)
     if not bounds or not isinstance(wanted, int) or wanted == _nodes(before):
         return
@@ -150,7 +149,6 @@ def _without_scheduling(spec: Object) -> list[Object]:
 
 
 def _changes(before: object, after: object, path: str) -> list[str]:
-    """Paths of the differences, no more than a response shows."""
     if before == after:
         return []
     both = (differences(before, after, path), differences(after, before, path))

@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.metadata import ObjectMetadata
 from trainer.api.rules import RUNTIME_IMMUTABLE
-from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime, TrainingRuntime
+from trainer.api.trainingruntime import (
+    CLUSTER_TRAINING_RUNTIMES,
+    DEPRECATED,
+    SUPPORT_LABEL,
+    ClusterTrainingRuntime,
+    TrainingRuntime,
+)
 from trainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
+from trainer.framework.building.trainer_step import stated_ancestor
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, INTERNAL, AdmissionWarning, Review
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor
 from trainer.kube.field_errors import OMITTED, FieldError, forbidden, invalid
-from trainer.webhooks.admission_warnings import runtime_warnings
 from trainer.webhooks.defaults import default_runtime
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ def review_runtime(obj: Object, old: Object | None, pipeline: Pipeline) -> Revie
     except InvalidObjectError as error:
         return Review.of(error.errors)
     trial = _on_trial(runtime, pipeline)
-    return Review.of([*trial.errors, *trial.warnings, *runtime_warnings(runtime)])
+    return Review.of([*trial.errors, *trial.warnings, *_warnings(runtime)])
 
 
 def read(obj: Object) -> Runtime:
@@ -58,7 +65,6 @@ def _spec(obj: Object) -> object:
 
 
 def _on_trial(runtime: Runtime, pipeline: Pipeline) -> Review:
-    """The findings for a TrainJob without settings, with paths in the runtime."""
     ref = RuntimeRef(name=runtime.metadata.name or _TRIAL, kind=runtime.kind)
     metadata = ObjectMetadata(name=_TRIAL, namespace=runtime.metadata.namespace or "default")
     review = pipeline.trial(TrainJob(metadata=metadata, spec=TrainJobSpec(runtime_ref=ref)), runtime)
@@ -75,3 +81,19 @@ def _of_runtime(error: FieldError) -> Iterator[FieldError | AdmissionWarning]:
         yield replace(error, field=error.path, origin="")
     elif error.field == "metadata.name":
         yield forbidden(_NAMES, f"no TrainJob has a name that is short enough: {error.message}")
+
+
+def _warnings(runtime: Runtime) -> Iterator[AdmissionWarning]:
+    if is_deprecated(runtime):
+        text = "TrainJobs that use this runtime are warned that it is deprecated"
+        yield AdmissionWarning(f"metadata.labels[{SUPPORT_LABEL}]", text)
+    for index, job in enumerate(runtime.spec.template.spec.replicated_jobs or []):
+        ancestor = stated_ancestor(job)
+        if ancestor is not None and ancestor not in set(Ancestor):
+            path = f"spec.template.spec.replicatedJobs[{index}].template.metadata.labels[{ANCESTOR_LABEL}]"
+            yield AdmissionWarning(path, f"there is no step {ancestor!r}; known steps: {', '.join(Ancestor)}")
+
+
+def is_deprecated(runtime: Runtime) -> bool:
+    """Whether TrainJobs that use the runtime are warned."""
+    return (runtime.metadata.labels or {}).get(SUPPORT_LABEL) == DEPRECATED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import anyio.lowlevel
@@ -10,23 +11,28 @@ from trainer.api import patterns
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import TrainJobStatus
+from trainer.framework.building.template import shell_operator
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.field_errors import invalid
 from trainer.kube.objects import is_being_deleted, name_of
-from trainer.webhooks.admission_warnings import train_job_warnings
+from trainer.kube.quantity import quantity_advice
 from trainer.webhooks.mutability import forbidden_changes, is_spec_changed
+from trainer.webhooks.runtime import is_deprecated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trainer.api.trainingruntime import Runtime
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.field_errors import FieldError
     from trainer.kube.objects import Object
 
 
+_LONGEST_NAME = 63
+"""Characters of a resource name in a warning."""
 _LONGEST_STATUS_LIST = 1000
 """Entries, several times what the schema allows."""
 
@@ -82,7 +88,7 @@ async def _review(
     former = train_job if obj is old else _read_stored(old, status)
     await anyio.lowlevel.checkpoint()
     review = pipeline.review(train_job, runtime, former)
-    return Review.of([*review.errors, *review.warnings, *train_job_warnings(train_job, runtime)])
+    return Review.of([*review.errors, *review.warnings, *_warnings(train_job, runtime)])
 
 
 def _name_errors(name: object) -> Iterator[FieldError]:
@@ -92,7 +98,6 @@ def _name_errors(name: object) -> Iterator[FieldError]:
 
 
 def _read(obj: Object, status: TrainJobStatus | None, *, strict: bool) -> TrainJob:
-    """A TrainJob with this status."""
     train_job = TrainJob.from_object(_without_status(obj), strict=strict)
     return train_job if status is None else train_job.model_copy(update={"status": status})
 
@@ -129,3 +134,44 @@ def _schema_errors(obj: Object) -> tuple[FieldError, ...]:
     except InvalidObjectError as error:
         return error.errors
     return ()
+
+
+def _warnings(train_job: TrainJob, runtime: Runtime) -> Iterator[AdmissionWarning]:
+    """The warnings for a TrainJob; plugins add theirs by `CustomValidation`."""
+    if is_deprecated(runtime):
+        text = f"{runtime.kind} {runtime.metadata.name} is deprecated and will be removed; use another runtime"
+        yield AdmissionWarning("spec.runtimeRef.name", text)
+    trainer = train_job.spec.trainer
+    yield from _ignored_operator("spec.trainer.command", trainer.command if trainer else None)
+    for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
+        for position, container in enumerate(override.containers or []):
+            path = f"spec.podSpecOverrides[{index}].containers[{position}].command"
+            yield from _ignored_operator(path, container.command)
+
+
+def _ignored_operator(path: str, command: list[str] | None) -> Iterator[AdmissionWarning]:
+    """A command of one item is split into words as by a shell, but not run by one."""
+    if command is None or len(command) != 1 or not re.search(r"\s", command[0]):
+        return
+    operator = shell_operator(command[0])
+    if operator is not None:
+        text = (
+            f'is not run by a shell, so {operator} is passed on as a plain word; write ["sh", "-c", "..."] for a shell'
+        )
+        yield AdmissionWarning(path, text)
+
+
+def quantity_warnings(obj: Object) -> Iterator[str]:
+    """What to write instead of a quantity such as 200MB.
+
+    The API server checks the schema before it calls the validating webhook, and says only which pattern does not match;
+    the warnings of the mutating webhook are shown with that.
+    """
+    resources: object = obj
+    for name in ("spec", "trainer", "resourcesPerNode"):
+        resources = resources.get(name) if isinstance(resources, dict) else None
+    for kind in ("limits", "requests"):
+        amounts = resources.get(kind) if isinstance(resources, dict) else None
+        for name, amount in amounts.items() if isinstance(amounts, dict) else ():
+            if isinstance(amount, str) and (advice := quantity_advice(amount)):
+                yield f"spec.trainer.resourcesPerNode.{kind}[{str(name)[:_LONGEST_NAME]}]: {amount}: {advice}"

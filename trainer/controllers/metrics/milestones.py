@@ -123,7 +123,6 @@ def _ran_since(status: dict[str, object], state: str) -> datetime | None:
 
 
 def _since(status: dict[str, object], condition_type: ConditionType, *, must_hold: bool = True) -> datetime | None:
-    """Since when a condition has its status; None if it is absent, or must hold and does not."""
     found = find_condition({"status": status}, condition_type)
     if found is None or (must_hold and found.get("status") != "True") or not found.get("lastTransitionTime"):
         return None

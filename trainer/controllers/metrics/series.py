@@ -12,7 +12,7 @@ from trainer.api.trainjob_status import State
 from trainer.kube.metrics.cardinality import LIMIT, BoundedCounter, bounded_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from prometheus_client import CollectorRegistry
@@ -66,29 +66,28 @@ class TrainJobSeries:
         def histogram(name: str, text: str, labels: Sequence[str], buckets: Sequence[float]) -> Histogram:
             return Histogram(f"trainer_trainjob_{name}_seconds", text, labels, buckets=buckets, registry=registry)
 
-        def gauge(name: str, text: str, labels: Sequence[str], folded: Sequence[bool]) -> ObservedGauge:
-            text = f"{text} {_EVERY_REPLICA}"
-            return ObservedGauge(registry, name, text, labels=labels, folded=folded, limit=limit)
-
-        self.population = gauge(
+        self.population = ObservedGauge(
+            registry,
             "trainer_trainjobs",
             "TrainJobs in the cache of this replica by state: that of their status; without one, Unknown, or External "
             "where spec.managedBy names somebody else.",
-            (*Group._fields, "state"),
-            (*_FOLDED, False),
+            dict(zip((*Group._fields, "state"), (*_FOLDED, False), strict=True)),
+            limit,
         )
-        self.pending = gauge(
+        self.pending = ObservedGauge(
+            registry,
             "trainer_trainjob_status_pending_reason",
             "TrainJobs in state Pending by the reason of their condition Pending.",
-            ("namespace", "reason"),
-            (True, True),
+            {"namespace": True, "reason": True},
+            limit,
         )
-        self.info = gauge(
+        self.info = ObservedGauge(
+            registry,
             "trainer_trainjob_info",
             "1 for each of the TrainJobs of a namespace whose state changed last, up to 50, those that have not ended "
             "first.",
-            ("namespace", "trainjob", "runtime", "framework", "state"),
-            (True, True, True, False, False),
+            {"namespace": True, "trainjob": True, "runtime": True, "framework": False, "state": False},
+            limit,
         )
         self.created = counter("created", "TrainJobs that got their first status.")
         self.completed = counter("completed", "TrainJobs that became Complete.")
@@ -135,20 +134,17 @@ class TrainJobSeries:
 
 
 class ObservedGauge(Collector):
-    """A gauge whose values are computed at each scrape, possibly in another thread."""
+    """A gauge whose values are computed at each scrape, possibly in another thread.
+
+    `labels` says which of them become `OTHER` beyond the limit of label sets.
+    """
 
     def __init__(
-        self,
-        registry: CollectorRegistry,
-        name: str,
-        text: str,
-        *,
-        labels: Sequence[str],
-        folded: Sequence[bool],
-        limit: int,
+        self, registry: CollectorRegistry, name: str, text: str, labels: Mapping[str, bool], limit: int
     ) -> None:
-        self._family = (name, text, tuple(labels))
-        self._folded = folded
+        self._name = name
+        self._text = f"{text} {_EVERY_REPLICA}"
+        self._labels = labels
         self._limit = limit
         self._count: Callable[[], Mapping[tuple[str, ...], int]] = dict
         registry.register(self)
@@ -157,14 +153,13 @@ class ObservedGauge(Collector):
         """Set the function that returns the values by label values."""
         self._count = count
 
-    def describe(self) -> Iterator[GaugeMetricFamily]:
+    def describe(self) -> list[GaugeMetricFamily]:
         """Name, help and labels."""
-        name, text, labels = self._family
-        yield GaugeMetricFamily(name, text, labels=labels)
+        return [GaugeMetricFamily(self._name, self._text, labels=tuple(self._labels))]
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> list[GaugeMetricFamily]:
         """The current values; label sets beyond the limit are folded."""
-        (family,) = self.describe()
-        for values, count in bounded_counts(self._count(), self._folded, self._limit).items():
+        [family] = self.describe()
+        for values, count in bounded_counts(self._count(), tuple(self._labels.values()), self._limit).items():
             family.add_metric(values, count)
-        yield family
+        return [family]

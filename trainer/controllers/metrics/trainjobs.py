@@ -105,7 +105,6 @@ class TrainJobMetrics:
 
 
 def _gets_jobset(before: TrainJobStatus, status: TrainJobStatus) -> bool:
-    """Whether the Jobs were just created or resumed."""
     old, new = Conditions.of(before), Conditions.of(status)
     if not new.is_true(ConditionType.CREATED):
         return False

@@ -143,7 +143,6 @@ def check_growth(train_job: TrainJob, replicated_jobs: int) -> None:
 
 
 def _sizes(train_job: TrainJob, replicated_jobs: int) -> Iterator[tuple[str, int]]:
-    """Bytes that each setting has in the JobSet."""
     spec = train_job.spec
     # A replicated Job has them twice, for its Jobs and its pods, and the JobSet has them as well.
     yield "spec.labels", _size(spec.labels) * (2 * replicated_jobs + 1)

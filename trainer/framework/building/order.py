@@ -72,7 +72,6 @@ def _dependency(info: RuntimeInfo, pod_set: PodSet, before: PodSet) -> DependsOn
 
 
 def _nodes(info: RuntimeInfo) -> PodSet | None:
-    """The training nodes, whatever they are called: by their label or by one of the names that the KEP gives them."""
     return next((pod_set for pod_set in info.pod_sets if pod_set.ancestor == Ancestor.TRAINER), None)
 
 

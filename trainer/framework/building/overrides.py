@@ -53,7 +53,6 @@ def _targets(info: RuntimeInfo, override: PodSpecOverride) -> list[PodSet]:
 
 
 def _unknown(info: RuntimeInfo, override: PodSpecOverride, path: str) -> Iterator[FieldError]:
-    """Everything that the override names and the runtime does not have."""
     if not override.target_jobs:
         yield required(f"{path}.targetJobs", "name at least one replicated Job of the runtime")
     present = {pod_set.name: pod_set for pod_set in info.pod_sets}
@@ -137,7 +136,6 @@ def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
 
 
 def _merge(parent: Object, name: str, changes: Object | None) -> None:
-    """Merge changes into a member field by field; lists are replaced."""
     if changes:
         parent[name] = merge_patch(parent.get(name) or {}, changes)
 

@@ -173,7 +173,6 @@ def check_reserved_env(
 
 
 def _env_names(info: RuntimeInfo, train_job: TrainJob) -> Iterator[tuple[str, list[str]]]:
-    """Where a TrainJob can set variables of the training containers, and which it sets there."""
     yield "spec.trainer.env", [variable["name"] for variable in trainer_env(train_job)]
     for pod_set in info.training_pod_sets:
         for path, change in container_overrides(train_job, pod_set, pod_set.main_container):

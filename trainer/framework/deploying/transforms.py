@@ -71,7 +71,6 @@ def _is_whole(obj: Object) -> bool:
 
 
 def _bare(obj: Object, labels: Iterable[str], **more: Object) -> Object:
-    """The identity and the controller of an object, with these of its labels."""
     metadata, present = metadata_of(obj), labels_of(obj)
     kept = {name: metadata[name] for name in _IDENTITY if name in metadata} | {
         "labels": {name: present[name] for name in labels if name in present},

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from trainer.kube.objects import find_condition, is_being_deleted, is_condition_true, name_of
@@ -33,20 +34,11 @@ class FailedContainer:
     """Name of the container; empty if the pod failed as a whole, such as when it was evicted."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Failure:
-    """Ordered by age: when one node dies, the others soon fail as well, or are ended."""
-
-    was_deleted: bool
-    finished_at: str
-    text: str
-    container: FailedContainer = field(compare=False)
-
-
 def first_failure(pods: Iterable[Object]) -> FailedContainer | None:
     """What failed first; None when no failed pod is left."""
-    failures = [failure for pod in pods for failure in _failures(pod)]
-    return min(failures).container if failures else None
+    # By age: when one node dies, the others soon fail as well, or are ended.
+    failures = [(is_being_deleted(pod), time, failed.text, failed) for pod in pods for time, failed in _failures(pod)]
+    return min(failures, key=itemgetter(0, 1, 2))[3] if failures else None
 
 
 def named_in(message: str) -> FailedContainer | None:
@@ -80,20 +72,20 @@ def failed_jobs(jobs: Iterable[Object]) -> list[str]:
     return [text for _, text in sorted(failed)]
 
 
-def _failures(pod: Object) -> Iterator[_Failure]:
+def _failures(pod: Object) -> Iterator[tuple[str, FailedContainer]]:
     status = pod.get("status") or {}
     if status.get("phase") != "Failed":
         return
-    name, was_deleted = name_of(pod), is_being_deleted(pod)
+    name = name_of(pod)
     ended = [(each["name"], (each.get("state") or {}).get("terminated") or {}) for each in container_statuses(pod)]
     failed = [(container, end) for container, end in ended if end.get("exitCode")]
     for container, end in failed:
         text = f"pod {name}: {_exit(container, end)}"
-        yield _Failure(was_deleted, end.get("finishedAt") or "", text, FailedContainer(text, name, container))
+        yield end.get("finishedAt") or "", FailedContainer(text, name, container)
     if not failed:
         details = ": ".join(text for text in (status.get("reason"), status.get("message")) if text)
         text = f"pod {name} failed{': ' + details if details else ''}"
-        yield _Failure(was_deleted, _UNKNOWN_TIME, text, FailedContainer(text, name))
+        yield _UNKNOWN_TIME, FailedContainer(text, name)
 
 
 def _exit(container: str, end: Object) -> str:

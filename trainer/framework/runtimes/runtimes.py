@@ -159,7 +159,6 @@ class Runtimes:
         return digest
 
     def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:
-        """What the TrainJob can name instead: runtimes of the cluster, or of its own namespace."""
         other, key = other_place(train_job)
         is_other = self._listers[other].peek(key) is not None
         names = (each.name for each in self._listers[resource].keys(missing.namespace or None))

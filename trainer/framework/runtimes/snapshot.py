@@ -156,7 +156,6 @@ class KeptSnapshots:
             return False
 
     async def _read(self, snapshot: CachedObject) -> Object | None:
-        """The ConfigMap; None if it is gone or was replaced."""
         try:
             found = await self._client.get(CONFIG_MAPS, snapshot.key.name, snapshot.key.namespace)
         except NotFoundError:

@@ -68,7 +68,6 @@ class Registry:
         self._by_name[name] = plugin
 
     def _conflicts(self, plugin: Plugin) -> Iterator[str]:
-        """What only one plugin may do, and another does."""
         for other in self:
             for attribute, what in _EXCLUSIVE.items():
                 for shared in sorted(getattr(plugin, attribute, frozenset()) & getattr(other, attribute, frozenset())):

@@ -89,7 +89,6 @@ def _is_bad(condition: Condition) -> bool:
 
 
 def _is_partly_applied(condition: Condition, seen: Observation) -> bool:
-    """The Jobs exist, but not with the latest changes of the TrainJob."""
     is_created = condition.type == ConditionType.CREATED and condition.status == "True"
     return is_created and seen.creation is not None and not seen.creation.is_whole
 
