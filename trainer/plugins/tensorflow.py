@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from trainer.framework import NODE_RANK, RENDEZVOUS_PORT, check_one_process_per_node, check_reserved_env, nodes_field
+from trainer.framework import NODE_RANK, check_one_process_per_node, check_reserved_env, nodes_field
 from trainer.kube.field_errors import FieldError, invalid
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ class TensorFlow:
                 {"name": CONFIG, "value": _config(_workers(info, info.trainer.count), f"$({TASK_INDEX})")},
             ]
         )
-        container.expose(RENDEZVOUS_PORT)
+        container.expose(info.conventions.rendezvous_port)
 
 
 def _workers(info: RuntimeInfo, count: int) -> Iterator[str]:
     """Where the first workers listen."""
     endpoints = info.endpoints_of(info.trainer)
-    return (f"{endpoints.of(0, index)}:{RENDEZVOUS_PORT}" for index in range(count))
+    return (f"{endpoints.of(0, index)}:{info.conventions.rendezvous_port}" for index in range(count))
 
 
 def _config(workers: Iterable[str], index: str) -> str:

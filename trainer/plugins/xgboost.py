@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from trainer.framework import (
     NODE_RANK,
-    RENDEZVOUS_PORT,
     AdmissionWarning,
     check_reserved_env,
     devices_of,
@@ -65,29 +64,34 @@ class XGBoost:
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `DMLC_*` variables of the training container."""
-        if info.ml_policy.xgboost is None:
+        if info.ml_policy.xgboost is None or (info.conventions.needs_trainer and train_job.spec.trainer is None):
             return
         container, workers = info.main_container, _workers_per_node(info, train_job)
         container.set_env(
             [
                 {"name": TRACKER_HOST, "value": info.head_address()},
-                {"name": TRACKER_PORT, "value": str(RENDEZVOUS_PORT)},
+                {"name": TRACKER_PORT, "value": str(info.conventions.rendezvous_port)},
                 {"name": TASK_ID, "valueFrom": NODE_RANK},
                 {"name": WORKERS, "value": str(info.trainer.count * workers)},
-                {"name": WORKERS_PER_NODE, "value": str(workers)},
             ]
         )
-        container.expose(RENDEZVOUS_PORT)
+        if info.conventions.has_extras:
+            container.set_env([{"name": WORKERS_PER_NODE, "value": str(workers)}])
+        container.expose(info.conventions.rendezvous_port)
 
 
 def _workers_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
     """The number in the TrainJob; else one for each GPU, or one."""
-    wish = _wish(train_job)
+    wish = _wish(info, train_job)
     return max(devices_of(info.main_container).count, 1) if isinstance(wish, str) else wish
 
 
 def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError | AdmissionWarning]:
-    wish, gpus, workers = _wish(train_job), devices_of(info.main_container).count, _workers_per_node(info, train_job)
+    wish, gpus, workers = (
+        _wish(info, train_job),
+        devices_of(info.main_container).count,
+        _workers_per_node(info, train_job),
+    )
     if wish == "cpu":
         yield invalid(_PROCESSES, wish, "must be a number, gpu or auto: one XGBoost worker uses all CPUs of a node")
     elif wish == "gpu" and not gpus:
@@ -106,9 +110,9 @@ def _check_workers(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldErro
         yield AdmissionWarning(_PROCESSES, text)
 
 
-def _wish(train_job: TrainJob) -> int | str:
+def _wish(info: RuntimeInfo, train_job: TrainJob) -> int | str:
     """The number of processes from `numProcPerNode`: a number, or auto, gpu or cpu."""
-    wish = stated_processes(train_job)
+    wish = stated_processes(train_job) if info.conventions.has_extras else None
     if wish is None:
         return "auto"
     return int(wish) if str(wish).isdigit() else wish

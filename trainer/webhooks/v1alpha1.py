@@ -140,6 +140,7 @@ class V1Alpha1Admission(Admission):
                 "spec": decoded(obj).get("spec"),
             }
             train_job = TrainJob.from_object(model, strict=True)
+            train_job = train_job.model_copy(update={"api_version": obj["apiVersion"]})
             review = self._pipeline.review(train_job, runtime, None)
             findings: Iterable[FieldError | AdmissionWarning] = (*review.errors, *review.warnings)
         except InvalidObjectError as error:

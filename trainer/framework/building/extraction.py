@@ -16,7 +16,15 @@ from trainer.framework.building.overrides import apply_override
 from trainer.framework.building.template import normalised, pod_spec_of
 from trainer.framework.building.trainer_step import apply_trainer, mark_trainer, stated_ancestor
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import Ancestor, Container, PodSet, RuntimeInfo, by_source, upsert
+from trainer.framework.plugin_api.runtime_info import (
+    Ancestor,
+    Container,
+    Conventions,
+    PodSet,
+    RuntimeInfo,
+    by_source,
+    upsert,
+)
 from trainer.kube.field_errors import FieldError, forbidden
 
 if TYPE_CHECKING:
@@ -83,6 +91,7 @@ def _info(train_job: TrainJob, runtime: Runtime, *, is_checked: bool) -> Runtime
     return RuntimeInfo(
         job_name=train_job.metadata.name,
         runtime=subject,
+        conventions=Conventions.of(train_job),
         template=template,
         labels=dict((metadata and metadata.labels) or {}),
         annotations=dict((metadata and metadata.annotations) or {}),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
     from trainer.api.jobset import ReplicatedJob
+    from trainer.api.trainjob import TrainJob
     from trainer.kube.objects import Object
 
     Key = Callable[[Object], Hashable]
@@ -25,6 +26,27 @@ LAUNCHER = "launcher"
 
 RENDEZVOUS_PORT = 29400
 """Port of the first node, where the others meet it, in every framework; torchrun's default (KEP-2170 examples)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """What differs among the versions of the API in the objects that a TrainJob becomes."""
+
+    rendezvous_port: int = RENDEZVOUS_PORT
+    """Port of the first node, where the others meet it."""
+    needs_trainer: bool = False
+    """Whether a TrainJob without `spec.trainer` gets no variables and no port."""
+    has_extras: bool = True
+    """Whether there is more than the released Trainer sets, such as PET_STANDALONE or several processes of JAX."""
+
+    @classmethod
+    def of(cls, train_job: TrainJob) -> Conventions:
+        """Those of the version that the cluster serves."""
+        return _V1ALPHA1 if train_job.api_version.endswith("/v1alpha1") else _V2ALPHA1
+
+
+_V2ALPHA1 = Conventions()
+_V1ALPHA1 = Conventions(29500, needs_trainer=True, has_extras=False)
 
 NODE_RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 """`valueFrom` of a node's rank: its index in an Indexed Job."""
@@ -158,6 +180,8 @@ class RuntimeInfo:
     pod_domain: str = ""
     """What follows the subdomain in the DNS names of pods, such as `.team-a.svc.cluster.local`. Defaults to nothing:
     short names resolve within their namespace, whatever the domain of the cluster."""
+    conventions: Conventions = _V2ALPHA1
+    """Those of the version of the API that the cluster serves. Defaults to those of v2alpha1."""
     template: JobSetSpec = field(default_factory=JobSetSpec)
     """The JobSet of the runtime with the TrainJob's pod overrides; private to this info."""
     labels: dict[str, str] = field(default_factory=dict)

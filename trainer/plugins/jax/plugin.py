@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.framework import (
     NODE_RANK,
-    RENDEZVOUS_PORT,
     check_reserved_env,
     container_overrides,
     devices_of,
@@ -39,9 +38,16 @@ INITIALIZATION_TIMEOUT = "JAX_INITIALIZATION_TIMEOUT"
 COORDINATOR_BIND_ADDRESS = "JAX_COORDINATOR_BIND_ADDRESS"
 """Bind address of process 0 as `host:port`; JAX reads it."""
 
-DEFAULTS = {INITIALIZATION_TIMEOUT: "300", COORDINATOR_BIND_ADDRESS: f"[::]:{RENDEZVOUS_PORT}"}
-"""Variables that runtimes and TrainJobs may set, and their values where these do not: five minutes, and all addresses
-of the pod, be they IPv4 or IPv6. Both are the defaults of JAX."""
+
+def defaults_of(info: RuntimeInfo) -> dict[str, str]:
+    """Variables that runtimes and TrainJobs may set, and their values where these do not, which are those of JAX.
+
+    Processes wait five minutes for each other, at all addresses of the pod, be they IPv4 or IPv6.
+    """
+    if not info.conventions.has_extras:
+        return {}
+    return {INITIALIZATION_TIMEOUT: "300", COORDINATOR_BIND_ADDRESS: f"[::]:{info.conventions.rendezvous_port}"}
+
 
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]+):(?P<port>[0-9]+)")
 _PATH = "spec.trainer.numProcPerNode"
@@ -74,19 +80,21 @@ class Jax:
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `JAX_*` variables of the training container, and start several processes where requested."""
-        if info.ml_policy.jax is None:
+        if info.ml_policy.jax is None or (info.conventions.needs_trainer and train_job.spec.trainer is None):
             return
         container, split = info.main_container, split_of(info, train_job)
         container.set_env(
             [
                 {"name": NUM_PROCESSES, "value": str(info.trainer.count * split.processes)},
                 {"name": PROCESS_ID, "valueFrom": NODE_RANK},  # which a launcher makes the process's
-                {"name": COORDINATOR_ADDRESS, "value": f"{info.head_address()}:{RENDEZVOUS_PORT}"},
+                {"name": COORDINATOR_ADDRESS, "value": f"{info.head_address()}:{info.conventions.rendezvous_port}"},
             ]
         )
         present = {variable["name"] for variable in container.env}
-        container.set_env({"name": name, "value": value} for name, value in DEFAULTS.items() if name not in present)
-        container.expose(RENDEZVOUS_PORT)
+        container.set_env(
+            {"name": name, "value": value} for name, value in defaults_of(info).items() if name not in present
+        )
+        container.expose(info.conventions.rendezvous_port)
         if split.processes > 1:
             container.command = launched(container.command, split.processes, split.devices)
 
@@ -97,19 +105,21 @@ def check_values(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]
         value = variable.get("value")
         if value is None or "$(" in value:  # known only in the pod
             continue
-        rule = _rule(variable["name"], value, devices_of(info.main_container).count)
+        rule = _rule(variable["name"], value, info)
         if rule:
             yield invalid(f"{path}[{variable['name']}]", value, rule)
 
 
-def _rule(name: str, value: str, gpus: int) -> str:
+def _rule(name: str, value: str, info: RuntimeInfo) -> str:
     """The rule that the value of a variable breaks; "" without one."""
     if name == INITIALIZATION_TIMEOUT and not (re.fullmatch("[0-9]+", value) and int(value)):
         return "must be a whole number of seconds, at least 1"
     if name == COORDINATOR_BIND_ADDRESS:
         address = _ADDRESS.fullmatch(value)
-        if address is None or int(address["port"]) != RENDEZVOUS_PORT:
-            return f"must be host:{RENDEZVOUS_PORT}, the port at which the other processes expect the coordinator"
+        port = info.conventions.rendezvous_port
+        if address is None or int(address["port"]) != port:
+            return f"must be host:{port}, the port at which the other processes expect the coordinator"
+    gpus = devices_of(info.main_container).count
     if name == LOCAL_DEVICE_IDS and not re.fullmatch("[0-9]+(,[0-9]+)*", value):
         return "must be numbers of devices with commas between them, such as 0,1"
     if name == LOCAL_DEVICE_IDS and gpus and max(map(int, value.split(","))) >= gpus:
@@ -147,14 +157,18 @@ def split_of(info: RuntimeInfo, train_job: TrainJob) -> Split:
     Absent and `auto` are one process, which sees all devices: what JAX recommends. `gpu` is one for each GPU.
     """
     gpus = devices_of(info.main_container).count
-    wish = stated_processes(train_job)
+    wish = _stated_processes(info, train_job)
     processes = gpus if wish == "gpu" else 1 if wish in {None, "auto"} else int(wish)
     return Split(processes, gpus // processes)
 
 
+def _stated_processes(info: RuntimeInfo, train_job: TrainJob) -> int | str | None:
+    return stated_processes(train_job) if info.conventions.has_extras else None
+
+
 def check_split(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse processes that cannot share the devices of a node, and several processes of an unknown command."""
-    wish, container = stated_processes(train_job), info.main_container
+    wish, container = _stated_processes(info, train_job), info.main_container
     gpus = devices_of(container).count
     if wish == "cpu":
         rule = "must be a number, gpu or auto: one JAX process uses all CPUs of a node"

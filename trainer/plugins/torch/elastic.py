@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset import FailurePolicy
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.framework import RENDEZVOUS_PORT, AdmissionWarning, Component, NodeRange, Watch
+from trainer.framework import AdmissionWarning, Component, NodeRange, Watch
 from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.kube.resource import HORIZONTAL_POD_AUTOSCALERS
 from trainer.kube.selection import Selection
@@ -119,7 +119,7 @@ def rendezvous(info: RuntimeInfo, train_job: TrainJob, policy: TorchElasticPolic
     variables = {
         "PET_RDZV_BACKEND": "c10d",
         "PET_RDZV_ID": train_job.metadata.uid or train_job.metadata.name,
-        "PET_RDZV_ENDPOINT": f"{info.head_address()}:{RENDEZVOUS_PORT}",
+        "PET_RDZV_ENDPOINT": f"{info.head_address()}:{info.conventions.rendezvous_port}",
         "PET_RDZV_CONF": RENDEZVOUS_CONFIGURATION,
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trainer.framework import NODE_RANK, RENDEZVOUS_PORT, check_reserved_env, trainer_env
+from trainer.framework import NODE_RANK, check_reserved_env, trainer_env
 from trainer.plugins.torch import elastic, env_injection, torchtune
 from trainer.plugins.torch.processes import idle_gpus, processes_per_node
 
@@ -62,7 +62,7 @@ class Torch:
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `PET_*` variables of the training container, whether or not the TrainJob changes the trainer."""
         policy = info.ml_policy.torch
-        if policy is None:
+        if policy is None or (info.conventions.needs_trainer and train_job.spec.trainer is None):
             return
         if policy.elastic_policy is None:
             nodes, rendezvous = str(info.trainer.count), _rendezvous(info, train_job)
@@ -76,7 +76,7 @@ class Torch:
             *rendezvous,
         ]
         env_injection.tell(info.main_container, variables)
-        info.main_container.expose(RENDEZVOUS_PORT)
+        info.main_container.expose(info.conventions.rendezvous_port)
         for container in env_injection.targets(info):
             env_injection.tell(container, variables)
         torchtune.complete(info, train_job)
@@ -101,9 +101,9 @@ def _rendezvous(info: RuntimeInfo, train_job: TrainJob) -> list[Object]:
     variables: list[Object] = [
         {"name": "PET_NODE_RANK", "valueFrom": NODE_RANK},
         {"name": "PET_MASTER_ADDR", "value": info.head_address()},
-        {"name": "PET_MASTER_PORT", "value": str(RENDEZVOUS_PORT)},
+        {"name": "PET_MASTER_PORT", "value": str(info.conventions.rendezvous_port)},
     ]
-    if info.trainer.count == 1 and not _names_meeting_point(info, train_job):
+    if info.conventions.has_extras and info.trainer.count == 1 and not _names_meeting_point(info, train_job):
         variables.append({"name": "PET_STANDALONE", "value": "1"})
     return variables
 

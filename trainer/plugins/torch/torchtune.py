@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from trainer.framework import RENDEZVOUS_PORT, BuildError, container_overrides, pod_spec_of, split_command
+from trainer.framework import BuildError, container_overrides, pod_spec_of, split_command
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.plugins.torch.torchtune_command import (
     Choice,
@@ -131,7 +131,7 @@ def _stays(key: str, present: set[str]) -> bool:
 def _options(info: RuntimeInfo, given: TuneRun, choice: Choice) -> Iterator[str]:
     if choice.recipe in SINGLE_DEVICE_RECIPES:
         return
-    yield f"--rdzv_endpoint={info.head_address()}:{RENDEZVOUS_PORT}"
+    yield f"--rdzv_endpoint={info.head_address()}:{info.conventions.rendezvous_port}"
     for option in given.options:
         if option_of(option[0]) not in OWN_OPTIONS:
             yield from option
