@@ -207,6 +207,11 @@ async def test_several_errors(admission: V1Alpha1Admission) -> None:
 SUSPENDED = {"suspend": True}
 ACTIVE = {"jobsStatus": [{"name": "node", "active": 1}]}
 PATCH = patched({"nodeSelector": {"a": "b"}})
+MOUNT = {"name": "data", "mountPath": "/data"}
+SIDE = {"name": "side", "volumeMounts": [MOUNT | {"readOnly": False}]}
+SENT = patched({"nodeSelector": {}, "volumes": [], "containers": [SIDE]}, time=BEFORE)
+SENT_BACK = patched({"containers": [{"name": "side", "volumeMounts": [MOUNT]}]}, time=BEFORE)
+GRACE = patched({"terminationGracePeriodSeconds": 0})
 
 
 @pytest.mark.parametrize(
@@ -219,6 +224,8 @@ PATCH = patched({"nodeSelector": {"a": "b"}})
         pytest.param(PATCH, SUSPENDED, {}, "", id="suspended with it"),
         pytest.param(SUSPENDED, SUSPENDED | PATCH, ACTIVE, "ReplicatedJob node is still active", id="pods are active"),
         pytest.param({}, SUSPENDED, ACTIVE, "", id="suspend alone"),
+        pytest.param(patched({}), GRACE, {}, "when the TrainJob is suspended before or after", id="zero is a change"),
+        pytest.param(SENT, SUSPENDED | SENT_BACK, ACTIVE, "", id="suspend by a client that leaves out what is empty"),
     ],
 )
 async def test_changes_of_patches(
@@ -302,6 +309,7 @@ OTHER = patched({"nodeSelector": {"c": "d"}})
         pytest.param(None, patched({}, time=BEFORE), BEFORE, id="the author's time"),
         pytest.param(patched({}, time=BEFORE), patched({}), BEFORE, id="unchanged, time removed"),
         pytest.param(patched({}, time=BEFORE), patched({}, time=NOW), BEFORE, id="unchanged, time changed"),
+        pytest.param(SENT, SENT_BACK, BEFORE, id="sent back"),
         pytest.param(patched({}, time=BEFORE), OTHER, NOW, id="changed"),
         pytest.param({}, OTHER, NOW, id="a new manager"),
     ],

@@ -61,6 +61,7 @@ _PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _LONGEST_HOST: Final = 253
 _ENV_ELSEWHERE: Final = frozenset(_MAIN_CONTAINERS.values())
 """Containers whose environment is that of `trainer` and `initializer`."""
+_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 _MOST_WARNINGS: Final = 10
 _MOST_ERRORS: Final = 50
 _LONGEST_TEXT: Final = 2000
@@ -174,13 +175,21 @@ def with_times(obj: Object, old: Object | None, now: str) -> Object:
 def _timed(patch: Object, former: Object | None, now: str) -> Object:
     if former is None:
         return patch if patch.get("time") else patch | {"time": now}
-    is_same = _without_time(patch) == _without_time(former)
+    is_same = _meaning(_without_time(patch)) == _meaning(_without_time(former))
     time = former.get("time") if is_same else now
     return patch | {"time": time} if time else patch
 
 
 def _without_time(patch: Object) -> Object:
     return {name: value for name, value in patch.items() if name != "time"}
+
+
+def _meaning(value: Any) -> Any:
+    """A value without empty members, which clients in Go such as Kueue leave out when they send an object back."""
+    if isinstance(value, dict):
+        members = ((name, _meaning(member)) for name, member in value.items())
+        return {name: member for name, member in members if not (member is False or member in _EMPTY)}
+    return [_meaning(item) for item in value] if isinstance(value, list) else value
 
 
 def _manager_errors(obj: Object) -> Iterator[FieldError]:
@@ -201,7 +210,7 @@ def _change_errors(obj: Object, old: Object | None) -> Iterator[FieldError]:
     if old is None:
         return
     before, after = _mapping(old, "spec"), _mapping(obj, "spec")
-    if (before.get("runtimePatches") or []) == (after.get("runtimePatches") or []):
+    if _meaning(before.get("runtimePatches") or []) == _meaning(after.get("runtimePatches") or []):
         return
     if not (before.get("suspend") or after.get("suspend")):
         rule = "RuntimePatches can only be modified when the TrainJob is suspended before or after the update"

@@ -68,7 +68,7 @@ def extract(train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, i
         path = f"spec.podSpecOverrides[{index}]"
         apply_override(info, override, path)
         step(f"TrainJob {path}", info)
-    apply_trainer(info, train_job)
+    apply_trainer(info, train_job, has_policy=runtime.spec.ml_policy is not None)
     step("TrainJob spec.trainer", info)
     for path, settings in train_job.spec.storage_settings():
         _apply_storage(info, path, settings)

@@ -61,11 +61,16 @@ def mark_trainer(info: RuntimeInfo) -> None:
         pod_set.count = pod_set.elastic.least
 
 
-def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
+def apply_trainer(info: RuntimeInfo, train_job: TrainJob, *, has_policy: bool = True) -> None:
     """Put image, command, args, resources and number of nodes of `spec.trainer` into the trainer.
 
     With an MPI launcher, which starts the training, command and args are the launcher's; the image is that of both,
     for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them.
+
+    Args:
+        info: is changed.
+        train_job: with the settings.
+        has_policy: whether the runtime has an `mlPolicy`.
     """
     trainer = train_job.spec.trainer
     if trainer is None:
@@ -81,7 +86,7 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     if trainer.num_nodes is not None:
         info.trainer.count = trainer.num_nodes
     if trainer.resources_per_node is not None:
-        for each in _containers_of_nodes(info):
+        for each in _containers_of_nodes(info, has_policy=has_policy):
             each.resources = merged(each.resources, trainer.resources_per_node)
 
 
@@ -139,11 +144,17 @@ def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
     return candidates[0] if candidates else None
 
 
-def _containers_of_nodes(info: RuntimeInfo) -> list[Container]:
+def _containers_of_nodes(info: RuntimeInfo, *, has_policy: bool) -> list[Container]:
     mpi = info.ml_policy.mpi
-    if mpi is not None and mpi.run_launcher_as_node:
-        return info.training_containers
-    return [info.trainer.main_container]
+    launcher_is_node = mpi is not None and mpi.run_launcher_as_node
+    if not info.conventions.is_counted_by_kueue:
+        return info.training_containers if launcher_is_node else [info.trainer.main_container]
+    return [
+        pod_set.main_container
+        for pod_set in info.training_pod_sets
+        if (has_policy and stated_ancestor(info.job_of(pod_set)) == Ancestor.TRAINER)
+        or (launcher_is_node and pod_set is info.trainer)
+    ]
 
 
 def _path(info: RuntimeInfo, pod_set: PodSet) -> str:

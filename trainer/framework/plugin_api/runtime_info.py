@@ -38,6 +38,9 @@ class Conventions:
     """Whether a TrainJob without `spec.trainer` gets no variables and no port."""
     has_extras: bool = True
     """Whether there is more than the released Trainer sets, such as PET_STANDALONE or several processes of JAX."""
+    is_counted_by_kueue: bool = False
+    """Whether number and resources of pods are those of the released Trainer even where they surprise: Kueue computes
+    with its code how much quota a TrainJob takes, and when all pods are ready."""
 
     @classmethod
     def of(cls, train_job: TrainJob) -> Conventions:
@@ -46,7 +49,7 @@ class Conventions:
 
 
 _V2ALPHA1 = Conventions()
-_V1ALPHA1 = Conventions(29500, needs_trainer=True, has_extras=False)
+_V1ALPHA1 = Conventions(29500, needs_trainer=True, has_extras=False, is_counted_by_kueue=True)
 
 NODE_RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 """`valueFrom` of a node's rank: its index in an Indexed Job."""

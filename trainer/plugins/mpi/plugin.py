@@ -121,13 +121,14 @@ def _ssh_port(info: RuntimeInfo) -> int | None:
 def count_as_node(info: RuntimeInfo) -> None:
     """Reduce the other nodes by one, as the launcher is a node; a single node leaves none.
 
-    There is then no Job for them at all: a Job without pods would be one more object that says nothing.
+    There is then no Job for them at all: a Job without pods would be one more object that says nothing. In v1alpha1
+    one other node stays.
     """
     nodes = info.trainer
-    if nodes.count == 1:
-        nodes.replicas = 0
-    else:
+    if nodes.count > 1:
         nodes.count -= 1
+    elif not info.conventions.is_counted_by_kueue:
+        nodes.replicas = 0
 
 
 def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
