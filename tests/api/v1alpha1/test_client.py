@@ -12,8 +12,10 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1.client import SERVED, V1Alpha1Client
 from trainer.api.v1alpha1.status import EXTENSION
 from trainer.kube.client import EventType, ListOptions, WatchOptions
+from trainer.kube.field_errors import required
 from trainer.kube.objects import annotations_of, controller_reference, find_condition
 from trainer.kube.resource import PODS
+from trainer.kube.testing import statuses
 from trainer.kube.testing.client import FakeClient
 
 if TYPE_CHECKING:
@@ -106,6 +108,40 @@ async def test_status(server: FakeClient, is_extended: bool) -> None:
     for seen in (answer, await client.get(TRAIN_JOBS, "demo", "team")):
         assert seen["status"]["state"] == "Suspended"
         assert find_condition(seen, "Created") == condition("Created")
+
+
+@pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])
+async def test_resumed_after_a_take_over(server: FakeClient, is_extended: bool) -> None:
+    """A condition that belongs to another manager as well cannot be removed: it is written anew each time."""
+    client = V1Alpha1Client(server, is_extended=is_extended)
+    suspended, resumed = condition("Suspended"), condition("Suspended") | {"status": "False"}
+    invalid = statuses.invalid("TrainJob", TRAIN_JOBS.group, "demo", [required("status.conditions[0].status", "m")])
+    theirs = status_of(server, conditions=[suspended]) | {"apiVersion": V1.api_version}
+    await server.apply(V1, theirs, field_manager="released", force=True, subresource="status")
+
+    for given, error in ((suspended, None), (resumed, None), (resumed, invalid)):
+        ours = status_of(server, conditions=[condition("Created"), given])
+        if error is not None:
+            server.faults.fail(error, verb="apply", subresource="status")
+        answer = await client.apply(TRAIN_JOBS, ours, field_manager="trainer", force=True, subresource="status")
+        stored = server.find(V1, "demo", "team") or {}
+        assert find_condition(stored, "Suspended") == find_condition(answer, "Suspended") == given
+
+
+@pytest.mark.parametrize("is_extended", [True, False], ids=["our CRDs", "upstream's CRDs"])
+async def test_resumed(server: FakeClient, is_extended: bool) -> None:
+    """Clients see no condition while a resumed TrainJob runs: the SDK takes any for "Created"."""
+    client = V1Alpha1Client(server, is_extended=is_extended)
+    suspended, resumed = condition("Suspended"), condition("Suspended") | {"status": "False"}
+    shown = []
+    for conditions in ([suspended], [resumed], [resumed, condition("Complete")]):
+        ours = status_of(server, conditions=conditions)
+        answer = await client.apply(TRAIN_JOBS, ours, field_manager="trainer", force=True, subresource="status")
+        stored = server.find(V1, "demo", "team") or {}
+        shown.append((stored.get("status") or {}).get("conditions"))
+        assert answer["status"]["conditions"] == conditions
+
+    assert shown == [[suspended], None, [resumed, condition("Complete")]]
 
 
 async def test_two_field_managers_on_the_crds_of_upstream(server: FakeClient) -> None:

@@ -34,6 +34,10 @@ STATUSES = [
         id="conditions of both",
     ),
     pytest.param(
+        {"conditions": [CREATED, condition("Suspended")]}, {"conditions": [condition("Suspended")]}, id="suspended"
+    ),
+    pytest.param({"conditions": [CREATED, SUSPENDED]}, {}, id="resumed"),
+    pytest.param(
         {"conditions": [FAILED], "jobsStatus": JOBS, "startTime": TIME, "observedGeneration": 3},
         {"conditions": [FAILED], "jobsStatus": JOBS},
         id="counts of Jobs",
@@ -89,6 +93,11 @@ def test_both_ways(is_extended: bool, status: Object, _shared: Object) -> None:
         pytest.param(None, None, id="none"),
         pytest.param({"conditions": [COMPLETE]}, {"conditions": [COMPLETE]}, id="of the Go manager"),
         pytest.param(
+            {"conditions": [condition("Suspended")], "furtherConditions": [CREATED, SUSPENDED]},
+            {"conditions": [condition("Suspended"), CREATED]},
+            id="suspended by another",
+        ),
+        pytest.param(
             {"trainerStatus": PROGRESS | {"metrics": [{"name": "loss", "value": "1"}]}},
             {"trainerStatus": PROGRESS | {"trainMetrics": {"loss": "1"}}},
             id="metrics that the training has pushed",
@@ -112,6 +121,7 @@ def test_statuses_of_others(status: Object | None, decoded: Object | None) -> No
         pytest.param('{"uid":"u","status":{"state":"Wrong"}}', id="a wrong value"),
         pytest.param('{"uid":"u","status":{"conditions":[1]}}', id="conditions beside those of the status"),
         pytest.param('{"uid":"u","status":{"furtherConditions":[COMPLETE]}}', id="the end"),
+        pytest.param('{"uid":"u","status":{"furtherConditions":[SUSPENDED]}}', id="suspended"),
         pytest.param('{"uid":"u","status":{"conditions":[COMPLETE]}}', id="the end as the status says it"),
         pytest.param('{"uid":"u","status":{"runtimeDigest":"abc"}}', id="the digest of the snapshot"),
         pytest.param('{"uid":"u","status":{"jobsStatus":[]}}', id="counts"),
@@ -121,7 +131,7 @@ def test_statuses_of_others(status: Object | None, decoded: Object | None) -> No
 def test_annotations_of_others(value: str) -> None:
     """Who may write the TrainJob may write its annotations: they can only say what the status leaves open."""
     status = {"conditions": [SUSPENDED], "jobsStatus": JOBS}
-    value = value.replace("COMPLETE", json.dumps(COMPLETE))
+    value = value.replace("COMPLETE", json.dumps(COMPLETE)).replace("SUSPENDED", json.dumps(condition("Suspended")))
     obj = {"metadata": {"uid": "u", "annotations": {EXTENSION + "trainer": value}}, "status": status}
 
     assert decode_status(obj) == status

@@ -15,12 +15,14 @@ from trainer.cli.local.manager import (
     ACCOUNT,
     NAMESPACE,
     give_identity,
+    publish_version,
     register_webhooks,
     wait_for_admission,
     write_configuration,
 )
 from trainer.configuration.configuration import load_configuration
 from trainer.kube.resource import (
+    CONFIG_MAPS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
     SECRETS,
@@ -119,7 +121,20 @@ async def test_trust_that_never_comes(client: FakeClient, clock: ManualClock) ->
 
 RBAC = "rbac.authorization.k8s.io"
 ROLES = Resource(RBAC, "v1", "roles", "Role")
+ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLE_BINDINGS = Resource(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
+
+
+async def test_published_version(client: FakeClient) -> None:
+    """The SDK finds the version of the manager where it looks for it, and everybody may read it."""
+    await publish_version(client)
+
+    config_map = await client.get(CONFIG_MAPS, "kubeflow-trainer-public", "kubeflow-system")
+    assert config_map["data"]["kubeflow_trainer_version"]
+    (role,) = client.objects(ROLES)
+    (binding,) = client.objects(ROLE_BINDINGS)
+    assert role["rules"][0]["resourceNames"] == [config_map["metadata"]["name"]]
+    assert [each["name"] for each in binding["subjects"]] == ["system:authenticated"]
 
 
 async def test_identity(client: FakeClient, tmp_path: Path) -> None:

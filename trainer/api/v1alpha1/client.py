@@ -11,8 +11,16 @@ import structlog
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.trainjob_status import ConditionType
 from trainer.api.v1alpha1.decode import API_VERSION, decode, is_decodable
-from trainer.api.v1alpha1.status import decode_status, encode_status, extension_annotation, with_extension
+from trainer.api.v1alpha1.status import (
+    FURTHER_CONDITIONS,
+    decode_status,
+    encode_status,
+    extension_annotation,
+    is_resumed,
+    with_extension,
+)
 from trainer.kube.client import (
     DEFAULT_LIST,
     DEFAULT_LOG,
@@ -28,7 +36,7 @@ from trainer.kube.client import (
     WatchOptions,
 )
 from trainer.kube.errors import InvalidError
-from trainer.kube.objects import annotations_of, metadata_of, uid_of
+from trainer.kube.objects import annotations_of, find_condition, metadata_of, uid_of
 from trainer.kube.selection import EVERYTHING
 
 if TYPE_CHECKING:
@@ -118,16 +126,33 @@ class V1Alpha1Client(Client):
     async def _apply_status(self, request: ObjectRequest) -> Object:
         assert isinstance(request.body, dict)
         assert request.field_manager is not None
-        shared, extension = encode_status(request.body.get("status") or {})
+        whole = request.body.get("status") or {}
+        shared, extension = encode_status(whole)
+        hidden = next((each for each in extension.get(FURTHER_CONDITIONS, ()) if is_resumed(each)), None)
+        try:
+            answer = await self._send_status(request, shared, extension)
+            is_outlived = hidden is not None and find_condition(answer, ConditionType.SUSPENDED) not in (None, hidden)
+        except InvalidError:
+            if hidden is None:
+                raise
+            is_outlived = True
+        if is_outlived:
+            # The released Trainer has written the condition: what belongs to its field manager cannot be removed here.
+            shared, extension = encode_status(whole, shows_resumed=True)
+            answer = await self._send_status(request, shared, extension)
+        if not self._is_extended:
+            answer = await self._annotate(request, answer, extension)
+        return decoded(answer)
+
+    async def _send_status(self, request: ObjectRequest, shared: Object, extension: Object) -> Object:
+        assert isinstance(request.body, dict)
         status = with_extension(shared, extension) if self._is_extended else shared
         body = request.body | {"apiVersion": API_VERSION, "status": status}
         if not status:
             del body["status"]  # the CRD demands at least one property
         answer = await self._client.send(replace(request, body=body))
         assert answer is not None
-        if not self._is_extended:
-            answer = await self._annotate(request, answer, extension)
-        return decoded(answer)
+        return answer
 
     async def _annotate(self, request: ObjectRequest, present: Object, extension: Object) -> Object:
         """Keep an extension in the annotation of its field manager, unless it is there already."""

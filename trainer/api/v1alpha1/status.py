@@ -1,7 +1,8 @@
 """The status of a TrainJob in the form of v1alpha1.
 
-Clients of v1alpha1 know the conditions Suspended, Complete and Failed, `jobsStatus` and a part of `trainerStatus`; a
-further condition would make the SDK report "Created" until the end. All else of the model's status is the extension: it
+Clients of v1alpha1 know the conditions Suspended, Complete and Failed, `jobsStatus` and a part of `trainerStatus`; any
+other condition would make the SDK report "Created" until the end, and so would Suspended with the status False: it
+appears with the end. All else of the model's status is the extension: it
 stands in optional fields of the status where the CRD has them, and in an annotation where the CRD is upstream's.
 """
 
@@ -13,7 +14,7 @@ import msgspec
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob_status import ConditionType, TrainJobStatus
-from trainer.kube.objects import annotations_of, uid_of
+from trainer.kube.objects import annotations_of, is_condition_true, uid_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,6 +28,7 @@ FURTHER_CONDITIONS: Final = "furtherConditions"
 """The optional field of the status with the conditions that clients of v1alpha1 do not know."""
 
 _SHARED_CONDITIONS: Final = frozenset({ConditionType.SUSPENDED, ConditionType.COMPLETE, ConditionType.FAILED})
+_ENDS: Final = (ConditionType.COMPLETE, ConditionType.FAILED)
 _SHARED_FIELDS: Final = frozenset({"jobsStatus"})
 _SHARED_PROGRESS: Final = frozenset({"progressPercentage", "estimatedRemainingSeconds", "lastUpdatedTime"})
 _METRICS: Final = frozenset({"trainMetrics", "evalMetrics"})
@@ -39,26 +41,38 @@ _INT32: Final = (1 << 31) - 1
 _MOST_METRICS, _LONGEST_METRIC = 256, 64
 
 
-def encode_status(status: Object) -> tuple[Object, Object]:
+def encode_status(status: Object, *, shows_resumed: bool = False) -> tuple[Object, Object]:
     """A status, or the part of one that a field manager owns, as v1alpha1 has it, and its extension.
 
     Args:
         status: in the form of the model; it is not changed.
+        shows_resumed: whether Suspended with the status False appears before the end. Default: no.
     """
     shared: Object = {name: value for name, value in status.items() if name in _SHARED_FIELDS}
     extension = {
         name: value for name, value in status.items() if name not in _SHARED_FIELDS | {"conditions", "trainerStatus"}
     }
     conditions = status.get("conditions") or []
-    if known := [{"message": "", **each} for each in conditions if each["type"] in _SHARED_CONDITIONS]:
-        shared["conditions"] = known
-    if others := [each for each in conditions if each["type"] not in _SHARED_CONDITIONS]:
+    has_ended = any(is_condition_true({"status": status}, end) for end in _ENDS)
+    known: list[Object] = []
+    others: list[Object] = []
+    for each in conditions:
+        is_known = each["type"] in _SHARED_CONDITIONS and (has_ended or shows_resumed or not is_resumed(each))
+        (known if is_known else others).append(each)
+    if known:
+        shared["conditions"] = [{"message": "", **each} for each in known]
+    if others:
         extension[FURTHER_CONDITIONS] = others
     if progress := status.get("trainerStatus"):
         shared["trainerStatus"] = _shared_progress(progress)
         if further := {name: value for name, value in progress.items() if name not in _SHARED_PROGRESS}:
             extension["trainerStatus"] = further
     return shared, extension
+
+
+def is_resumed(condition: Object) -> bool:
+    """Whether a condition says that the TrainJob was suspended and is no more."""
+    return condition.get("type") == ConditionType.SUSPENDED and condition.get("status") == "False"
 
 
 def with_extension(shared: Object, extension: Object) -> Object:
@@ -114,7 +128,9 @@ def _annotated(obj: Object) -> Iterator[Object]:
 def _decoded(status: Object) -> Object:
     decoded = {name: value for name, value in status.items() if name != FURTHER_CONDITIONS}
     if further := status.get(FURTHER_CONDITIONS):
-        decoded["conditions"] = [*(status.get("conditions") or []), *further]
+        conditions = status.get("conditions") or []
+        known = {each["type"] for each in conditions}
+        decoded["conditions"] = [*conditions, *(each for each in further if each["type"] not in known)]
     progress = status.get("trainerStatus")
     if isinstance(progress, dict) and "metrics" in progress:
         decoded["trainerStatus"] = {name: value for name, value in progress.items() if name != "metrics"}
@@ -129,9 +145,17 @@ def _merged(extension: Object, status: Object) -> Object:
     merged = {name: value for name, value in extension.items() if name != FURTHER_CONDITIONS} | status
     further = extension.get(FURTHER_CONDITIONS)
     if isinstance(further, list):
-        new = [each for each in further if isinstance(each, dict) and each.get("type") not in _SHARED_CONDITIONS]
+        conditions = status.get("conditions") or []
+        known = {each.get("type") for each in conditions}
+        new = [
+            each
+            for each in further
+            if isinstance(each, dict)
+            and each.get("type") not in known
+            and (each.get("type") not in _SHARED_CONDITIONS or is_resumed(each))
+        ]
         if new:
-            merged["conditions"] = [*(status.get("conditions") or []), *new]
+            merged["conditions"] = [*conditions, *new]
     progress, more = status.get("trainerStatus"), extension.get("trainerStatus")
     if isinstance(progress, dict) and isinstance(more, dict):
         is_split = bool(more.keys() & _METRICS)

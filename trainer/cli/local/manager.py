@@ -22,6 +22,7 @@ from trainer.configuration.sections import MetricsAuthConfiguration, MetricsConf
 from trainer.kube.clock import SystemClock, move_on_after
 from trainer.kube.objects import name_of
 from trainer.kube.resource import (
+    CONFIG_MAPS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
     SECRETS,
@@ -61,6 +62,9 @@ _IDENTITY: Final = {
     )
 }
 """Kinds that say who the manager is and what it may do, in the order in which they are applied."""
+_PUBLIC_NAMESPACE: Final = "kubeflow-system"
+_PUBLIC: Final = {CONFIG_MAPS.kind: CONFIG_MAPS} | {kind: _IDENTITY[kind] for kind in ("Role", "RoleBinding")}
+"""Kinds that tell clients of v1alpha1 which manager works here."""
 _WEBHOOKS: Final = {
     resource.kind: resource for resource in (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 }
@@ -158,6 +162,16 @@ async def give_identity(client: Client, admin: Path, file: Path) -> None:
     }
     answer = await client.create(SERVICE_ACCOUNTS, request, subresource="token")
     await run_sync(_write_kubeconfig, admin, file, answer["status"]["token"])
+
+
+async def publish_version(client: Client) -> None:
+    """Apply the ConfigMap in which the SDK of v1alpha1 looks for the version of the manager, for everybody to read."""
+    namespace = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": _PUBLIC_NAMESPACE}}
+    await client.apply(NAMESPACES, namespace, field_manager=FIELD_MANAGER, force=True)
+    for obj in await run_sync(manifests, "v1alpha1/roles"):
+        if obj["kind"] in _PUBLIC:
+            obj["metadata"]["namespace"] = _PUBLIC_NAMESPACE
+            await client.apply(_PUBLIC[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
 
 
 def _manifests(kinds: Mapping[str, Resource]) -> list[Object]:

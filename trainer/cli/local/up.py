@@ -26,7 +26,7 @@ from trainer.cli.local.cluster import (
     Port,
     cluster_command,
 )
-from trainer.cli.local.manager import prepare_manager, wait_for_admission
+from trainer.cli.local.manager import prepare_manager, publish_version, wait_for_admission
 from trainer.cli.manifests import install_definitions, install_runtimes
 from trainer.cli.operate.manager import READY
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory, uptime_seconds
@@ -130,6 +130,8 @@ async def _up(state: StateDirectory, command: list[str], metrics_port: int, want
     async with connect(ConnectionOptions(kubeconfig=state.kubeconfig)) as client:
         version = _version(await served_versions(client), wanted)
         await install_definitions(client, version=version)
+        if version == "v1alpha1":
+            await publish_version(client)
         if await run_sync(manager.running) is None:
             await _start_manager(client, manager, state, metrics_port, version)
             if metrics_port:
