@@ -108,6 +108,23 @@ def test_kubectl(home: Home) -> None:
     assert "annotations" not in status
 
 
+def test_command_line(home: Home) -> None:
+    """The commands of data scientists work with this version as well."""
+    file = home.state / "own.yaml"
+    file.write_text(TRAIN_JOB.replace("by-hand", "own"))
+    followed = home.trainer("run", "-f", str(file))
+    assert followed.returncode == 0, followed.stdout + followed.stderr
+    assert "hello" in followed.stdout
+    assert home.trainer("get", "own").stdout.splitlines()[1].split()[:2] == ["own", "Complete"]
+    assert home.trainer("logs", "own").stdout == "hello\n"
+    exported = json.loads(home.trainer("get", "own", "-o", "json").stdout)
+    assert exported["apiVersion"] == "trainer.kubeflow.org/v1alpha1"
+    file.write_text(TRAIN_JOB.replace("v1alpha1", "v2alpha1"))
+    refused = home.trainer("run", "-f", str(file))
+    assert (refused.returncode, "the cluster serves v1alpha1: trainer convert" in refused.stderr) == (2, True)
+    assert home.trainer("delete", "own").returncode == 0
+
+
 def test_refusals(home: Home) -> None:
     """Admission refuses with 403 and the text of the released Trainer."""
     file = home.state / "refused.yaml"

@@ -61,9 +61,14 @@ def display() -> RecordingDisplay:
 
 
 class ConnectedClient(FakeClient):
-    """A client as `connect` makes it, which knows the namespace of its context."""
+    """A client as `connect` makes it, which knows the namespace of its context and what the cluster serves."""
 
     namespace = "default"
+    version = "v2alpha1"
+
+    async def request(self, method: str, path: str) -> Object:
+        """Discovery."""
+        return {"versions": [{"version": self.version}]} if path.startswith("/apis/") else {}
 
 
 @pytest.fixture

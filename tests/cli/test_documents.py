@@ -53,8 +53,8 @@ data:
         pytest.param("kind: TrainJob", "document 1: apiVersion: Required value", id="no apiVersion"),
         pytest.param("apiVersion: v1\nkind: 3", "document 1: kind: Required value", id="kind is no string"),
         pytest.param(
-            JOB.replace("v2alpha1", "v1alpha1"),
-            "trainer.kubeflow.org/v1alpha1 of TrainJob is not supported: write trainer.kubeflow.org/v2alpha1",
+            JOB.replace("v2alpha1", "v1"),
+            "trainer.kubeflow.org/v1 of TrainJob is not supported: write trainer.kubeflow.org/v2alpha1",
             id="other version",
         ),
         pytest.param(

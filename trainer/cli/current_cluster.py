@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from trainer.api.v1alpha1.discovery import Served, find_served
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
 from trainer.kube.logs.logs import configure_logging
@@ -17,7 +19,7 @@ from trainer.kube.rest.connection import ConnectionOptions, connect
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from trainer.kube.rest.http import HttpClient
+    from trainer.kube.client import Client
 
 Kubeconfig = Annotated[Path | None, typer.Option(help="Kubeconfig file of the cluster.")]
 Context = Annotated[str | None, typer.Option(help="Context in the kubeconfig.")]
@@ -60,17 +62,31 @@ def current_cluster(
     return ConnectionOptions(context=context)
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectedCluster:
+    """A cluster during a command."""
+
+    client: Client
+    """Its users see TrainJobs and runtimes in the form of the model, whichever version the cluster serves."""
+    namespace: str
+    """That of the context."""
+    served: Served
+    """The version that the cluster serves."""
+
+
 def run_on(
-    cluster: ConnectionOptions,
-    command: Callable[[HttpClient], Awaitable[int | None]],
+    options: ConnectionOptions,
+    command: Callable[[ConnectedCluster], Awaitable[int | None]],
     *,
     log_level: Literal["warning", "error"] = "error",
 ) -> int:
-    """Run a command with a client of the cluster; returns its exit code, or that of the signal that ends it."""
+    """Run a command on a cluster; returns its exit code, or that of the signal that ends it."""
     configure_logging(json=False, level=log_level)
 
     async def run() -> int:
-        async with connect(cluster) as client:
-            return await command(client) or ExitCode.OK
+        async with connect(options) as client:
+            served = await find_served(client)
+            cluster = ConnectedCluster(served.client(client), client.namespace, served)
+            return await command(cluster) or ExitCode.OK
 
     return run_until_signal(run)

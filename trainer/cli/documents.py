@@ -17,7 +17,9 @@ from trainer.api.trainingruntime import (
     TrainingRuntime,
 )
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
-from trainer.api.v1alpha1.decode import is_decodable
+from trainer.api.v1alpha1 import trainingruntime as v1alpha1_runtimes
+from trainer.api.v1alpha1.client import SERVED
+from trainer.api.v1alpha1.trainjob import TrainJob as V1Alpha1TrainJob
 from trainer.cli.errors import BadInputError
 from trainer.kube.field_errors import FieldError, invalid, required, too_long, type_invalid
 from trainer.kube.objects import metadata_of, name_of, namespace_of
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trainer.api.model import ApiModel
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
 
@@ -36,8 +39,15 @@ _MODELS: dict[Resource, type[ApiModel]] = {
     TRAINING_RUNTIMES: TrainingRuntime,
     CLUSTER_TRAINING_RUNTIMES: ClusterTrainingRuntime,
 }
+_V1ALPHA1_MODELS: dict[Resource, type[ApiModel]] = {
+    TRAIN_JOBS: V1Alpha1TrainJob,
+    TRAINING_RUNTIMES: v1alpha1_runtimes.TrainingRuntime,
+    CLUSTER_TRAINING_RUNTIMES: v1alpha1_runtimes.ClusterTrainingRuntime,
+}
 _ACCEPTED = (*_MODELS, CONFIG_MAPS, SECRETS, PERSISTENT_VOLUME_CLAIMS, SERVICE_ACCOUNTS)
-_BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACCEPTED}
+_BY_TYPE = {(resource.api_version, resource.kind): resource for resource in _ACCEPTED} | {
+    (served.api_version, served.kind): resource for resource, served in SERVED.items()
+}
 _LIST = "List"
 _STANDARD_INPUT = "-"
 
@@ -47,7 +57,9 @@ class Document:
     """One object."""
 
     resource: Resource
+    """Of the model, also for an object of v1alpha1."""
     obj: Object
+    """As its author wrote it."""
     place: str = ""
     """Where it was read, such as `job.yaml, document 2`."""
 
@@ -60,6 +72,13 @@ class Document:
     def is_runtime(self) -> bool:
         """Whether it is a runtime of either kind."""
         return self.resource in {TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES}
+
+    @property
+    def version(self) -> Version | None:
+        """The version of a TrainJob or runtime; None for other kinds."""
+        if self.resource not in _MODELS:
+            return None
+        return "v1alpha1" if self.obj["apiVersion"] == SERVED[self.resource].api_version else "v2alpha1"
 
     @property
     def subject(self) -> str:
@@ -119,6 +138,38 @@ def items_in(source: str) -> Iterator[tuple[Object, str] | DocumentError]:
                     yield DocumentError(place, FieldError("", problem))
     except YamlError as error:
         yield DocumentError(f"{origin}, {error.where}" if error.where else origin, FieldError("", str(error)))
+
+
+def version_of(documents: Iterable[Document]) -> Version:
+    """The version of the TrainJobs and runtimes; v2alpha1 if there are none.
+
+    Raises:
+        BadInputError: they have several; a cluster serves one.
+    """
+    first: Document | None = None
+    for document in documents:
+        if document.version is None:
+            continue
+        first = first or document
+        if document.version != first.version:
+            raise _other_version(document, f"{first.subject} is of {first.version}, and a cluster serves one of them")
+    return (first.version if first is not None else None) or "v2alpha1"
+
+
+def check_version(documents: Iterable[Document], served: Version) -> None:
+    """Check that a cluster serves the version of the documents.
+
+    Raises:
+        BadInputError: it serves the other one.
+    """
+    for document in documents:
+        if document.version not in {None, served}:
+            raise _other_version(document, f"the cluster serves {served}")
+
+
+def _other_version(document: Document, reason: str) -> DocumentError:
+    problem = f"is {document.obj['apiVersion']}, but {reason}: trainer convert -f writes the other version"
+    return DocumentError(document.place, FieldError("apiVersion", problem), subject=document.subject)
 
 
 def repetitions(documents: Iterable[Document]) -> Iterator[DocumentError]:
@@ -201,8 +252,9 @@ def _document(content: Object, place: str) -> Document:
     if errors:
         raise DocumentError(place, *errors, subject=document.subject)
     if resource in _MODELS:
+        models = _MODELS if document.version == "v2alpha1" else _V1ALPHA1_MODELS
         try:
-            _MODELS[resource].from_object(content, strict=True)
+            models[resource].from_object(content, strict=True)
         except InvalidObjectError as error:
             raise DocumentError(place, *error.errors, subject=document.subject) from None
         errors = [*check_metadata(metadata, "metadata")]
@@ -230,8 +282,6 @@ def _refusal(place: str, content: Object) -> DocumentError:
     versions = [resource.api_version for resource in _ACCEPTED if resource.kind == kind]
     if versions:
         problem = f"apiVersion {api_version} of {kind} is not supported: write {versions[0]}"
-        if is_decodable(content):
-            problem += ", or let trainer convert write it"
         return DocumentError(place, FieldError("", problem))
     kinds = ", ".join(resource.kind for resource in _ACCEPTED)
     problem = f"trainer does not handle {kind}, only {kinds}: use kubectl apply for it"

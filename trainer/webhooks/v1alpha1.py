@@ -16,16 +16,16 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, DEPRECATED, S
 from trainer.api.trainjob import TRAIN_JOBS, RuntimeRef, TrainJob, TrainJobSpec
 from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.api.v1alpha1.decode import override_paths
-from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError
+from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
-from trainer.kube.field_errors import forbidden, invalid
+from trainer.kube.field_errors import FieldError, forbidden, invalid
 from trainer.kube.objects import is_being_deleted, labels_of, name_of
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
 from trainer.webhooks.handlers import Admission
-from trainer.webhooks.runtime import review_runtime
+from trainer.webhooks.runtime import review_runtime as review_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from trainer.framework.pipeline import Pipeline
     from trainer.framework.runtimes.runtimes import RuntimeSource
     from trainer.kube.clock import Clock
-    from trainer.kube.field_errors import FieldError
     from trainer.kube.metrics import Metrics
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionRequest
@@ -100,54 +99,74 @@ class V1Alpha1Admission(Admission):
         """Refuse what the released Trainer refuses, and warn of what cannot be built."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        obj, old = _placed(request.object, request), request.old_object
-        ref = _mapping(_mapping(obj, "spec"), "runtimeRef")
-        kind, group = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("apiGroup") or _GROUP
-        if (kind, group) not in ((each.kind, _GROUP) for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)):
-            return _refused([f"unsupported runtime: {kind}.{group}"])
-        errors = [*_manager_errors(obj), *_change_errors(obj, old)]
-        try:
-            runtime = await self._runtimes.of(_reference(decoded(obj)))
-        except RuntimeNotFoundError as error:
-            words = f"specified {kind[0].lower()}{kind[1:]} must be created before the TrainJob is created"
-            text = f"{kind} {error.key.name} not found: {words}{error.present.hint(error.key.name)}"
-            if request.operation is Operation.CREATE:
-                return _refused([*errors, invalid("spec.runtimeRef", ref, text)])
-            # A runtime may go once a TrainJob was built on it; the TrainJob can still be suspended and labelled.
-            return _answer(errors, [text])
-        except BuildError as error:
-            return _answer(errors, map(str, error.errors))
-        errors += [*_fit_errors(obj, runtime)]
-        return _answer(errors, [*_deprecation(runtime), *self._trial_warnings(obj, runtime)])
+        obj, must_exist = _placed(request.object, request), request.operation is Operation.CREATE
+        review = await review_train_job(obj, request.old_object, self._pipeline, self._runtimes, must_exist=must_exist)
+        return _response(review)
 
     async def validate_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
         """Refuse what the released Trainer refuses, and warn of what no TrainJob can be built on."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
-        obj = decoded(_placed(request.object, request))
-        trial = review_runtime(obj | {"apiVersion": TRAIN_JOBS.api_version}, None, self._pipeline)
-        return _answer([*_ancestor_errors(obj)], map(str, [*trial.errors, *trial.warnings]))
+        return _response(review_runtime(_placed(request.object, request), self._pipeline))
 
-    def _trial_warnings(self, obj: Object, runtime: Runtime) -> Iterator[str]:
-        """What keeps the TrainJob from becoming Jobs, with paths of v1alpha1."""
-        if is_being_deleted(obj) or has_ended(obj):
-            return
-        paths = dict(override_paths(obj))
-        try:
-            # Read strictly it has the version whose schema it must fit.
-            model = {
-                "apiVersion": TRAIN_JOBS.api_version,
-                "metadata": obj["metadata"],
-                "spec": decoded(obj).get("spec"),
-            }
-            train_job = TrainJob.from_object(model, strict=True)
-            train_job = train_job.model_copy(update={"api_version": obj["apiVersion"]})
-            review = self._pipeline.review(train_job, runtime, None)
-            findings: Iterable[FieldError | AdmissionWarning] = (*review.errors, *review.warnings)
-        except InvalidObjectError as error:
-            findings = error.errors
-        for finding in findings:
-            yield str(_translated(finding, paths))
+
+async def review_train_job(
+    obj: Object, old: Object | None, pipeline: Pipeline, runtimes: RuntimeSource, *, must_exist: bool
+) -> Review:
+    """Errors for which the released Trainer refuses a TrainJob of v1alpha1, and warnings of what cannot be built.
+
+    Args:
+        obj: the TrainJob, with its kind and namespace.
+        old: what it replaces.
+        pipeline: the plugins.
+        runtimes: finds the runtime.
+        must_exist: whether a missing runtime is an error, as at the creation; else it is a warning, unless a new
+            TrainJob has probably mistyped the name.
+    """
+    ref = _mapping(_mapping(obj, "spec"), "runtimeRef")
+    kind, group = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("apiGroup") or _GROUP
+    if (kind, group) not in ((each.kind, _GROUP) for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)):
+        return Review((FieldError("", f"unsupported runtime: {kind}.{group}"),))
+    errors = (*_manager_errors(obj), *_change_errors(obj, old))
+    try:
+        runtime = await runtimes.of(_reference(decoded(obj)))
+    except RuntimeNotFoundError as error:
+        words = f"specified {kind[0].lower()}{kind[1:]} must be created before the TrainJob is created"
+        text = f"{kind} {error.key.name} not found: {words}{error.present.hint(error.key.name)}"
+        if must_exist or (old is None and error.present.is_mistake):
+            return Review((*errors, invalid("spec.runtimeRef", ref, text)))
+        # A runtime may go once a TrainJob was built on it; the TrainJob can still be suspended and labelled.
+        return Review(errors, (AdmissionWarning("", text),))
+    except BuildError as error:
+        return Review(errors, tuple(map(_as_warning, error.errors)))
+    if errors := (*errors, *_fit_errors(obj, runtime)):
+        return Review(errors, tuple(_deprecation(runtime)))
+    return Review((), (*_deprecation(runtime), *_trial_warnings(obj, runtime, pipeline)))
+
+
+def review_runtime(obj: Object, pipeline: Pipeline) -> Review:
+    """Errors for which the released Trainer refuses a runtime of v1alpha1, and warnings of what cannot be built."""
+    model = decoded(obj)
+    trial = review_model(model | {"apiVersion": TRAIN_JOBS.api_version}, None, pipeline)
+    return Review(tuple(_ancestor_errors(model)), (*map(_as_warning, trial.errors), *trial.warnings))
+
+
+def _trial_warnings(obj: Object, runtime: Runtime, pipeline: Pipeline) -> Iterator[AdmissionWarning]:
+    """What keeps the TrainJob from becoming Jobs, with paths of v1alpha1."""
+    if is_being_deleted(obj) or has_ended(obj):
+        return
+    paths = dict(override_paths(obj))
+    try:
+        # Read strictly it has the version whose schema it must fit.
+        model = {"apiVersion": TRAIN_JOBS.api_version, "metadata": obj["metadata"], "spec": decoded(obj).get("spec")}
+        train_job = TrainJob.from_object(model, strict=True)
+        train_job = train_job.model_copy(update={"api_version": obj["apiVersion"]})
+        review = pipeline.review(train_job, runtime, None)
+        findings: Iterable[FieldError | AdmissionWarning] = (*review.errors, *review.warnings)
+    except InvalidObjectError as error:
+        findings = error.errors
+    for finding in findings:
+        yield _translated(finding, paths)
 
 
 def with_times(obj: Object, old: Object | None, now: str) -> Object:
@@ -316,12 +335,13 @@ def _containers(job: ReplicatedJob) -> dict[str, Object]:
     return {str(container.get("name")): container for container in found}
 
 
-def _deprecation(runtime: Runtime) -> Iterator[str]:
+def _deprecation(runtime: Runtime) -> Iterator[AdmissionWarning]:
     obj = {"metadata": runtime.metadata.to_object()}
     if runtime.kind == CLUSTER_TRAINING_RUNTIMES.kind and labels_of(obj).get(SUPPORT_LABEL) == DEPRECATED:
-        yield (
+        yield AdmissionWarning(
+            "",
             f'Referenced ClusterTrainingRuntime "{name_of(obj)}" is deprecated and will be removed in a future release '
-            "of Kubeflow Trainer"
+            "of Kubeflow Trainer",
         )
 
 
@@ -345,22 +365,23 @@ def _reference(obj: Object) -> TrainJob:
         )
 
 
-def _translated(finding: FieldError | AdmissionWarning, paths: dict[str, str]) -> FieldError | AdmissionWarning:
-    """A finding about the model with the path of v1alpha1."""
+def _as_warning(finding: FieldError | AdmissionWarning) -> AdmissionWarning:
+    return AdmissionWarning(finding.field, finding.message)
+
+
+def _translated(finding: FieldError | AdmissionWarning, paths: dict[str, str]) -> AdmissionWarning:
+    """A warning of a finding about the model, with the path of v1alpha1."""
     for ours, theirs in paths.items():
         if finding.field == ours or finding.field.startswith((f"{ours}.", f"{ours}[")):
             return AdmissionWarning(theirs + finding.field.removeprefix(ours), finding.message)
-    return finding
+    return _as_warning(finding)
 
 
-def _answer(errors: Iterable[FieldError], warnings: Iterable[str]) -> AdmissionResponse:
-    shown = tuple(islice(dict.fromkeys(warnings), _MOST_WARNINGS))
-    found = [*errors]
-    return _refused(found, shown) if found else AdmissionResponse.allow(shown)
-
-
-def _refused(errors: Iterable[FieldError | str], warnings: tuple[str, ...] = ()) -> AdmissionResponse:
-    texts = [str(error)[:_LONGEST_TEXT] for error in islice(errors, _MOST_ERRORS)]
+def _response(review: Review) -> AdmissionResponse:
+    warnings = tuple(islice(dict.fromkeys(map(str, review.warnings)), _MOST_WARNINGS))
+    if not review.errors:
+        return AdmissionResponse.allow(warnings)
+    texts = [str(error)[:_LONGEST_TEXT] for error in review.errors[:_MOST_ERRORS]]
     message = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return AdmissionResponse.fail(403, "Forbidden", message, warnings=warnings)
 

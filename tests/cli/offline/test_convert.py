@@ -106,14 +106,3 @@ def test_files_that_cannot_be_read(text: str, problem: str) -> None:
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert problem in result.stderr
-
-
-@pytest.mark.parametrize("command", ["run", "render", "lint"])
-def test_other_commands_name_this_one(command: str) -> None:
-    """An object of v1alpha1 is refused with the remedy."""
-    result = run(command, JOB)
-
-    assert result.exit_code != 0
-    problem = "apiVersion trainer.kubeflow.org/v1alpha1 of TrainJob is not supported"
-    remedy = "write trainer.kubeflow.org/v2alpha1, or let trainer convert write it"
-    assert f"{problem}: {remedy}" in result.stdout + result.stderr

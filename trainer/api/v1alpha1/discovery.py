@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import structlog
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +50,10 @@ class Served:
     def client(self, client: Client) -> Client:
         """A client whose users see TrainJobs and runtimes in the form of the model."""
         return client if self.version == "v2alpha1" else V1Alpha1Client(client, is_extended=self.is_extended)
+
+    def resource(self, resource: Resource) -> Resource:
+        """TrainJobs or runtimes as the cluster stores them, which `client` does not decode."""
+        return replace(resource, version=self.version)
 
 
 V2ALPHA1: Final = Served("v2alpha1")
@@ -111,7 +116,7 @@ async def served_versions(client: RawClient) -> list[str]:
     except NotFoundError:
         return []
     except KubeError as error:
-        log.warning("could not find out which versions are served", group=TRAIN_JOBS.group, error=str(error))
+        log.info("could not find out which versions are served", group=TRAIN_JOBS.group, error=str(error))
         return []
     return sorted(entry["version"] for entry in group.get("versions") or [])
 

@@ -9,7 +9,7 @@ import typer
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.trainjob_status import ConditionReason, ConditionType
 from trainer.cli.console import note, say
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import find_train_job
 from trainer.cli.jobs.state import JobState
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
-    from trainer.kube.rest.http import HttpClient
 
 JobNames = Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of TrainJobs.", show_default=False)]
 
@@ -69,8 +68,8 @@ def _change(
     context: str | None,
     change: Callable[[Client, Sequence[Object]], Awaitable[None]],
 ) -> None:
-    async def run(client: HttpClient) -> None:
-        where = namespace or client.namespace
+    async def run(cluster: ConnectedCluster) -> None:
+        client, where = cluster.client, namespace or cluster.namespace
         await change(client, [await find_train_job(client, name, where) for name in dict.fromkeys(names)])
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), run, log_level="warning"))

@@ -16,14 +16,15 @@ from trainer.kube.selection import Selection
 if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 JobName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the TrainJob.", show_default=False)]
 
 
-async def find_train_job(client: Client, name: str, namespace: str) -> Object:
+async def find_train_job(client: Client, name: str, namespace: str, resource: Resource = TRAIN_JOBS) -> Object:
     """The TrainJob of this name."""
     try:
-        return await client.get(TRAIN_JOBS, name, namespace)
+        return await client.get(resource, name, namespace)
     except NotFoundError as error:
         if not is_about_an_object(error):
             raise not_served() from None
@@ -36,10 +37,10 @@ async def find_train_job(client: Client, name: str, namespace: str) -> Object:
     raise CommandError(f"{missing}: {others}")
 
 
-async def list_train_jobs(client: Client, namespace: str | None) -> list[Object]:
+async def list_train_jobs(client: Client, namespace: str | None, resource: Resource = TRAIN_JOBS) -> list[Object]:
     """The TrainJobs of a namespace, or of all, by namespace and name."""
     try:
-        jobs = await client.list(TRAIN_JOBS, Selection(namespace))
+        jobs = await client.list(resource, Selection(namespace))
     except NotFoundError:
         raise not_served() from None
     return sorted(jobs.items, key=key_of)

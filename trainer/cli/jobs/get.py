@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, output
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.errors import BadInputError, ExitCode
 from trainer.cli.jobs.details import details
 from trainer.cli.jobs.find import find_train_job, list_train_jobs
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.rest.http import HttpClient
+    from trainer.kube.resource import Resource
 
 
 class GetFormat(StrEnum):
@@ -67,17 +67,18 @@ def get(
     if all_namespaces and (name or namespace):
         raise BadInputError("--all-namespaces cannot be combined with a NAME or with --namespace")
 
-    async def show(client: HttpClient) -> int:
-        where = None if all_namespaces else namespace or client.namespace
-        report = Report(form, output(), SystemClock(), name=name, namespace=where, is_watch=watch)
-        return await (report.watch(client) if watch else report.show(client))
+    async def show(cluster: ConnectedCluster) -> int:
+        where = None if all_namespaces else namespace or cluster.namespace
+        stored = cluster.served.resource(TRAIN_JOBS)
+        report = Report(form, output(), SystemClock(), name=name, namespace=where, is_watch=watch, stored=stored)
+        return await (report.watch(cluster.client) if watch else report.show(cluster.client))
 
-    cluster = current_cluster(kubeconfig, context)
-    raise typer.Exit(run_on(cluster, show, log_level="error" if watch else "warning"))
+    options = current_cluster(kubeconfig, context)
+    raise typer.Exit(run_on(options, show, log_level="error" if watch else "warning"))
 
 
 class Report:
-    """The answer to one `trainer get`, on a console."""
+    """The answer to one `trainer get`, on a console; `stored` is what the cluster serves TrainJobs as."""
 
     def __init__(
         self,
@@ -88,8 +89,10 @@ class Report:
         name: str | None = None,
         namespace: str | None = None,
         is_watch: bool = False,
+        stored: Resource = TRAIN_JOBS,
     ) -> None:
         self._form = form
+        self._resource = stored if form in (GetFormat.JSON, GetFormat.YAML) else TRAIN_JOBS
         self._console = console
         self._clock = clock
         self._name = name
@@ -124,7 +127,7 @@ class Report:
         """Print the TrainJobs and their changes; with a name until that one has ended."""
         jobs = await self._jobs(client)
         selection = Selection(self._namespace, field_selector=f"metadata.name={self._name}" if self._name else "")
-        watch = JobWatch(client, selection, jobs, self._clock, ends=self._name is not None)
+        watch = JobWatch(client, self._resource, selection, jobs, self._clock, ends=self._name is not None)
         if self._form in (GetFormat.TABLE, GetFormat.WIDE) and self._console.is_interactive:
             await watch.on_screen(self._console, self._lines)
         else:
@@ -135,8 +138,8 @@ class Report:
 
     async def _jobs(self, client: Client) -> list[Object]:
         if self._name is not None:
-            return [await find_train_job(client, self._name, self._namespace or "")]
-        return await list_train_jobs(client, self._namespace)
+            return [await find_train_job(client, self._name, self._namespace or "", self._resource)]
+        return await list_train_jobs(client, self._namespace, self._resource)
 
     def _lines(self, jobs: Sequence[Object]) -> list[Text]:
         if not jobs:

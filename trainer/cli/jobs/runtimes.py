@@ -10,7 +10,7 @@ from rich.text import Text
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, FRAMEWORK_LABEL, SUPPORT_LABEL, TRAINING_RUNTIMES
 from trainer.cli.console import Format, OutputFormat, note, printable, say, say_json
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.jobs.find import not_served
 from trainer.cli.jobs.table import age_of
 from trainer.kube.clock import SystemClock
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from trainer.kube.client import Client
     from trainer.kube.objects import Object
-    from trainer.kube.rest.http import HttpClient
 
 _GAP = 2
 
@@ -75,9 +74,9 @@ def runtimes(
     Exit code: 0; 1 when the cluster has no such resources.
     """
 
-    async def show(client: HttpClient) -> None:
-        where = namespace or client.namespace
-        found = await list_runtimes(client, where, SystemClock().now())
+    async def show(cluster: ConnectedCluster) -> None:
+        where = namespace or cluster.namespace
+        found = await list_runtimes(cluster.client, where, SystemClock().now())
         if output is OutputFormat.JSON:
             say_json([asdict(each) for each in found])
         elif not found:

@@ -9,7 +9,6 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from trainer.api.trainjob import TRAIN_JOBS
 from trainer.cli.console import note, printable
 from trainer.cli.jobs.receiver import Receiver, report_errors, watch_for
 from trainer.cli.jobs.state import JobState
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
     from trainer.kube.selection import Selection
 
 _REFRESH_SECONDS = 0.25
@@ -39,9 +39,17 @@ class JobWatch:
     """
 
     def __init__(
-        self, client: Client, selection: Selection, jobs: Sequence[Object], clock: Clock, *, ends: bool
+        self,
+        client: Client,
+        resource: Resource,
+        selection: Selection,
+        jobs: Sequence[Object],
+        clock: Clock,
+        *,
+        ends: bool,
     ) -> None:
         self._client = client
+        self._resource = resource
         self._selection = selection
         self._jobs = {key_of(job): job for job in jobs}
         self._clock = clock
@@ -86,7 +94,7 @@ class JobWatch:
 
     def _start(self, tasks: TaskGroup) -> Informer:
         receiver = Receiver(tasks, self._see, self._lose)
-        informer = watch_for(receiver, self._client, TRAIN_JOBS, self._selection, self._clock)
+        informer = watch_for(receiver, self._client, self._resource, self._selection, self._clock)
         tasks.start_soon(self._lose_unseen, informer)
         return informer
 

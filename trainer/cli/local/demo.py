@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainer.api.v1alpha1.discovery import Served
 from trainer.cli.console import say
-from trainer.cli.documents import read_documents
+from trainer.cli.documents import read_documents, version_of
 from trainer.cli.errors import BadInputError
 from trainer.cli.local.cluster import CLUSTER_READY, Network, NodeResources, PodNetworkMode, cluster_command
 from trainer.cli.local.manager import prepare_manager, wait_for_admission
@@ -65,25 +66,27 @@ async def _demo(documents: list[Document], directory: Path, pod_network: PodNetw
     cluster = cluster_command(
         data_dir=directory / "data", kubeconfig=kubeconfig, pod_network=pod_network, node_resources=node_resources
     )
-    clock = SystemClock()
+    clock, version = SystemClock(), version_of(documents)
     say("starting the dev cluster")
     async with (
         child_process("dev cluster", cluster, directory / "cluster.log", ready=CLUSTER_READY),
         connect(ConnectionOptions(kubeconfig=kubeconfig)) as client,
     ):
-        await install_definitions(client)
+        await install_definitions(client, version=version)
         say("starting the controller manager")
         manager = await prepare_manager(
             client,
             kubeconfig,
             kubeconfig=directory / "manager.kubeconfig",
             configuration=directory / "manager.yaml",
+            version=version,
         )
         async with child_process("controller manager", manager, directory / "manager.log", ready=READY):
             await wait_for_admission(client)
-            await install_runtimes(client)
-            jobs = await submit(client, documents, namespace=None, default_namespace=client.namespace)
-            outcomes = await follow_on_screen(client, jobs, clock)
+            await install_runtimes(client, version)
+            decoding = Served(version).client(client)
+            jobs = await submit(decoding, documents, namespace=None, default_namespace=client.namespace)
+            outcomes = await follow_on_screen(decoding, jobs, clock)
     for outcome in outcomes.values():
         if outcome.is_complete and outcome.result:
             say(outcome.result)

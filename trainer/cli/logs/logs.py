@@ -11,7 +11,7 @@ import typer
 
 from trainer.api.trainjob_status import ConditionType
 from trainer.cli.console import escaped, note, output
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
     from trainer.kube.podlogs.container_log import ContainerLogOptions
-    from trainer.kube.rest.http import HttpClient
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -110,9 +109,9 @@ def logs(
         progress=progress,
     )
 
-    async def show(client: HttpClient) -> None:
-        job = await find_train_job(client, name, namespace or client.namespace)
-        await LogReader(client, job, request, output(), SystemClock()).run()
+    async def show(cluster: ConnectedCluster) -> None:
+        job = await find_train_job(cluster.client, name, namespace or cluster.namespace)
+        await LogReader(cluster.client, job, request, output(), SystemClock()).run()
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))
 

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from trainer.cli.console import note, output, printable
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.errors import CommandError
 from trainer.cli.jobs.find import JobName, find_train_job
 from trainer.cli.jobs.state import JobState
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object
-    from trainer.kube.rest.http import HttpClient
     from trainer.progress.primary_pod import ContainerState
 
 _REFRESH_SECONDS = 0.5
@@ -71,9 +70,9 @@ def metrics(
     Exit code: 0; 1 when there is no such TrainJob, no log of it, or no metric in it.
     """
 
-    async def show(client: HttpClient) -> None:
-        job = await find_train_job(client, name, namespace or client.namespace)
-        reader = MetricReader(client, job, form, output(), SystemClock())
+    async def show(cluster: ConnectedCluster) -> None:
+        job = await find_train_job(cluster.client, name, namespace or cluster.namespace)
+        reader = MetricReader(cluster.client, job, form, output(), SystemClock())
         await (reader.watch() if watch else reader.show())
 
     raise typer.Exit(run_on(current_cluster(kubeconfig, context), show))

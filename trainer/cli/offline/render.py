@@ -10,6 +10,7 @@ import typer
 
 import trainer
 from trainer.api.trainjob import TrainJob
+from trainer.api.v1alpha1.client import decoded
 from trainer.cli.console import note, output
 from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
 from trainer.cli.errors import BadInputError
@@ -68,7 +69,7 @@ async def _all_rendered(workspace: Workspace) -> list[Rendered]:
 
 async def _rendered(document: Document, workspace: Workspace) -> Rendered:
     warnings = await _warnings(document, workspace)
-    train_job = TrainJob.from_object(document.obj)
+    train_job = TrainJob.from_object(decoded(document.obj))
     try:
         runtime = await workspace.of(train_job)
         origins = Origins()

@@ -9,7 +9,8 @@ import typer
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
-from trainer.cli.documents import Document
+from trainer.api.v1alpha1.client import decoded
+from trainer.cli.documents import Document, version_of
 from trainer.cli.manifests import runtimes
 from trainer.configuration.configuration import load_configuration
 from trainer.framework.pipeline import Pipeline
@@ -24,6 +25,7 @@ from trainer.framework.runtimes.runtimes import (
 from trainer.framework.startup.discovery import make_registry
 from trainer.kube.objects import Object, ObjectKey, key_of, labels_of, metadata_of, name_of
 from trainer.manager import enabled_plugins
+from trainer.webhooks import v1alpha1
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
 from trainer.webhooks.train_job import review_train_job
@@ -61,9 +63,10 @@ class Workspace:
 
     def __init__(self, documents: Iterable[Document], config: Path | None = None) -> None:
         self.documents = [_admitted(document) for document in documents]
-        self._objects = {_identity(document): document.obj for document in self.documents}
-        shipped = [_admitted(Document(CLUSTER_TRAINING_RUNTIMES, obj)) for obj in runtimes()]
-        self._shipped = {_identity(document): document.obj for document in shipped}
+        self._version = version_of(self.documents)
+        self._objects = {_identity(document): decoded(document.obj) for document in self.documents}
+        shipped = [_admitted(Document(CLUSTER_TRAINING_RUNTIMES, obj)) for obj in runtimes(self._version)]
+        self._shipped = {_identity(document): decoded(document.obj) for document in shipped}
         configuration = load_configuration(config)
         registry = make_registry(enabled_plugins(configuration.plugins), self)
         self.pipeline = Pipeline(registry, cluster_domain=configuration.controller.cluster_domain or None)
@@ -115,7 +118,9 @@ class Workspace:
         names = [of.name for kind, of in known if kind == resource and of.namespace == key.namespace]
         present = alternatives(key.name, names, other.kind if self._runtime(other, other_key) else "")
         error = RuntimeNotFoundError(resource.kind, key, present)
-        raise BuildError(*error.errors) if present.is_mistake else error
+        if present.is_mistake and self._version == "v2alpha1":
+            raise BuildError(*error.errors)
+        raise error
 
     def _runtime(self, resource: Resource, key: ObjectKey) -> Object | None:
         return self._objects.get((resource, key)) or self._shipped.get((resource, key))
@@ -127,14 +132,23 @@ class Workspace:
 
     async def review(self, document: Document) -> Review:
         """The admission review of the creation of a TrainJob or runtime; empty for other kinds."""
+        if document.version == "v1alpha1":
+            return await self._v1alpha1_review(document)
         if document.is_train_job:
             return await review_train_job(document.obj, None, self.pipeline, self)
         if document.is_runtime:
             return review_runtime(document.obj, None, self.pipeline)
         return Review()
 
+    async def _v1alpha1_review(self, document: Document) -> Review:
+        if document.is_runtime:
+            return v1alpha1.review_runtime(document.obj, self.pipeline)
+        return await v1alpha1.review_train_job(document.obj, None, self.pipeline, self, must_exist=False)
+
 
 def _admitted(document: Document) -> Document:
+    if document.version == "v1alpha1":
+        return document.with_object(_named(document.obj))
     if document.resource == TRAIN_JOBS:
         return document.with_object(default_train_job(_named(document.obj)))
     if document.is_runtime:

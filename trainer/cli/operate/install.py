@@ -11,9 +11,8 @@ from anyio.to_thread import run_sync
 
 from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
-from trainer.api.v1alpha1.discovery import find_served
 from trainer.cli.console import note, output, say
-from trainer.cli.current_cluster import ApiVersion, Context, Kubeconfig, current_cluster, run_on
+from trainer.cli.current_cluster import ApiVersion, ConnectedCluster, Context, Kubeconfig, current_cluster, run_on
 from trainer.cli.errors import CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, runtimes
 from trainer.kube.backoff import Backoff
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from trainer.kube.clock import Clock
     from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
-    from trainer.kube.rest.http import HttpClient
 
 
 def crds(api_version: ApiVersion = "v2alpha1") -> None:
@@ -148,9 +146,9 @@ def install_runtimes(
     124 for a timeout.
     """
 
-    async def install(client: HttpClient) -> int:
-        version = (await find_served(client)).version
-        outcomes = await Installation(client, force=force, version=version).run(
+    async def install(cluster: ConnectedCluster) -> int:
+        version = cluster.served.version
+        outcomes = await Installation(cluster.client, force=force, version=version).run(
             await run_sync(runtimes, version), timeout
         )
         for name, outcome in outcomes.items():

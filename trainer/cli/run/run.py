@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trainer.cli.console import note, output, say
-from trainer.cli.current_cluster import Context, Kubeconfig, Namespace, current_cluster, run_on
-from trainer.cli.documents import read_documents
+from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
+from trainer.cli.documents import check_version, read_documents
 from trainer.cli.errors import ExitCode
 from trainer.cli.run.display import JobDisplay
 from trainer.cli.run.follow import follow_jobs
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.rest.http import HttpClient
 
 
 async def follow_on_screen(client: Client, jobs: list[Object], clock: Clock) -> Mapping[ObjectKey, JobOutcome]:
@@ -60,12 +59,13 @@ def run(
     Exit code: 0 when all jobs are Complete, 1 when one Failed, 2 for bad input, 124 for a timeout.
     """
     documents = read_documents(file)
-    cluster = replace(current_cluster(kubeconfig, context), warn=lambda _path, warning: note(warning, kind="warning"))
+    options = replace(current_cluster(kubeconfig, context), warn=lambda _path, warning: note(warning, kind="warning"))
     submitted: list[Object] = []
 
-    async def submit_and_follow(client: HttpClient) -> int:
-        clock = SystemClock()
-        submitted.extend(await submit(client, documents, namespace=namespace, default_namespace=client.namespace))
+    async def submit_and_follow(cluster: ConnectedCluster) -> int:
+        client, clock = cluster.client, SystemClock()
+        check_version(documents, cluster.served.version)
+        submitted.extend(await submit(client, documents, namespace=namespace, default_namespace=cluster.namespace))
         if not follow:
             return ExitCode.OK
         outcomes: Mapping[ObjectKey, JobOutcome] = {}
@@ -73,7 +73,7 @@ def run(
             outcomes = await follow_on_screen(client, submitted, clock)
         return ExitCode.TIMEOUT if scope.cancelled_caught else exit_code(outcomes)
 
-    code = run_on(cluster, submit_and_follow, log_level="warning")
+    code = run_on(options, submit_and_follow, log_level="warning")
     if submitted and code >= ExitCode.TIMEOUT:
         names = ", ".join(map(name_of, submitted))
         reason = f"not finished after {timeout:g} s" if code == ExitCode.TIMEOUT else "interrupted"
