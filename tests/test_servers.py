@@ -30,7 +30,7 @@ from trainer.kube.manager.manager import Manager
 from trainer.kube.objects import name_of
 from trainer.kube.resource import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from trainer.kube.testing import FakeClient, ManualClock, settle
-from trainer.manager import add_servers
+from trainer.manager import add_servers, certificates_of
 from trainer.webhooks.handlers import Admission
 from trainer.workloads import JOBSETS
 
@@ -68,7 +68,8 @@ def of_kind(objects: list[Object], kind: str) -> Object:
 def servers_of(manager: Manager, configuration: Configuration) -> tuple[WebhookServer | None, MetricsServer | None]:
     """What a manager listens with."""
     admission = Admission(pipeline(), StaticRuntimes(RUNTIMES.values()))
-    return add_servers(manager, configuration, admission, "trainer-system")
+    certificates = certificates_of(manager, configuration, "trainer-system")
+    return add_servers(manager, configuration, admission, certificates)
 
 
 def webhooks_only(*hosts: str, **sections: Object) -> Configuration:

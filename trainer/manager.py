@@ -15,6 +15,7 @@ from prometheus_client import Gauge
 from trainer import __version__
 from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
+from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
 from trainer.configuration.values import host_and_port
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
@@ -39,6 +40,7 @@ from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.plugins import BUILT_IN
 from trainer.progress.controller import ProgressController
+from trainer.progress.status_server import StatusServer
 from trainer.webhooks.handlers import Admission
 from trainer.webhooks.live_runtimes import LiveRuntimes
 from trainer.webhooks.v1alpha1 import V1Alpha1Admission
@@ -123,12 +125,17 @@ def build_manager(
     )
     if (progress := configuration.progress_options) is not None:
         ProgressController(manager, progress, namespace=only_namespace)
+    certificates = certificates_of(manager, configuration, namespace)
+    if configuration.gates.enabled(TRAIN_JOB_STATUS):
+        assert certificates is not None
+        options = configuration.status_server.options(configuration.tls.options())
+        StatusServer(manager, certificates, options, namespace=only_namespace)
     live = LiveRuntimes(controller.runtimes, manager.api_reader)
     if served.version == "v1alpha1":
         admission: Admission = V1Alpha1Admission(pipeline, live, manager.clock, metrics=manager.metrics)
     else:
         admission = Admission(pipeline, live, metrics=manager.metrics)
-    add_servers(manager, configuration, admission, namespace)
+    add_servers(manager, configuration, admission, certificates)
     return manager
 
 
@@ -182,21 +189,35 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
 _REMEDY = "apply config/webhook, which grants get and update on it, or set webhook.enabled: false in the configuration"
 
 
-def add_servers(
-    manager: Manager, configuration: Configuration, admission: Admission, namespace: str
-) -> tuple[WebhookServer | None, MetricsServer | None]:
-    """Add the servers of webhooks and metrics that are enabled.
+def certificates_of(
+    manager: Manager, configuration: Configuration, namespace: str
+) -> FileCertificates | CertificateRotator | None:
+    """Where the certificate of all servers comes from.
 
-    Both use the same certificate. Without webhooks, no CA bundle is injected, and the certificate of the metrics server
-    is generated in memory unless there are files.
+    None without webhooks, status server and files: then no CA bundle is injected, and that of the metrics server is
+    generated in memory.
     """
-    files = None if configuration.cert_management.enable else _files(manager, configuration)
+    if not configuration.cert_management.enable:
+        return _files(manager, configuration)
+    if configuration.webhook.enabled or configuration.gates.enabled(TRAIN_JOB_STATUS):
+        return _rotator(manager, configuration, namespace)
+    return None
+
+
+def add_servers(
+    manager: Manager,
+    configuration: Configuration,
+    admission: Admission,
+    certificates: FileCertificates | CertificateRotator | None,
+) -> tuple[WebhookServer | None, MetricsServer | None]:
+    """Add the servers of webhooks and metrics that are enabled."""
+    metrics = _metrics_server(manager, configuration, certificates)
     if not configuration.webhook.enabled:
-        return None, _metrics_server(manager, configuration, files)
-    certificates = files or _rotator(manager, configuration, namespace)
+        return None, metrics
+    assert certificates is not None
     webhooks = _webhook_server(manager, configuration, certificates)
     admission.register(webhooks)
-    return webhooks, _metrics_server(manager, configuration, certificates)
+    return webhooks, metrics
 
 
 def _webhook_server(

@@ -80,8 +80,6 @@ _GATES = (*STAGE_GATES, *KNOWN_GATES)
 
 
 def _gate_default(gate: FeatureGate) -> str:
-    if gate.locked:
-        return f"always {code(str(gate.default).lower())}: {prose(gate.locked)}"
     needs = f", needs {gate.needs}" if gate.needs else ""
     return f"{code(str(gate.default).lower())}{needs}"
 

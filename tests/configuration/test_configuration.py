@@ -18,8 +18,9 @@ from trainer.configuration.feature_gates import PROGRESS_HISTORY, TRAIN_JOB_PROG
 from trainer.configuration.values import host_and_port
 from trainer.kube.election.leader_election import LeaderElectionOptions
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.serving.tls import CIPHER_SUITES
+from trainer.kube.serving.tls import CIPHER_SUITES, TlsOptions
 from trainer.kubernetes_yaml import parse
+from trainer.progress.options import StatusServerOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,8 +113,8 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
     assert configuration.ignored == [
         "controller.groupKindConcurrency[ClusterTrainingRuntime.trainer.kubeflow.org]",
         "controller.groupKindConcurrency[TrainingRuntime.trainer.kubeflow.org]",
-        "statusServer",
     ]
+    assert configuration.status_server.options(TlsOptions()) == StatusServerOptions(port=10443, limit=(5.0, 10))
     management = configuration.cert_management
     assert management.enable
     assert management.webhook_service_name == "kubeflow-trainer-controller-manager"
@@ -324,10 +325,20 @@ def test_a_file_of_the_released_manager(tmp_path: Path) -> None:
             id="level",
         ),
         pytest.param(
-            "featureGates: {TrainJobStatus: true}",
-            "featureGates[TrainJobStatus]: Forbidden: cannot be on: "
-            "progress is read from the logs of the pods instead: see TrainJobProgress",
-            id="gate",
+            "statusServer: {qps: -1}", "statusServer.qps: Invalid value: -1: must be at least 0", id="status-qps"
+        ),
+        pytest.param(
+            "statusServer: {port: 0}", "statusServer.port: Invalid value: 0: must be at least 1", id="status-port"
+        ),
+        pytest.param(
+            "statusServer: {url: 'http://trainer:10443'}",
+            'statusServer.url: Invalid value: "http://trainer:10443": must match ^(https://[^/?#\\s]+)?$',
+            id="status-url",
+        ),
+        pytest.param(
+            "statusServer: {port: 9443}\nfeatureGates: {TrainJobStatus: true}",
+            "statusServer.port: Invalid value: 9443: is where the server of webhook.port listens: choose another port",
+            id="status-and-webhooks",
         ),
         pytest.param(
             "featureGates: {ProgressHistory: true}\nmetrics: {bindAddress: '0'}",

@@ -10,7 +10,7 @@ from trainer.kube.errors import ConfigurationError
 KNOWN = (
     'supported values: "AllAlpha (Alpha, default false)", "AllBeta (Beta, default false)", '
     '"ProgressHistory (Alpha, default false)", "TrainJobProgress (Beta, default true)", '
-    '"TrainJobStatus (Alpha, always false)"'
+    '"TrainJobStatus (Alpha, default false)"'
 )
 
 
@@ -18,12 +18,11 @@ KNOWN = (
     ("settings", "enabled"),
     [
         pytest.param("", ["TrainJobProgress"], id="defaults"),
-        pytest.param("AllAlpha=true", ["ProgressHistory", "TrainJobProgress"], id="all-alpha-but-locked"),
-        pytest.param("AllAlpha=true,ProgressHistory=false", ["TrainJobProgress"], id="all-alpha-but-one"),
-        pytest.param("ProgressHistory=false,AllAlpha=true", ["TrainJobProgress"], id="order-does-not-matter"),
+        pytest.param("AllAlpha=true", ["ProgressHistory", "TrainJobProgress", "TrainJobStatus"], id="all-alpha"),
+        pytest.param("AllAlpha=true,ProgressHistory=false", ["TrainJobProgress", "TrainJobStatus"], id="all-but-one"),
+        pytest.param("ProgressHistory=false,AllAlpha=true", ["TrainJobProgress", "TrainJobStatus"], id="any-order"),
         pytest.param("AllBeta=false", [], id="no-beta"),
         pytest.param("AllBeta=false,TrainJobProgress=true", ["TrainJobProgress"], id="no-beta-but-one"),
-        pytest.param("TrainJobStatus=false", ["TrainJobProgress"], id="locked-to-its-default"),
         pytest.param(
             " ProgressHistory = true , TrainJobProgress=1,", ["ProgressHistory", "TrainJobProgress"], id="spaces"
         ),
@@ -43,16 +42,6 @@ def test_enabled(settings: str, enabled: list[str]) -> None:
     [
         pytest.param("Nwe=true", [f'featureGates: Unsupported value: "Nwe": {KNOWN}'], id="unknown"),
         pytest.param(
-            "TrainJobStatus=true",
-            [
-                (
-                    "featureGates[TrainJobStatus]: Forbidden: cannot be on: "
-                    "progress is read from the logs of the pods instead: see TrainJobProgress"
-                )
-            ],
-            id="locked",
-        ),
-        pytest.param(
             "AllAlpha=true,AllBeta=false",
             [
                 (
@@ -65,7 +54,7 @@ def test_enabled(settings: str, enabled: list[str]) -> None:
     ],
 )
 def test_errors(settings: str, errors: list[str]) -> None:
-    """Wrong settings are refused with the known gates or the reason."""
+    """Wrong settings are refused with the known gates."""
     gates = FeatureGates(parse_feature_gates(settings))
 
     assert [str(error) for error in (*gates.errors("featureGates"), *gates.conflicts("featureGates"))] == errors

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, cast
 from trainer.kube.testing import FakeClient
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from trainer.kube.client import ObjectRequest
     from trainer.kube.errors import KubeError
     from trainer.kube.objects import Object
+    from trainer.kube.resource import Resource
 
 PROMETHEUS = {
     "username": "system:serviceaccount:monitoring:prometheus",
@@ -28,10 +29,16 @@ class Reviewer(FakeClient):
     Args:
         users: what a TokenReview tells of whom, by token.
         allowed: verbs and paths that everybody may.
+        resources: served besides the built-in ones.
     """
 
-    def __init__(self, users: Mapping[str, Object] | None = None, allowed: tuple[tuple[str, str], ...] = ()) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        users: Mapping[str, Object] | None = None,
+        allowed: tuple[tuple[str, str], ...] = (),
+        resources: Iterable[Resource] = (),
+    ) -> None:
+        super().__init__(resources=resources)
         self.users = {TOKEN: PROMETHEUS} if users is None else dict(users)
         self.allowed = allowed
         self.audiences = ["https://kubernetes.default.svc"]

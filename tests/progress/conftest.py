@@ -87,6 +87,13 @@ class Training:
         self.log(name).write(f"{TAG} {text}\n".encode())
         await self.read()
 
+    async def push(self, percentage: int) -> None:
+        """Another replica has written what the training has posted to it."""
+        obj = self.train_job
+        status: Object = obj.get("status") or {}
+        progress = {"progressPercentage": percentage, "lastUpdatedTime": self.since}
+        await self.put(obj | {"status": status | {"trainerStatus": progress}})
+
     async def read(self) -> None:
         """All that was written has been read."""
         await settle()

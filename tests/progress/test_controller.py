@@ -838,3 +838,63 @@ async def test_nothing_to_do_sends_nothing(training: Training) -> None:
         await training.clock.advance(60)
     assert training.writes == 1
     await settle()
+
+
+async def test_what_is_newer_wins(training: Training) -> None:
+    """The log and what was posted to the status server are shown in the order of their times."""
+    async with training.managed(with_pushes=True):
+        await training.start()
+        await training.clock.advance(10)
+        await training.report('{"progressPercentage": 10}')
+        await training.push(20)
+        assert training.percentage == 20
+        await training.clock.advance(10)
+        assert training.percentage == 20
+        await training.report('{"progressPercentage": 30}')
+        await training.clock.advance(10)
+        assert training.percentage == 30
+
+
+async def test_a_log_that_is_read_late(training: Training) -> None:
+    """It does not take back what was posted since."""
+    async with training.managed(with_pushes=True, status_interval=60.0):
+        await training.start()
+        await training.report('{"progressPercentage": 10}')
+        await training.report('{"progressPercentage": 11}')
+        await training.clock.advance(30)
+        await training.push(40)
+        await training.clock.advance(60)
+        assert training.percentage == 40
+
+
+async def test_a_write_that_meets_another(training: Training) -> None:
+    """It is made again of what the TrainJob shows by then."""
+    async with training.managed(with_pushes=True):
+        await training.start()
+        training.client.faults.hold_watches(TRAIN_JOBS)
+        await training.push(50)
+        await training.report('{"progressPercentage": 10}')
+        await training.clock.advance(1)
+        assert training.percentage == 50
+        training.client.faults.release_watches()
+        await training.clock.advance(60)
+        assert training.percentage == 10
+
+
+async def test_posts_are_progress(training: Training) -> None:
+    """A training that only posts has not stalled before it stops to; a repetition is no progress."""
+    training.client.add(training.train_job_object(annotations={STALL_SECONDS: "600"}))
+    async with training.managed(with_pushes=True):
+        await training.start()
+        await training.clock.advance(500)
+        await training.push(10)
+        await training.clock.advance(500)
+        states = [training.stall]
+        await training.push(10)
+        await training.clock.advance(101)
+        states.append(training.stall)
+        await training.push(11)
+        await training.clock.advance(6)
+        states.append(training.stall)
+        assert [state and state[0] for state in states] == [None, "True", "False"]
+        assert training.percentage == 11

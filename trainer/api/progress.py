@@ -25,6 +25,17 @@ CONTAINER = "trainer.kubeflow.org/trainer-status-container"
 STALL_SECONDS = "trainer.kubeflow.org/trainer-status-stall-seconds"
 """On a TrainJob or its JobSet: seconds without progress after which people are warned; `"0"`: never."""
 
+
+def status_path(namespace: str, name: str) -> str:
+    """The path to which the pods of a TrainJob post their progress, in whichever version TrainJobs are served."""
+    return f"/apis/{status_audience(namespace, name)}"
+
+
+def status_audience(namespace: str, name: str) -> str:
+    """For whom the tokens must be made with which the pods of a TrainJob post their progress."""
+    return f"trainer.kubeflow.org/v1alpha1/namespaces/{namespace}/trainjobs/{name}/status"
+
+
 _LONGEST_LABEL = 63
 _SECONDS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _SECONDS_RULE = "must be a number of seconds, such as 600, with at most 9 digits before the point; 0 stands for never"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field
 
 from trainer.api.invalid_object import InvalidObjectError
-from trainer.api.model import ApiModel, JsonObject
-from trainer.configuration.feature_gates import PROGRESS_HISTORY, TRAIN_JOB_PROGRESS, FeatureGates
+from trainer.api.model import ApiModel
+from trainer.configuration.feature_gates import PROGRESS_HISTORY, TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS, FeatureGates
 from trainer.configuration.sections import (
     CertManagementConfiguration,
     ClientConnectionConfiguration,
@@ -18,6 +18,7 @@ from trainer.configuration.sections import (
     LoggingConfiguration,
     MetricsConfiguration,
     ProgressConfiguration,
+    StatusServerConfiguration,
     TlsConfiguration,
     WebhookConfiguration,
 )
@@ -63,9 +64,8 @@ class Configuration(ApiModel):
     """How many requests the API server gets."""
     tls: TlsConfiguration = Field(default_factory=TlsConfiguration)
     """TLS versions and cipher suites of the servers."""
-    status_server: JsonObject | None = None
-    """Accepted, as in files of the released manager, and ignored with a line in the log: progress is read from the logs
-    of the pods, which send it to no server. Defaults to nothing."""
+    status_server: StatusServerConfiguration = Field(default_factory=StatusServerConfiguration)
+    """How the progress is taken that pods post."""
     feature_gates: dict[str, bool] = Field(default_factory=dict)
     """Features that are switched on or off, by the name of the gate; --feature-gates of the command line takes
     precedence. Defaults to nothing: each gate has its own default."""
@@ -86,17 +86,20 @@ class Configuration(ApiModel):
         """How logs are followed; None: not at all."""
         if not self.gates.enabled(TRAIN_JOB_PROGRESS):
             return None
-        return self.progress.options(serve_history=self.gates.enabled(PROGRESS_HISTORY))
+        return self.progress.options(
+            serve_history=self.gates.enabled(PROGRESS_HISTORY), with_pushes=self.gates.enabled(TRAIN_JOB_STATUS)
+        )
 
     @property
     def ignored(self) -> list[str]:
         """Paths of settings of the released manager that have no effect here."""
-        return [*self.controller.ignored, *(["statusServer"] if self.status_server is not None else [])]
+        return self.controller.ignored
 
     def without_servers(self) -> Configuration:
-        """The same for a manager that listens nowhere: no webhooks, no metrics, no probes."""
+        """The same for a manager that listens nowhere: no webhooks, no metrics, no probes, no posts of progress."""
         return self.model_copy(
             update={
+                "feature_gates": self.feature_gates | {TRAIN_JOB_STATUS.name: False},
                 "webhook": self.webhook.model_copy(update={"enabled": False}),
                 "metrics": self.metrics.model_copy(update={"bind_address": NOWHERE}),
                 "health": self.health.model_copy(update={"health_probe_bind_address": NOWHERE}),
@@ -135,6 +138,8 @@ class Configuration(ApiModel):
         """Field, its value, host and port of each server."""
         if self.webhook.enabled:
             yield "webhook.port", self.webhook.port, (self.webhook.host, self.webhook.port)
+        if self.gates.enabled(TRAIN_JOB_STATUS):
+            yield "statusServer.port", self.status_server.port, (self.status_server.host, self.status_server.port)
         for path, address in (
             ("metrics.bindAddress", self.metrics.bind_address),
             ("health.healthProbeBindAddress", self.health.health_probe_bind_address),

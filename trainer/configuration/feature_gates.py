@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from trainer.kube.errors import ConfigurationError
-from trainer.kube.field_errors import FieldError, forbidden, invalid, not_supported
+from trainer.kube.field_errors import FieldError, invalid, not_supported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,14 +31,12 @@ class FeatureGate:
     default: bool
     description: str
     """What it does, in one sentence."""
-    locked: str = ""
-    """Why it cannot be switched. Default: "", it can."""
     needs: str = ""
     """Name of the gate without which it does nothing. Default: "", none."""
 
     def __str__(self) -> str:
         state = "true" if self.default else "false"
-        return f"{self.name} ({self.stage}, {'always' if self.locked else 'default'} {state})"
+        return f"{self.name} ({self.stage}, default {state})"
 
 
 TRAIN_JOB_PROGRESS: Final = FeatureGate(
@@ -60,8 +58,8 @@ TRAIN_JOB_STATUS: Final = FeatureGate(
     "TrainJobStatus",
     Stage.ALPHA,
     default=False,
-    description="Pods send their progress to a server of the manager, as in the released Kubeflow Trainer.",
-    locked="progress is read from the logs of the pods instead: see TrainJobProgress",
+    description="Pods may also post their progress to a server of the manager, as in the released Kubeflow Trainer: "
+    "see statusServer.",
 )
 KNOWN_GATES: Final = (PROGRESS_HISTORY, TRAIN_JOB_PROGRESS, TRAIN_JOB_STATUS)
 """All gates, by name."""
@@ -84,8 +82,6 @@ class FeatureGates:
 
     def enabled(self, gate: FeatureGate) -> bool:
         """Whether a gate is on: its own setting, else that of its stage, else its default."""
-        if gate.locked:
-            return gate.default
         by_stage = {group.stage: group.name for group in STAGE_GATES}[gate.stage]
         return self._settings.get(gate.name, self._settings.get(by_stage, gate.default))
 
@@ -94,13 +90,10 @@ class FeatureGates:
         return {gate.name: self.enabled(gate) for gate in KNOWN_GATES}
 
     def errors(self, path: str) -> Iterator[FieldError]:
-        """Gates that do not exist or cannot be switched; `path` is that of the settings."""
-        for name, value in self._settings.items():
-            gate = _BY_NAME.get(name)
-            if gate is None:
+        """Gates that do not exist; `path` is that of the settings."""
+        for name in self._settings:
+            if name not in _BY_NAME:
                 yield not_supported(path, name, described())
-            elif gate.locked and value != gate.default:
-                yield forbidden(f"{path}[{name}]", f"cannot be {'on' if value else 'off'}: {gate.locked}")
 
     def conflicts(self, path: str) -> Iterator[FieldError]:
         """Gates that are on and do nothing, because another one is off; `path` is that of the settings."""

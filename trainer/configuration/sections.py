@@ -26,7 +26,7 @@ from trainer.configuration.values import (
 from trainer.kube.election.leader_election import JITTER, LeaderElectionOptions
 from trainer.kube.field_errors import forbidden, invalid, not_supported
 from trainer.kube.serving.tls import CIPHER_SUITES, TlsOptions
-from trainer.progress.options import ProgressOptions
+from trainer.progress.options import ProgressOptions, StatusServerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +70,7 @@ class WebhookConfiguration(ApiModel):
 
 
 class CertManagementConfiguration(ApiModel):
-    """The certificate of the webhook server and the metrics server."""
+    """The certificate of the servers of webhooks, metrics and status."""
 
     enable: bool = True
     """Whether the manager is its own authority: it makes and renews the certificates, keeps them in a Secret for all
@@ -80,8 +80,8 @@ class CertManagementConfiguration(ApiModel):
     """Directory with tls.crt and tls.key if enable is false, such as a mounted Secret; it is read again when it
     changes. Defaults to /tmp/k8s-webhook-server/serving-certs, as in controller-runtime."""
     webhook_service_name: ObjectName = "trainer-webhook"
-    """Service by which the API server finds the webhooks; its names are in the certificate. Defaults to
-    trainer-webhook, as in the manifests."""
+    """Service by which the API server finds the webhooks, and pods the status server; its names are in the certificate.
+    Defaults to trainer-webhook, as in the manifests."""
     webhook_secret_name: ObjectName = "trainer-webhook-certificates"  # noqa: S105 - the name of one
     """Secret in which the authority and the certificate are kept. Defaults to trainer-webhook-certificates, which the
     manifests let the manager read and write."""
@@ -263,7 +263,7 @@ _ALWAYS_OFFERED: Final = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "T
 
 
 class TlsConfiguration(ApiModel):
-    """TLS of the webhook server and the metrics server."""
+    """TLS of the servers of webhooks, metrics and status."""
 
     min_version: Literal["1.2", "1.3"] = "1.2"
     """The oldest version that is accepted. Defaults to 1.2; older ones are broken, and OpenSSL has dropped them."""
@@ -291,6 +291,28 @@ class TlsConfiguration(ApiModel):
         return TlsOptions(min_version=self.min_version, cipher_suites=chosen)
 
 
+class StatusServerConfiguration(ApiModel):
+    """The server to which pods post their progress, while the gate TrainJobStatus is on; every replica has one."""
+
+    port: Port = 10443
+    """Port to listen on. Defaults to 10443, as in the released manager."""
+    host: str = ""
+    """Address to listen on. Defaults to "", all addresses, since pods connect from elsewhere."""
+    qps: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 5.0
+    """How many statuses are written per second, in the long run; 0: no limit. Defaults to 5, as in the released
+    manager; a training posts each five seconds, so that this is enough for 25 of them."""
+    burst: Annotated[int, Field(ge=0, le=2**31 - 1)] = 10
+    """How many may be written at once before qps counts; 0: twice qps. Defaults to 10, as in the released manager."""
+    url: Annotated[str, Field(json_schema_extra=text(pattern=r"^(https://[^/?#\s]+)?$", longest=300))] = ""
+    """By what pods reach the server, such as https://trainer.example.com:10443; webhook.hosts must have the host.
+    Defaults to "", the Service certManagement.webhookServiceName with this port."""
+
+    def options(self, tls: TlsOptions) -> StatusServerOptions:
+        """The options of `trainer.progress`."""
+        limit = (self.qps, self.burst or max(1, round(2 * self.qps))) if self.qps else None
+        return StatusServerOptions(host=self.host, port=self.port, limit=limit, tls=tls)
+
+
 class ProgressConfiguration(ApiModel):
     """Progress and metrics of TrainJobs, read from logs (KEP-2779), while the gate TrainJobProgress is on."""
 
@@ -308,7 +330,7 @@ class ProgressConfiguration(ApiModel):
     limit, since only its author knows how long a step takes; the annotation
     trainer.kubeflow.org/trainer-status-stall-seconds of a TrainJob takes precedence."""
 
-    def options(self, *, serve_history: bool) -> ProgressOptions:
+    def options(self, *, serve_history: bool, with_pushes: bool) -> ProgressOptions:
         """The options of `trainer.progress`."""
         return ProgressOptions(
             status_interval=self.status_interval.total_seconds(),
@@ -316,6 +338,7 @@ class ProgressConfiguration(ApiModel):
             history_samples=self.history_samples,
             serve_history=serve_history,
             stall_timeout=None if self.stall_timeout is None else self.stall_timeout.total_seconds(),
+            with_pushes=with_pushes,
         )
 
 

@@ -61,6 +61,16 @@ _NO_ANSWER = Refusal(
 )
 
 
+def bearer_token(authorization: str) -> str | None:
+    """The token in a header Authorization; None without one, and "" for what cannot be a token (RFC 6750, 2.1)."""
+    scheme, _, token = authorization.partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token:
+        return None
+    # What is no token may not even fit into a review.
+    return token if token.isascii() and token.isprintable() else ""
+
+
 class BearerGate:
     """Lets in requests whose bearer token the API server knows and whose user it allows; none while it fails.
 
@@ -88,12 +98,11 @@ class BearerGate:
             method: of the request.
             path: decoded, without the query.
         """
-        scheme, _, token = authorization.partition(" ")
-        token = token.strip()
-        if scheme.lower() != "bearer" or not token:
+        token = bearer_token(authorization)
+        if token is None:
             return _NO_TOKEN
-        if not (token.isascii() and token.isprintable()):
-            return _WRONG_TOKEN  # what is no token at all (RFC 6750, section 2.1) may not even fit into a review
+        if not token:
+            return _WRONG_TOKEN
         try:
             user = await self.user_of(token)
             if user is None:
@@ -107,14 +116,19 @@ class BearerGate:
         text = f"{user['username']} may not {verb} this path: it needs a ClusterRole with it in nonResourceURLs"
         return Refusal(HTTPStatus.FORBIDDEN, text)
 
-    async def user_of(self, token: str) -> Object | None:
+    async def user_of(self, token: str, audiences: tuple[str, ...] | None = None) -> Object | None:
         """The UserInfo of a token's owner; None if it has none, or is not for us.
+
+        Args:
+            token: as it was sent.
+            audiences: a token must be made for one of them. Default: None, those of the gate.
 
         Raises:
             KubeError: the API server does not answer; its text does not contain the token.
         """
-        digest = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
-        return await self._users.of(digest, lambda: self._review_token(token))
+        wanted = self._audiences if audiences is None else audiences
+        question = "\n".join((token, *wanted)).encode(errors="surrogateescape")
+        return await self._users.of(hashlib.sha256(question).digest(), lambda: self._review_token(token, wanted))
 
     async def is_allowed(self, user: Object, verb: str, path: str) -> bool:
         """Whether a user may do this to a path that is no resource of the API.
@@ -132,12 +146,12 @@ class BearerGate:
         digest = hashlib.sha256(msgspec.json.encode(spec)).digest()
         return await self._permissions.of(digest, lambda: self._review_access(spec))
 
-    async def _review_token(self, token: str) -> Object | None:
+    async def _review_token(self, token: str, audiences: tuple[str, ...]) -> Object | None:
         spec: Object = {"token": token}
-        if self._audiences:
-            spec["audiences"] = list(self._audiences)
+        if audiences:
+            spec["audiences"] = list(audiences)
         status = await self._review(TOKEN_REVIEWS, spec, secret=token)
-        is_for_us = not self._audiences or set(self._audiences) & set(status.get("audiences") or ())
+        is_for_us = not audiences or set(audiences) & set(status.get("audiences") or ())
         user: Object = status.get("user") or {}
         return user if status.get("authenticated") is True and is_for_us and user.get("username") else None
 

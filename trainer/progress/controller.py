@@ -21,7 +21,7 @@ from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
 from trainer.api.trainjob_status import ConditionType, TrainerStatus
 from trainer.framework.status.status import end_of, has_ended
 from trainer.kube.controller.controller import Controller
-from trainer.kube.controller.predicates import annotation_changed
+from trainer.kube.controller.predicates import annotation_changed, any_of
 from trainer.kube.controller.reconcile import Result
 from trainer.kube.controller.sources import Kind
 from trainer.kube.events.recorder import EventRecorder
@@ -43,6 +43,7 @@ from trainer.progress.follower import Follower, FollowerContext
 from trainer.progress.history import History, HistoryServer
 from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
+from trainer.progress.protocol import Message
 from trainer.progress.stalls import Before, StallWatch
 from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shows_remaining
 from trainer.workloads import JOBSETS
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from trainer.kube.objects import Object
     from trainer.progress.options import ProgressOptions
     from trainer.progress.primary_pod import ContainerState
-    from trainer.progress.protocol import Message, RejectedMessageError
+    from trainer.progress.protocol import RejectedMessageError
 
 log = structlog.get_logger(__name__)
 
@@ -98,7 +99,15 @@ class ProgressController:
         self._context = FollowerContext(manager.client, manager.clock, series, options.read_interval)
         self._events = EventRecorder(manager.events, FIELD_MANAGER)
         self._stalls = StallWatch(manager.clock, series)
-        self._writer = ProgressWriter(manager, self._train_jobs, options.status_interval, series, self._stall_of)
+        self._writer = ProgressWriter(
+            manager,
+            self._train_jobs,
+            options.status_interval,
+            series,
+            self._stall_of,
+            with_pushes=options.with_pushes,
+        )
+        self._with_pushes = options.with_pushes
         self._default_stall_timeout = options.stall_timeout
         self._trainings: dict[ObjectKey, _Training] = {}
         if options.serve_history:
@@ -107,7 +116,8 @@ class ProgressController:
         self._started = anyio.Event()
         manager.add(self._run_followers, name="progress followers")
         self._controller = controller = Controller("trainjob-progress", manager, self.reconcile)
-        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=_train_job_changed)
+        changed = any_of(_train_job_changed, _progress_changed) if options.with_pushes else _train_job_changed
+        controller.reconciles(TRAIN_JOBS, selection=selection, predicate=changed)
         controller.owns(JOBSETS, selection=selection, predicate=annotation_changed)
         controller.watches_source(Kind(pods, _jobset_of_pod, _candidate_changed))
 
@@ -128,6 +138,7 @@ class ProgressController:
         if all(monitoring_enabled(annotations_of(each)) for each in (obj, jobset or {})):
             state = self._container_state(jobset, obj) if jobset is not None else None
             self._follow_container(key, obj, state)
+            self._record_push(key, obj)
             result = self._check_stall(key, (obj, jobset or {}), state)
         else:
             self._forget(key)
@@ -275,6 +286,19 @@ class ProgressController:
             training.is_checked = True
             self._controller.enqueue(training.key, after=pause)
 
+    def _record_push(self, key: ObjectKey, obj: Object) -> None:
+        """Record progress that is newer than that of the log, so that it was pushed."""
+        training, shown = self._trainings.get(key), _shown(obj) if self._with_pushes else None
+        if training is None or training.follower is None or shown is None:
+            return
+        told, time = training.follower.status, Instant.parse(shown.last_updated_time)
+        if time is None or (told is not None and shown.last_updated_time <= told.last_updated_time):
+            return
+        message = Message(progress_percentage=shown.progress_percentage, train_metrics=shown.train_metrics)
+        if self._stalls.record(key, message, time):
+            log.info("training makes progress again")
+            self._writer.refresh(key)
+
     def _submit(self, training: _Training, follower: Follower, newest: Instant) -> None:
         self._writer.submit(training.key, training.uid, lambda: follower.status, newest)
 
@@ -393,6 +417,15 @@ def _is_settled(obj: Object, now: datetime) -> bool:
 def _train_job_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
     """Predicate: passes changes that matter to a reconcile, and not each write of the progress."""
     return old is None or new is None or _decisive(old) != _decisive(new)
+
+
+def _progress_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
+    """Predicate: passes each write of the progress, which may have been pushed to another replica."""
+    return old is not None and new is not None and _progress(old) != _progress(new)
+
+
+def _progress(obj: CachedObject) -> object:
+    return (obj.get("status") or {}).get("trainerStatus")
 
 
 def _decisive(obj: CachedObject) -> tuple[Any, ...]:

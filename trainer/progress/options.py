@@ -1,8 +1,10 @@
-"""Options of the progress controller."""
+"""Options of the progress controller and of the status server."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from trainer.kube.serving.tls import TlsOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +24,21 @@ class ProgressOptions:
     stall_timeout: float | None = None
     """Seconds without progress after which a training counts as stalled; an annotation of the TrainJob takes
     precedence. Default: None, never."""
+    with_pushes: bool = False
+    """Whether pods may also post their progress to the status server. Default: False, logs alone tell of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusServerOptions:
+    """Where the server listens, and what it puts up with."""
+
+    host: str = ""
+    """Address to listen on. Default: "", all addresses of IPv4 and IPv6, since pods connect from elsewhere."""
+    port: int = 10443
+    """Port; 0 takes a free one, see `StatusServer.address`. Default: 10443, as in the released Trainer."""
+    limit: tuple[float, int] | None = (5.0, 10)
+    """Writes per second, and how many at once; None: no limit. Default: those of the released Trainer."""
+    tls: TlsOptions = field(default_factory=TlsOptions)
+    """What is spoken with clients. Default: those of its class."""
+    certificate_timeout: float = 120.0
+    """Seconds until there must be a certificate, else the manager stops. Default: 120, as for webhooks."""

@@ -1,6 +1,8 @@
 """Writes progress and the condition Stalled, with its own field manager and at a limited rate (KEP-2779).
 
 Server-side apply replaces all fields that this field manager has written before, so each write has both.
+
+With pushes every replica writes: what is newer wins, and the version of the TrainJob is a precondition of each write.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from trainer.framework.status.conditions import Conditions
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
 from trainer.kube.controller.controller import Controller
-from trainer.kube.errors import InvalidError, NotFoundError, TerminalError
+from trainer.kube.errors import ConflictError, InvalidError, NotFoundError, TerminalError
 from trainer.kube.objects import (
     find_condition,
     is_being_deleted,
@@ -27,22 +29,27 @@ from trainer.kube.objects import (
     metadata_of,
     name_of,
     namespace_of,
+    resource_version_of,
     uid_of,
 )
+from trainer.kube.podlogs.instant import Instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from trainer.api.trainjob_status import TrainerStatus
     from trainer.kube.cache.store import Lister
+    from trainer.kube.client import Client
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object, ObjectKey
-    from trainer.kube.podlogs.instant import Instant
     from trainer.progress.metrics import ProgressSeries
 
 log = structlog.get_logger(__name__)
 
 FIELD_MANAGER = "trainer-progress"
+
+_ATTEMPTS = 5
+"""To write what was pushed while others change the TrainJob."""
 
 REMAINING = frozenset({"estimatedRemainingSeconds", "estimatedRemainingTimeSummary"})
 """The fields of the remaining time; a TrainJob that has ended, is suspended or is stalled does not have them."""
@@ -73,6 +80,7 @@ class ProgressWriter:
         interval: seconds.
         series: counts the writes.
         stall_of: the message of a TrainJob's stall; None for one that is not stalled.
+        with_pushes: whether `write_pushed` writes, too.
     """
 
     def __init__(
@@ -82,6 +90,8 @@ class ProgressWriter:
         interval: float,
         series: ProgressSeries,
         stall_of: Callable[[Object], str | None],
+        *,
+        with_pushes: bool = False,
     ) -> None:
         self._client = manager.client
         self._clock = manager.clock
@@ -89,6 +99,7 @@ class ProgressWriter:
         self._interval = interval
         self._series = series
         self._stall_of = stall_of
+        self._with_pushes = with_pushes
         self._accounts: dict[ObjectKey, _Account] = {}
         self._controller = Controller(
             "trainjob-progress-status", manager, self.reconcile, max_concurrent_reconciles=10
@@ -153,7 +164,10 @@ class ProgressWriter:
             return
         if account is not None and account.uid != uid_of(obj):
             account = None
-        fields = _desired(obj, account, self._stall_of(obj), timestamp(self._clock.now()))
+        status = account.status() if account is not None and account.newest is not None else None
+        if status is not None and self._with_pushes and _is_newer(obj, status):
+            status = None
+        fields = _desired(obj, status, self._stall_of(obj), timestamp(self._clock.now()))
         newest = account.newest if account is not None else None
         if account is not None:
             account.newest = None
@@ -166,15 +180,16 @@ class ProgressWriter:
         if account is not None:
             account.written_at = self._clock.monotonic()
         try:
-            await self._apply(obj, fields)
+            await _apply(self._client, obj, fields, if_unchanged=self._with_pushes)
         except NotFoundError:
             log.info("dropped progress, the TrainJob is gone")
             return
         except InvalidError as error:
             self._count("error")
             raise TerminalError(f"the API server refuses the progress: {error}") from error
-        except Exception:
-            self._count("error")
+        except Exception as error:
+            if not isinstance(error, ConflictError):
+                self._count("error")
             if account is not None:
                 account.newest = account.newest or newest
             raise
@@ -189,15 +204,47 @@ class ProgressWriter:
     def _count(self, result: str) -> None:
         self._series.status_writes.labels(result).inc()
 
-    async def _apply(self, obj: Object, fields: Object) -> None:
-        applied: Object = {
-            "apiVersion": TRAIN_JOBS.api_version,
-            "kind": TRAIN_JOBS.kind,
-            # The uid keeps the progress of a deleted TrainJob from a new one of the same name.
-            "metadata": {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)},
-            "status": fields,
-        }
-        await self._client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
+
+async def write_pushed(client: Client, obj: Object, status: TrainerStatus) -> None:
+    """Write what a pod has posted, unless the TrainJob shows something newer; no leadership is needed.
+
+    Args:
+        client: `Manager.api_reader`.
+        obj: the TrainJob as the cache shows it.
+        status: replaces the whole `trainerStatus`.
+
+    Raises:
+        ConflictError: the TrainJob is another one now, or is changed all the time.
+        KubeError: the API server refuses it.
+    """
+    for attempt in range(_ATTEMPTS):
+        if _is_newer(obj, status):
+            return
+        stalled = find_condition(obj, ConditionType.STALLED)
+        progress = _shown(obj, status.to_object(), is_stalled=is_condition_true(obj, ConditionType.STALLED))
+        try:
+            await _apply(client, obj, _status(progress, stalled), if_unchanged=True)
+        except ConflictError:
+            present = await client.get(TRAIN_JOBS, name_of(obj), namespace_of(obj))
+            if attempt == _ATTEMPTS - 1 or uid_of(present) != uid_of(obj):
+                raise
+            obj = present
+        else:
+            return
+
+
+async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: bool) -> None:
+    # The uid keeps the progress of a deleted TrainJob from a new one of the same name.
+    metadata = {"name": name_of(obj), "namespace": namespace_of(obj), "uid": uid_of(obj)}
+    if if_unchanged:
+        metadata["resourceVersion"] = resource_version_of(obj)
+    applied: Object = {
+        "apiVersion": TRAIN_JOBS.api_version,
+        "kind": TRAIN_JOBS.kind,
+        "metadata": metadata,
+        "status": fields,
+    }
+    await client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
 
 
 def has_stopped(obj: Mapping[str, Any]) -> bool:
@@ -217,14 +264,24 @@ def _present(obj: Object) -> Object:
     return _status(progress, stalled)
 
 
-def _desired(obj: Object, account: _Account | None, stall: str | None, now: str) -> Object:
-    """The desired status of this field manager."""
-    progress = (obj.get("status") or {}).get("trainerStatus")
-    if account is not None and account.newest is not None and (status := account.status()) is not None:
-        progress = status.to_object()
-    if progress and (has_stopped(obj) or stall is not None):
-        progress = {name: value for name, value in progress.items() if name not in REMAINING}
-    return _status(progress, _stalled(obj, stall, now))
+def _is_newer(obj: Object, status: TrainerStatus) -> bool:
+    """Whether a TrainJob shows newer progress than this."""
+    progress = (obj.get("status") or {}).get("trainerStatus") or {}
+    present, other = Instant.parse(progress.get("lastUpdatedTime") or ""), Instant.parse(status.last_updated_time)
+    return present is not None and other is not None and present > other
+
+
+def _desired(obj: Object, status: TrainerStatus | None, stall: str | None, now: str) -> Object:
+    """The desired status of this field manager; without a new status it keeps the present one."""
+    progress = (obj.get("status") or {}).get("trainerStatus") if status is None else status.to_object()
+    return _status(_shown(obj, progress, is_stalled=stall is not None), _stalled(obj, stall, now))
+
+
+def _shown(obj: Object, progress: Object | None, *, is_stalled: bool) -> Object | None:
+    """The progress without the remaining time of a training that makes none."""
+    if progress and (has_stopped(obj) or is_stalled):
+        return {name: value for name, value in progress.items() if name not in REMAINING}
+    return progress
 
 
 def _status(progress: Object | None, stalled: Object | None) -> Object:

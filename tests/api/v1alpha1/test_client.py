@@ -12,8 +12,9 @@ from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.v1alpha1.client import SERVED, V1Alpha1Client
 from trainer.api.v1alpha1.status import EXTENSION
 from trainer.kube.client import EventType, ListOptions, WatchOptions
+from trainer.kube.errors import ConflictError
 from trainer.kube.field_errors import required
-from trainer.kube.objects import annotations_of, controller_reference, find_condition
+from trainer.kube.objects import annotations_of, controller_reference, find_condition, resource_version_of
 from trainer.kube.resource import PODS
 from trainer.kube.testing import statuses
 from trainer.kube.testing.client import FakeClient
@@ -142,6 +143,19 @@ async def test_resumed(server: FakeClient, is_extended: bool) -> None:
         assert answer["status"]["conditions"] == conditions
 
     assert shown == [[suspended], None, [resumed, condition("Complete")]]
+
+
+async def test_status_of_an_unchanged_trainjob(server: FakeClient) -> None:
+    """The version is a precondition of the status, which changes it before the annotation is written."""
+    client = V1Alpha1Client(server, is_extended=False)
+    applied = status_of(server, state="Running")
+    applied["metadata"]["resourceVersion"] = resource_version_of(await client.get(TRAIN_JOBS, "demo", "team"))
+
+    await client.apply(TRAIN_JOBS, applied, field_manager="trainer", force=True, subresource="status")
+
+    assert (await client.get(TRAIN_JOBS, "demo", "team"))["status"]["state"] == "Running"
+    with pytest.raises(ConflictError):
+        await client.apply(TRAIN_JOBS, applied, field_manager="trainer", force=True, subresource="status")
 
 
 async def test_two_field_managers_on_the_crds_of_upstream(server: FakeClient) -> None:

@@ -162,6 +162,7 @@ class V1Alpha1Client(Client):
             return present
         assert isinstance(request.body, dict)
         metadata = metadata_of(request.body) | {"annotations": {name: value}}
+        metadata.pop("resourceVersion", None)  # that of before the status was written
         body = {"apiVersion": API_VERSION, "kind": present["kind"], "metadata": metadata}
         try:
             answer = await self._client.send(replace(request, subresource=None, body=body))

@@ -21,7 +21,7 @@ from trainer.kube.api_semantics.value_types import Typing
 from trainer.kube.client import DeleteOptions, EventType, PatchType, Propagation, WatchEvent, WatchOptions
 from trainer.kube.clock import Clock, timestamp
 from trainer.kube.field_errors import forbidden, invalid, required
-from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, uid_of
+from trainer.kube.objects import Object, ObjectKey, key_of, metadata_of, resource_version_of, uid_of
 from trainer.kube.rest.http import APPLY_CONTENT_TYPE
 from trainer.kube.testing.storage import Storage, Stored, parse_version
 from trainer.kube.testing.watches import StreamingLists, WatchStart, bookmark
@@ -218,6 +218,8 @@ class Endpoints:
         stored = self.storage.get(resource, key) if subresource else self.storage.find(resource, key)
         if stored is None and uid_of(obj):
             raise statuses.conflict(resource, key.name, f"no object with the uid {uid_of(obj)} exists")
+        if stored is not None and resource_version_of(obj) not in {"", resource_version_of(stored.obj)}:
+            raise statuses.conflict(resource, key.name)
         merged = field_managers.apply(
             None if stored is None else stored.obj,
             obj,

@@ -55,10 +55,20 @@ class BodyReader:
         max_bytes: size from which on a body is refused.
         max_buffered_bytes: size of all bodies together, except for small ones; others wait before they are read.
         timeout: seconds that a body may take to arrive, and as many that it may wait for its turn.
+        content: what is to be sent, for messages.
     """
 
-    def __init__(self, clock: Clock, *, max_bytes: int, max_buffered_bytes: int, timeout: float) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        max_bytes: int,
+        max_buffered_bytes: int,
+        timeout: float,
+        content: str = "an AdmissionReview",
+    ) -> None:
         self._clock = clock
+        self._content = content
         self._max_bytes = max_bytes
         self._buffers = MemoryBudget(max(max_buffered_bytes, max_bytes))
         self._timeout = timeout
@@ -90,7 +100,7 @@ class BodyReader:
             raise HttpError(
                 415,
                 "UnsupportedMediaType",
-                f"Content-Type is {request.content_type!r}: send an AdmissionReview as {JSON}",
+                f"Content-Type is {request.content_type!r}: send {self._content} as {JSON}",
             )
         encoding = request.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":

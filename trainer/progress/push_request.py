@@ -1,0 +1,93 @@
+"""The body with which a pod posts its progress, as the released Kubeflow Trainer defines it.
+
+{"trainerStatus": {"progressPercentage": 42, "estimatedRemainingSeconds": 120,
+"metrics": [{"name": "loss", "value": "0.12"}], "lastUpdatedTime": "2026-01-02T10:00:00Z"}}
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import msgspec
+from pydantic import Field
+
+from trainer.api.invalid_object import InvalidObjectError
+from trainer.api.model import ApiModel, Int32, Time
+from trainer.api.trainjob_status import TrainerStatus
+from trainer.kube.field_errors import FieldError, invalid, too_many, type_invalid
+from trainer.kube.podlogs.instant import Instant
+from trainer.progress.pace import summarize
+
+BODY_LIMIT: Final = 64 * 1024
+"""Most bytes of a body, as in the released Trainer."""
+METRICS_LIMIT: Final = 256
+"""Most metrics, as in its CRD."""
+TEXT_LIMIT: Final = 64
+"""Most characters of a metric's name and of its value."""
+
+_json = msgspec.json.Decoder(Any)
+
+
+class Metric(ApiModel):
+    """A metric of the training."""
+
+    name: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
+    """Its name."""
+    value: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
+    """Its value as text."""
+
+
+class PushedStatus(ApiModel):
+    """What the training says about its progress."""
+
+    progress_percentage: Annotated[Int32, Field(ge=0, le=100)] | None = None
+    """How much of the training is done, in percent."""
+    estimated_remaining_seconds: Annotated[Int32, Field(ge=0, le=2**31 - 1)] | None = None
+    """Estimated seconds until it ends."""
+    metrics: list[Metric] | None = None
+    """Metrics of training and evaluation."""
+    last_updated_time: Time
+    """When this was measured."""
+
+    def status(self, now: Instant) -> TrainerStatus:
+        """The value of `status.trainerStatus`; a time in the future, by a clock that is ahead, becomes `now`."""
+        time = Instant.parse(self.last_updated_time)
+        assert time is not None, "parse_push has checked it"
+        return TrainerStatus(
+            progress_percentage=self.progress_percentage,
+            estimated_remaining_seconds=self.estimated_remaining_seconds,
+            estimated_remaining_time_summary=summarize(self.estimated_remaining_seconds or 0),
+            train_metrics={each.name: each.value for each in self.metrics} if self.metrics else None,
+            last_updated_time=min(time, now).second,
+        )
+
+
+class Push(ApiModel):
+    """The body of a request."""
+
+    trainer_status: PushedStatus | None = None
+    """Absent: nothing is written."""
+
+
+def parse_push(body: bytes | bytearray) -> Push:
+    """Read a body; unknown members are ignored.
+
+    Raises:
+        InvalidObjectError: it is anything else; names the fields.
+    """
+    try:
+        obj = _json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise InvalidObjectError("the body", (FieldError("", f"must be one JSON object: {error}"),)) from None
+    if not isinstance(obj, dict):
+        raise InvalidObjectError("the body", (type_invalid("", obj, "must be one JSON object"),))
+    status = obj.get("trainerStatus")
+    if isinstance(status, dict) and isinstance(metrics := status.get("metrics"), list) and len(metrics) > METRICS_LIMIT:
+        # Before each of them is described.
+        raise InvalidObjectError("the body", (too_many("trainerStatus.metrics", len(metrics), METRICS_LIMIT),))
+    push = Push.from_object(obj)
+    time = push.trainer_status.last_updated_time if push.trainer_status is not None else None
+    if time is not None and Instant.parse(time) is None:
+        rule = "must be a time such as 2026-01-02T10:00:00Z (RFC 3339)"
+        raise InvalidObjectError("the body", (invalid("trainerStatus.lastUpdatedTime", time, rule),))
+    return push
