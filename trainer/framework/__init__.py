@@ -42,6 +42,7 @@ from trainer.framework.plugin_api.extension_points import (
 )
 from trainer.framework.plugin_api.failure import FailedContainer, first_failure, last_crash
 from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
+from trainer.framework.plugin_api.pod_secret import PodSecret
 from trainer.framework.plugin_api.runtime_info import (
     ANCESTOR_LABEL,
     LAUNCHER,
@@ -86,6 +87,7 @@ __all__ = [
     "PodGroups",
     "PodNetwork",
     "PodProblem",
+    "PodSecret",
     "PodSet",
     "Reader",
     "Registry",

@@ -53,7 +53,7 @@ class MPI:
         """The hostfiles, their JobSets, and the events of a lost key; keys are never read."""
         yield Watch(CONFIG_MAPS, HOSTFILES)
         yield Watch(JOBSETS, triggers=False)
-        yield from ssh_keys.watches()
+        yield from ssh_keys.KEYS.watches()
 
     def validate(
         self,
