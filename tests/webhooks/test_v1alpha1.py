@@ -47,12 +47,16 @@ def runtime(name: str, policy: Object, *jobs: Object, kind: str = "ClusterTraini
 
 MPI = {"numProcPerNode": 1, "mpiImplementation": "OpenMPI", "runLauncherAsNode": True}
 LAUNCHER = replicated_job("launcher", "node", ancestor="trainer")
+WITH_INSTALLER = replicated_job("node", "node", ancestor="trainer")
+WITH_INSTALLER["template"]["spec"]["template"]["spec"]["initContainers"] = [{"name": "flux-installer", "image": "i"}]
 RUNTIMES = [
     runtime("torch", {"torch": {}}),
     runtime("old", {"torch": {}}, support="deprecated"),
     runtime("mpi", {"mpi": MPI}, replicated_job("node", "node"), LAUNCHER),
     runtime("lonely", {"mpi": MPI}, LAUNCHER),
     runtime("xgboost", {"xgboost": {}}),
+    runtime("flux", {"flux": {}}),
+    runtime("reserved", {"flux": {}}, WITH_INSTALLER),
     runtime("data", {"torch": {}}, replicated_job("dataset-initializer", "dataset-initializer"), NODE),
     runtime("other-container", {"torch": {}}, replicated_job("dataset-initializer", "fetch"), NODE),
     runtime("mine", {"torch": {}}, kind="TrainingRuntime"),
@@ -104,6 +108,7 @@ ACCEPTED = [
     pytest.param(job(**patched({"containers": [{"name": "side", "env": [{"name": "A"}]}]})), id="env of a sidecar"),
     pytest.param(job("mpi", trainer={"numNodes": 2}), id="MPI on two nodes"),
     pytest.param(job("lonely", trainer={"numNodes": 1}), id="MPI on a launcher"),
+    pytest.param(job("flux", trainer={"numProcPerNode": 1}), id="Flux"),
     pytest.param(job("data", initializer={"dataset": {"storageUri": "hf://d"}}), id="a dataset"),
     pytest.param(job("torch", **env("OMPI_MCA_plm_rsh_args", "JAX_PROCESS_ID")), id="names of other frameworks"),
 ]
@@ -135,6 +140,16 @@ REFUSED = [
         job("xgboost", **env("A", "DMLC_TASK_ID")),
         "spec.trainer.env[1]: Forbidden: DMLC_TASK_ID is reserved for the XGBoost runtime",
         id="XGBoost",
+    ),
+    pytest.param(
+        job("flux", trainer={"numProcPerNode": 0}),
+        "spec.trainer.numProcPerNode: Invalid value: 0: must be greater than or equal to 1 for Flux TrainJob",
+        id="Flux without processes",
+    ),
+    pytest.param(
+        job("reserved"),
+        "spec.trainer.initContainers: Invalid value: \"flux-installer\": InitContainer 'flux-installer' is reserved",
+        id="the init container of Flux",
     ),
     pytest.param(
         job("lonely", trainer={"numNodes": 2}),

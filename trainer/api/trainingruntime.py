@@ -144,7 +144,14 @@ class TensorFlowMLPolicySource(ApiModel):
     """Distributed TensorFlow: every node is a worker of a MultiWorkerMirroredStrategy."""
 
 
-_SOURCES = ("torch", "mpi", "jax", "xgboost", "tensorflow")
+class FluxMLPolicySource(ApiModel):
+    """Training that Flux starts, whose brokers are installed in the pods."""
+
+    num_proc_per_node: Annotated[Int32, Field(ge=1)] = 1
+    """Processes on every node. Defaults to 1."""
+
+
+_SOURCES = ("torch", "mpi", "jax", "xgboost", "tensorflow", "flux")
 
 
 class MLPolicy(ApiModel):
@@ -171,6 +178,8 @@ class MLPolicy(ApiModel):
     """Distributed XGBoost."""
     tensorflow: TensorFlowMLPolicySource | None = None
     """Distributed TensorFlow."""
+    flux: FluxMLPolicySource | None = None
+    """Training that is started by Flux."""
 
     @property
     def source(self) -> str | None:

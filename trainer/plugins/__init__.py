@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.plugins.coscheduling import Coscheduling
+from trainer.plugins.flux.plugin import Flux
 from trainer.plugins.jax.plugin import Jax
 from trainer.plugins.jobset import JobSetPlugin
 from trainer.plugins.mpi.plugin import MPI
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 BUILT_IN: Mapping[str, PluginFactory] = {
     "coscheduling": lambda context: Coscheduling(context.reader),
+    "flux": lambda context: Flux(context.reader),
     "jax": lambda _: Jax(),
     "jobset": lambda context: JobSetPlugin(context.reader),
     "mpi": lambda context: MPI(context.reader),

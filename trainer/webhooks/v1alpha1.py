@@ -55,6 +55,7 @@ _RESERVED: Final = {
     ),
     "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
 }
+_FLUX_INSTALLER: Final = "flux-installer"
 _HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _LONGEST_HOST: Final = 253
@@ -258,6 +259,8 @@ def _fit_errors(obj: Object, runtime: Runtime) -> Iterator[FieldError]:
                 "node"
             )
             yield invalid("spec.trainer.numNodes", nodes, rule)
+    if policy is not None and policy.flux is not None:
+        yield from _flux_errors(_mapping(spec, "trainer"), jobs.get(_NODE))
     for member, step in _INITIALIZERS.items():
         if _mapping(spec, "initializer").get(member) is not None:
             yield from _initializer_errors(spec.get("runtimeRef"), step, f"{member}Config", jobs.get(step))
@@ -274,6 +277,16 @@ def _reserved_errors(trainer: Object, source: str | None) -> Iterator[FieldError
     elif found := sorted(set(names) & set(reserved)):
         rule = f"must not have reserved envs, invalid envs configured: [{' '.join(found)}]"
         yield invalid("spec.trainer.env", trainer.get("env"), rule)
+
+
+def _flux_errors(trainer: Object, node: ReplicatedJob | None) -> Iterator[FieldError]:
+    processes = trainer.get("numProcPerNode")
+    if isinstance(processes, int) and processes < 1:
+        rule = "must be greater than or equal to 1 for Flux TrainJob"
+        yield invalid("spec.trainer.numProcPerNode", processes, rule)
+    if node is not None and _FLUX_INSTALLER in _containers(node):
+        rule = f"InitContainer '{_FLUX_INSTALLER}' is reserved"
+        yield invalid("spec.trainer.initContainers", _FLUX_INSTALLER, rule)
 
 
 def _initializer_errors(ref: Any, step: str, member: str, job: ReplicatedJob | None) -> Iterator[FieldError]:

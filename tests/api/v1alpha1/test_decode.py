@@ -202,6 +202,7 @@ def test_later_patches_win() -> None:
             id="mpi-defaults",
         ),
         pytest.param({"mpi": {"numProcPerNode": 2}}, {"mpi": {"numProcPerNode": 2}}, id="mpi"),
+        pytest.param({"flux": {"numProcPerNode": 1}}, {"flux": {"numProcPerNode": 1}}, id="flux"),
     ],
 )
 def test_runtimes(spec: Object, policy: Object) -> None:
@@ -214,7 +215,6 @@ def test_runtimes(spec: Object, policy: Object) -> None:
 @pytest.mark.parametrize(
     ("obj", "field"),
     [
-        pytest.param(runtime(mlPolicy={"flux": {}}), "spec.mlPolicy.flux", id="flux"),
         pytest.param(
             runtime(podGroupPolicy={"coscheduling": {}, "volcano": {}}), "spec.podGroupPolicy.volcano", id="two-gangs"
         ),

@@ -23,7 +23,7 @@ apiVersion: trainer.kubeflow.org/v1alpha1
 kind: ClusterTrainingRuntime
 metadata: {name: mine}
 spec:
-  mlPolicy: {flux: {}}
+  podGroupPolicy: {coscheduling: {}, volcano: {}}
   template:
     spec:
       replicatedJobs:
@@ -77,9 +77,10 @@ def test_what_has_no_counterpart() -> None:
     result = run("convert", RUNTIME)
 
     assert result.exit_code == 0
-    assert yaml.safe_load(result.stdout)["spec"]["mlPolicy"] == {}
+    assert yaml.safe_load(result.stdout)["spec"]["podGroupPolicy"] == {"coscheduling": {}}
     assert result.stderr == (
-        "warning: f.yaml, document 1: spec.mlPolicy.flux: has no counterpart: no plugin starts a Flux broker\n"
+        "warning: f.yaml, document 1: spec.podGroupPolicy.volcano: is left out: a runtime has one gang scheduler, "
+        "here coscheduling\n"
     )
 
 

@@ -159,7 +159,7 @@ def _override(job: Any, author: Object, path: str, losses: _Losses) -> Object:
 def _runtime_spec(spec: Object, losses: _Losses) -> Object:
     decoded = dict(spec)
     if isinstance(spec.get("mlPolicy"), dict):
-        decoded["mlPolicy"] = _ml_policy(spec["mlPolicy"], losses)
+        decoded["mlPolicy"] = _ml_policy(spec["mlPolicy"])
     groups = _mapping(spec, "podGroupPolicy")
     if groups.keys() >= {"coscheduling", "volcano"}:
         losses.add("spec.podGroupPolicy.volcano", "is left out: a runtime has one gang scheduler, here coscheduling")
@@ -189,10 +189,8 @@ def _with_metadata(template: Object, path: str, losses: _Losses) -> Object:
     return template | {"metadata": losses.metadata(template["metadata"], f"{path}.metadata")}
 
 
-def _ml_policy(policy: Object, losses: _Losses) -> Object:
-    decoded = {name: value for name, value in policy.items() if name != "flux"}
-    if "flux" in policy:
-        losses.add("spec.mlPolicy.flux", "has no counterpart: no plugin starts a Flux broker")
+def _ml_policy(policy: Object) -> Object:
+    decoded = dict(policy)
     torch = policy.get("torch")
     if isinstance(torch, dict) and not _mapping(torch, "envInjection").get("targets"):
         decoded["torch"] = {name: value for name, value in torch.items() if name != "envInjection"}

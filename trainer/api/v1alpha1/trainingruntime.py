@@ -71,7 +71,7 @@ class XGBoostMLPolicySource(ApiModel):
 
 
 class FluxMLPolicySource(ApiModel):
-    """Training that is started by Flux, which no plugin here does."""
+    """Training that Flux starts, whose brokers are installed in the pods."""
 
     num_proc_per_node: Annotated[
         Int32,

@@ -1,0 +1,335 @@
+"""Flux: what is installed in the pods, which command they run, and what is refused."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.framework.samples import replicated_job, runtime, train_job
+from tests.framework.static_reader import StaticReader
+from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, ClusterTrainingRuntime
+from trainer.api.trainjob import TrainJob
+from trainer.api.v1alpha1.client import decoded
+from trainer.framework.building.extraction import extract
+from trainer.framework.pipeline import Pipeline
+from trainer.framework.plugin_api.component import unique_name
+from trainer.framework.plugin_api.errors import BuildError
+from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.framework.startup.registry import Registry
+from trainer.plugins.flux.plugin import Flux
+from trainer.plugins.jobset import JobSetPlugin
+
+if TYPE_CHECKING:
+    from trainer.framework.plugin_api.runtime_info import RuntimeInfo
+    from trainer.kube.objects import Object
+
+PIPELINE = Pipeline(Registry([Flux(StaticReader()), JobSetPlugin(StaticReader())]))
+START = ["/bin/bash", "/etc/flux-config/entrypoint.sh"]
+GPUS = {"limits": {"nvidia.com/gpu": 4}}
+
+
+def flux_runtime(
+    container: Object | None = None, *, pod: Object | None = None, **policy: Any
+) -> ClusterTrainingRuntime:
+    """One replicated Job of nodes."""
+    job = replicated_job("node", {"name": "trainer", "image": "image"} | (container or {}), pod=pod)
+    return runtime(job, policy={"numNodes": 2, "flux": policy})
+
+
+def enforced(blueprint: ClusterTrainingRuntime, **spec: Any) -> RuntimeInfo:
+    """RuntimeInfo after the plugin."""
+    job = train_job(**spec)
+    info = extract(job, blueprint)
+    Flux(StaticReader()).enforce_ml_policy(info, job)
+    return info
+
+
+def scripts(blueprint: ClusterTrainingRuntime, job: TrainJob | None = None, **spec: Any) -> dict[str, str]:
+    """The variables of both scripts by their names."""
+    components = PIPELINE.build(job or train_job(**spec), blueprint)
+    (data,) = (each.object["data"] for each in components if each.resource.kind == "ConfigMap")
+    assert sorted(data) == ["entrypoint.sh", "init.sh"]
+    found = re.findall(r"^(\w+)=('[^']*'|[^'\s]+)$", "".join(data.values()).split("set -eu")[0], re.MULTILINE)
+    found += re.findall(r"^(\w+)=('[^']*'|[^'\s]+)$", data["init.sh"].split("set -eu")[0], re.MULTILINE)
+    return {name: value.strip("'") for name, value in found}
+
+
+def findings(blueprint: ClusterTrainingRuntime, **spec: Any) -> list[str]:
+    """What the plugin says about a TrainJob."""
+    job = train_job(**spec)
+    return [str(each) for each in Flux(StaticReader()).validate(extract(job, blueprint), None, job)]
+
+
+def test_objects_of_the_released_trainer() -> None:
+    """Pods, ConfigMap and Secret are those of the released Trainer, but for shared memory, which can be written."""
+    labels = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+    pods = {"containers": [{"name": "node", "image": "ubuntu:jammy", "command": ["runtime"]}]}
+    job = {"name": "node", "template": {"metadata": labels, "spec": {"template": {"spec": pods}}}}
+    blueprint = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "ClusterTrainingRuntime",
+        "metadata": {"name": "flux"},
+        "spec": {"mlPolicy": {"flux": {"numProcPerNode": 1}}, "template": {"spec": {"replicatedJobs": [job]}}},
+    }
+    obj = {
+        "apiVersion": "trainer.kubeflow.org/v1alpha1",
+        "kind": "TrainJob",
+        "metadata": {"name": "job", "namespace": "default", "uid": "u"},
+        "spec": {
+            "runtimeRef": {"name": "flux"},
+            "trainer": {"numNodes": 2, "command": ["trainjob"], "args": ["trainjob"]},
+        },
+    }
+    train_job = TrainJob.from_object(decoded(obj))
+    built = PIPELINE.build(train_job, read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(blueprint)))
+    objects = {each.resource.kind: each.object for each in built}
+
+    (node,) = objects["JobSet"]["spec"]["replicatedJobs"]
+    assert (node["replicas"], node["template"]["spec"]["parallelism"], node["template"]["spec"]["completions"]) == (
+        1,
+        2,
+        2,
+    )
+    config = {"name": "job-flux-entrypoint", "mountPath": "/etc/flux-config", "readOnly": True}
+    curve = unique_name(train_job, "flux-curve")
+    assert node["template"]["spec"]["template"]["spec"] == {
+        "initContainers": [
+            {
+                "name": "flux-installer",
+                "image": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",
+                "command": ["/bin/bash", "/etc/flux-config/init.sh"],
+                "volumeMounts": [{"name": "flux-install", "mountPath": "/mnt/flux"}, config],
+            }
+        ],
+        "containers": [
+            {
+                "name": "node",
+                "image": "ubuntu:jammy",
+                "command": [*START, "trainjob trainjob"],
+                "volumeMounts": [
+                    {"name": "flux-install", "mountPath": "/mnt/flux"},
+                    {"name": "spack-install", "mountPath": "/opt/software"},
+                    config,
+                    {"name": "flux-curve", "mountPath": "/curve", "readOnly": True},
+                    {"name": "shared-memory", "mountPath": "/dev/shm"},
+                ],
+            }
+        ],
+        "volumes": [
+            {"name": "spack-install", "emptyDir": {}},
+            {"name": "flux-install", "emptyDir": {}},
+            {"name": "job-flux-entrypoint", "configMap": {"name": "job-flux-entrypoint", "defaultMode": 0o755}},
+            {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+            {"name": "flux-curve", "secret": {"secretName": curve, "defaultMode": 0o400}},
+        ],
+    }
+    assert objects["ConfigMap"]["metadata"]["name"] == "job-flux-entrypoint"
+    assert objects["Secret"]["metadata"]["name"] == curve
+
+
+@pytest.mark.parametrize(
+    ("container", "trainer", "arguments"),
+    [
+        pytest.param({}, {}, [""], id="none"),
+        pytest.param({"command": ["lmp"], "args": ["-v", "x"]}, {}, ["lmp -v x"], id="of-the-runtime"),
+        pytest.param({"command": ["lmp"], "args": ["-v"]}, {"args": ["2"]}, ["lmp 2"], id="args-of-the-train-job"),
+        pytest.param({}, {"command": ["lmp -v 2"]}, ["lmp -v 2"], id="one-line"),
+        pytest.param({}, {"command": ["'lmp -v 2'"]}, ["lmp -v 2"], id="one-word"),
+        pytest.param(
+            {},
+            {"command": ["bash", "-c", "echo '1  2' *"]},
+            ["bash", "-c", "echo '1  2' *"],
+            id="words-that-need-quotes",
+        ),
+        pytest.param({}, {"command": ["lmp", "$(NAME)"]}, ["lmp", "$(NAME)"], id="a-variable-of-kubernetes"),
+        pytest.param({}, {"command": ["lmp", ""]}, ["lmp", ""], id="an-empty-word"),
+    ],
+)
+def test_command(container: Object, trainer: Object, arguments: list[str]) -> None:
+    """The command follows the entrypoint in one argument where that is enough, else word by word."""
+    found = enforced(flux_runtime(container), trainer=trainer).main_container
+    assert (found.command, found.args) == ([*START, *arguments], [])
+
+
+@pytest.mark.parametrize(
+    ("container", "policy", "trainer", "options", "resources"),
+    [
+        pytest.param({}, {}, {}, "-N 2 -n 2", "--cores=0", id="defaults"),
+        pytest.param({}, {}, {"numNodes": 1}, "-N 1 -n 1", "--cores=0", id="one-node"),
+        pytest.param({}, {"numProcPerNode": 2}, {}, "-N 2 -n 4", "--cores=0-1", id="runtime"),
+        pytest.param({}, {"numProcPerNode": 2}, {"numProcPerNode": 3}, "-N 2 -n 6", "--cores=0-2", id="train-job"),
+        pytest.param({}, {"numProcPerNode": 2}, {"numProcPerNode": "auto"}, "-N 2 -n 4", "--cores=0-1", id="auto"),
+        pytest.param({"resources": GPUS}, {}, {}, "-N 2 -n 2 -g 4", "--cores=0 --gpu=0-3", id="gpus"),
+        pytest.param(
+            {}, {}, {"resourcesPerNode": GPUS}, "-N 2 -n 2 -g 4", "--cores=0 --gpu=0-3", id="gpus-of-the-train-job"
+        ),
+        pytest.param(
+            {"resources": GPUS}, {}, {"numProcPerNode": 2}, "-N 2 -n 4 -g 2", "--cores=0-1 --gpu=0-3", id="shared-gpus"
+        ),
+        pytest.param(
+            {"resources": GPUS},
+            {},
+            {"numProcPerNode": "gpu"},
+            "-N 2 -n 8 -g 1",
+            "--cores=0-3 --gpu=0-3",
+            id="one-for-each-gpu",
+        ),
+    ],
+)
+def test_processes(container: Object, policy: Object, trainer: Object, options: str, resources: str) -> None:
+    """Flux is told of all nodes, processes and GPUs; the TrainJob wins over the runtime."""
+    found = scripts(flux_runtime(container, **policy), trainer=trainer)
+    assert found["options"] == f"{options} -o cpu-affinity=off"
+    assert found["resources"] == resources
+
+
+@pytest.mark.parametrize(
+    ("nodes", "hosts"), [pytest.param(1, "demo-node-0-[0]", id="one"), pytest.param(12, "demo-node-0-[0-11]", id="12")]
+)
+def test_broker(nodes: int, hosts: str) -> None:
+    """The configuration names all hosts and how to reach them; the first one leads."""
+    found = scripts(flux_runtime(), trainer={"numNodes": nodes})
+    assert (found["lead"], found["hosts"]) == ("demo-node-0-0", hosts)
+    assert tomllib.loads(found["broker_toml"]) == {
+        "access": {"allow-guest-user": True, "allow-root-owner": True},
+        "resource": {"path": "/mnt/flux/config/etc/flux/system/R"},
+        "bootstrap": {
+            "curve_cert": "/mnt/flux/config/etc/curve/curve.cert",
+            "default_port": 8050,
+            "default_bind": "tcp://eth0:%p",
+            "default_connect": "tcp://%h.demo:%p",
+            "hosts": [{"host": hosts}],
+        },
+        "archive": {
+            "dbpath": "/mnt/flux/config/var/lib/flux/job-archive.sqlite",
+            "period": "1m",
+            "busytimeout": "50s",
+        },
+        "sched-fluxion-qmanager": {"queue-policy": "fcfs"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("container", "trainer", "expected"),
+    [
+        pytest.param({}, [], ("ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "eth0"), id="defaults"),
+        pytest.param(
+            {"env": [{"name": "FLUX_NETWORK_DEVICE", "value": "ib0"}, {"name": "FLUX_VIEW_IMAGE", "value": "view:1"}]},
+            [],
+            ("view:1", "ib0"),
+            id="runtime",
+        ),
+        pytest.param(
+            {"env": [{"name": "FLUX_NETWORK_DEVICE", "value": "ib0"}, {"name": "FLUX_VIEW_IMAGE", "value": "view:1"}]},
+            [{"name": "FLUX_NETWORK_DEVICE", "value": 'a"\x7f\n'}],
+            ("view:1", 'a"\x7f\n'),
+            id="train-job",
+        ),
+        pytest.param(
+            {},
+            [{"name": "FLUX_NETWORK_DEVICE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+            ("ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "eth0"),
+            id="not-known-yet",
+        ),
+    ],
+)
+def test_settings(container: Object, trainer: list[Object], expected: tuple[str, str]) -> None:
+    """Variables choose the image of Flux and the network device, whatever characters they have."""
+    blueprint = flux_runtime(container)
+    (installer,) = enforced(blueprint, trainer={"env": trainer}).trainer.init_containers
+    broker = tomllib.loads(scripts(blueprint, trainer={"env": trainer})["broker_toml"])
+    assert (installer.image, broker["bootstrap"]["default_bind"]) == (expected[0], f"tcp://{expected[1]}:%p")
+
+
+def test_queue_policy() -> None:
+    """A variable chooses it."""
+    found = scripts(flux_runtime(), trainer={"env": [{"name": "FLUX_QUEUE_POLICY", "value": "easy"}]})
+    assert tomllib.loads(found["broker_toml"])["sched-fluxion-qmanager"] == {"queue-policy": "easy"}
+
+
+def test_subdomain() -> None:
+    """Brokers find each other in the subdomain that the runtime chooses."""
+    job = replicated_job("node", {"name": "trainer", "image": "image"})
+    found = scripts(runtime(job, policy={"flux": {}}, jobset={"network": {"subdomain": "own"}}))
+    assert tomllib.loads(found["broker_toml"])["bootstrap"]["default_connect"] == "tcp://%h.own:%p"
+
+
+def test_no_host_names() -> None:
+    """A runtime whose pods have no names cannot be built."""
+    job = replicated_job("node", {"name": "trainer", "image": "image"})
+    blueprint = runtime(job, policy={"flux": {}}, jobset={"network": {"enableDNSHostnames": False}})
+    with pytest.raises(BuildError, match="enableDNSHostnames"):
+        enforced(blueprint)
+
+
+def test_init_containers_of_the_runtime_come_first() -> None:
+    """Flux is installed after them."""
+    blueprint = flux_runtime(pod={"initContainers": [{"name": "own", "image": "image"}]})
+    assert [each.name for each in enforced(blueprint).trainer.init_containers] == ["own", "flux-installer"]
+
+
+def test_other_runtimes() -> None:
+    """They are left alone."""
+    blueprint = runtime(replicated_job("node"), policy={"torch": {}})
+    job = train_job(trainer={"numProcPerNode": "cpu"})
+    info = extract(job, blueprint)
+    Flux(StaticReader()).enforce_ml_policy(info, job)
+    assert (info.trainer.init_containers, info.trainer.volumes) == ([], [])
+    assert [*Flux(StaticReader()).build(info, job), *Flux(StaticReader()).validate(info, None, job)] == []
+
+
+@pytest.mark.parametrize(
+    ("blueprint", "job", "message"),
+    [
+        pytest.param(flux_runtime(), {}, "", id="nothing-wrong"),
+        pytest.param(
+            flux_runtime(pod={"initContainers": [{"name": "flux-installer", "image": "mine"}]}),
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.template.spec."
+            'initContainers: Invalid value: "flux-installer": is the name of the init container that installs Flux; '
+            "rename yours",
+            id="name-of-the-init-container",
+        ),
+        pytest.param(
+            flux_runtime(),
+            {"name": "j" * 48},
+            f'metadata.name: Invalid value: "{"j" * 48}": is too long by 1: pods get the volume '
+            f"{'j' * 48}-flux-entrypoint, of at most 63 characters",
+            id="long-name",
+        ),
+        pytest.param(
+            flux_runtime(),
+            {"trainer": {"numProcPerNode": "cpu"}},
+            'spec.trainer.numProcPerNode: Invalid value: "cpu": must be an integer, gpu or auto: a Flux runtime does '
+            "not count CPUs",
+            id="one-for-each-cpu",
+        ),
+        pytest.param(
+            flux_runtime(),
+            {"trainer": {"numProcPerNode": "gpu"}},
+            'spec.trainer.numProcPerNode: Invalid value: "gpu": the nodes have no GPUs; ask for some in '
+            "resourcesPerNode, or write an integer",
+            id="no-gpus",
+        ),
+        pytest.param(
+            flux_runtime({"resources": GPUS}),
+            {"trainer": {"numProcPerNode": 3}},
+            "spec.trainer.numProcPerNode: Invalid value: 3: must divide 4, the GPUs of a node: Flux gives each process "
+            "as many",
+            id="gpus-that-cannot-be-shared",
+        ),
+        pytest.param(
+            flux_runtime({"resources": GPUS}, numProcPerNode=8),
+            {},
+            "ClusterTrainingRuntime/blueprint spec.mlPolicy.flux.numProcPerNode: Invalid value: 8: must divide 4, the "
+            "GPUs of a node: Flux gives each process as many",
+            id="gpus-of-the-runtime",
+        ),
+    ],
+)
+def test_refused(blueprint: ClusterTrainingRuntime, job: Object, message: str) -> None:
+    """Each mistake has one message with field, rule and remedy."""
+    assert findings(blueprint, **job) == ([message] if message else [])

@@ -1,0 +1,170 @@
+"""Flux: brokers in all pods are one instance of Flux, which runs the command on all nodes (KEP-2841).
+
+An init container installs Flux, whatever the image of the training has. The first pod leads: its broker waits for those
+of the others, runs the command with `flux run`, and ends all of them with its exit code. Without a command the brokers
+wait for whoever comes with `kubectl exec`. Flux starts processes of MPI by itself, without SSH.
+
+Variables of the container that trains choose what the API has no field for: FLUX_VIEW_IMAGE, FLUX_NETWORK_DEVICE and
+FLUX_QUEUE_POLICY.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Final
+
+from trainer.framework import Container, Watch, by_name, devices_of, stated_processes, trainer_env, upsert
+from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.plugins.flux.curve import CERTIFICATES, certificate_mount, certificate_secret, certificate_volume
+from trainer.plugins.flux.scripts import (
+    INSTALL,
+    SCRIPTS,
+    START,
+    Layout,
+    scripts_config_map,
+    scripts_mount,
+    scripts_name,
+    scripts_volume,
+)
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework import Component, Reader, RuntimeInfo
+    from trainer.kube.objects import Object
+
+INSTALLER = "flux-installer"
+"""Name of the init container that installs Flux."""
+
+VIEW_IMAGE = "FLUX_VIEW_IMAGE"
+"""Image with Flux as a view of Spack, for the distribution of the image that trains."""
+NETWORK_DEVICE = "FLUX_NETWORK_DEVICE"
+"""Network device on which the brokers listen."""
+QUEUE_POLICY = "FLUX_QUEUE_POLICY"
+"""Queue policy of Flux's scheduler."""
+
+_DEFAULTS: Final = {
+    VIEW_IMAGE: "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",
+    NETWORK_DEVICE: "eth0",
+    QUEUE_POLICY: "fcfs",
+}
+
+_INSTALLATION: Final = {"name": "flux-install", "mountPath": "/mnt/flux"}
+_SOFTWARE: Final = {"name": "spack-install", "mountPath": "/opt/software"}
+_MEMORY: Final = {"name": "shared-memory", "mountPath": "/dev/shm"}  # noqa: S108 where MPI shares memory
+
+_NAME_LIMIT: Final = 63
+_PROCESSES: Final = "spec.trainer.numProcPerNode"
+
+
+class Flux:
+    """Installs and configures Flux, and has it run the command."""
+
+    name = "flux"
+    ml_policy_sources = frozenset({"flux"})
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def watches(self) -> Iterator[Watch]:
+        """The scripts, their JobSets, and the events of a lost certificate; certificates are never read."""
+        yield Watch(CONFIG_MAPS, SCRIPTS)
+        yield Watch(JOBSETS, triggers=False)
+        yield from CERTIFICATES.watches()
+
+    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
+        """Refuse names that are taken or too long, and processes that cannot share the GPUs of a node."""
+        if info.ml_policy.flux is None:
+            return
+        volume = scripts_name(info)
+        excess = len(volume) - _NAME_LIMIT
+        if excess > 0:
+            rule = f"is too long by {excess}: pods get the volume {volume}, of at most {_NAME_LIMIT} characters"
+            yield invalid("metadata.name", info.job_name, rule)
+        nodes = info.trainer
+        if any(container.name == INSTALLER for container in nodes.init_containers):
+            pod = f"{info.runtime} spec.template.spec.replicatedJobs[{nodes.name}].template.spec.template.spec"
+            rule = "is the name of the init container that installs Flux; rename yours"
+            yield invalid(f"{pod}.initContainers", INSTALLER, rule)
+        yield from _check_processes(info, new)
+
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """Install Flux before the training, and put its broker in front of the command."""
+        if info.ml_policy.flux is None:
+            return
+        info.head_address()  # refuses pods without DNS names, by which the brokers find each other
+        nodes, container = info.trainer, info.main_container
+        memory: Object = {"name": _MEMORY["name"], "emptyDir": {"medium": "Memory"}}
+        volumes: list[Object] = [
+            {"name": _SOFTWARE["name"], "emptyDir": {}},
+            {"name": _INSTALLATION["name"], "emptyDir": {}},
+            scripts_volume(info),
+            memory,
+            certificate_volume(train_job),
+        ]
+        upsert(nodes.volumes, volumes, by_name)
+        installer = Container(
+            INSTALLER,
+            image=_settings(info, train_job)[VIEW_IMAGE],
+            command=[*INSTALL],
+            volume_mounts=[{**_INSTALLATION}, scripts_mount(info)],
+        )
+        nodes.init_containers.append(installer)
+        container.mount([{**_INSTALLATION}, {**_SOFTWARE}, scripts_mount(info), certificate_mount(), {**_MEMORY}])
+        container.command = [*START, *_handed_on([*container.command, *container.args])]
+        container.args = []
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+        """The Secret with the certificate, and the ConfigMap with the scripts."""
+        if info.ml_policy.flux is None:
+            return
+        settings = _settings(info, train_job)
+        layout = Layout(
+            processes=_processes_per_node(info, train_job),
+            gpus=devices_of(info.main_container).count,
+            device=settings[NETWORK_DEVICE],
+            queue_policy=settings[QUEUE_POLICY],
+        )
+        yield certificate_secret(train_job, self._reader)
+        yield scripts_config_map(info, train_job, layout, self._reader)
+
+
+def _settings(info: RuntimeInfo, train_job: TrainJob) -> dict[str, str]:
+    """The defaults, with what the runtime and, above it, the TrainJob say in variables."""
+    stated = (*info.main_container.env, *trainer_env(train_job))
+    found = {each["name"]: each["value"] for each in stated if each["name"] in _DEFAULTS and each.get("value")}
+    return _DEFAULTS | found
+
+
+def _handed_on(words: list[str]) -> list[str]:
+    """The words of a command as arguments of the entrypoint: one argument where the entrypoint can split it again."""
+    is_plain = len(words) == 1 or all(shlex.quote(word) == word for word in words)
+    return [" ".join(words)] if is_plain else words
+
+
+def _processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
+    """The TrainJob's number, or one for each GPU where it says so; else the runtime's."""
+    wish = stated_processes(train_job)
+    if wish is not None and str(wish).isdigit():
+        return int(wish)
+    policy = info.ml_policy.flux
+    assert policy is not None, "asked only about runtimes of Flux"
+    gpus = 0 if wish is None else devices_of(info.main_container).count
+    return gpus or policy.num_proc_per_node
+
+
+def _check_processes(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:
+    wish, gpus = stated_processes(train_job), devices_of(info.main_container).count
+    if wish == "cpu":
+        yield invalid(_PROCESSES, wish, "must be an integer, gpu or auto: a Flux runtime does not count CPUs")
+        return
+    if wish == "gpu" and not gpus:
+        yield invalid(_PROCESSES, wish, "the nodes have no GPUs; ask for some in resourcesPerNode, or write an integer")
+        return
+    processes = _processes_per_node(info, train_job)
+    if gpus and gpus % processes:
+        field = _PROCESSES if wish is not None else f"{info.runtime} spec.mlPolicy.flux.numProcPerNode"
+        yield invalid(field, processes, f"must divide {gpus}, the GPUs of a node: Flux gives each process as many")
