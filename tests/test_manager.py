@@ -19,16 +19,18 @@ from structlog.testing import capture_logs
 from tests.configurations import bare
 from tests.framework.samples import runtime_object, train_job_object
 from tests.framework.static_reader import StaticReader
+from tests.kube.certificates import Authority
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, ClusterTrainingRuntime
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.configuration.configuration import load_configuration
+from trainer.configuration.sections import StatusServerConfiguration
 from trainer.configuration.values import host_and_port
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.startup.registry import Registry
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import name_of
-from trainer.kube.resource import LEASES
-from trainer.kube.testing import FakeClient, settle
+from trainer.kube.resource import CONFIG_MAPS, LEASES
+from trainer.kube.testing import FakeClient, ManualClock, settle
 from trainer.manager import build_manager, built_in_plugins, run_manager
 from trainer.workloads import JOBSETS
 
@@ -112,6 +114,42 @@ async def test_concurrency() -> None:
     assert workers == 3
     [ignored] = [entry["settings"] for entry in logs if entry["event"].startswith("ignored settings")]
     assert ignored == ["controller.groupKindConcurrency[TrainingRuntime.trainer.kubeflow.org]"]
+
+
+async def test_posts_of_progress_are_behind_a_gate(tmp_path: Path) -> None:
+    """Behind TrainJobStatus pods get what they need to post, and new certificates while they run."""
+    authority = Authority()
+    pair = authority.issue("status", "trainer-webhook.trainer-system.svc")
+    for name, content in {"tls.crt": pair.chain, "tls.key": pair.key, "ca.crt": authority.pem}.items():
+        await anyio.Path(tmp_path / name).write_bytes(content)
+    configuration = bare(certManagement={"enable": False, "certificateDirectory": str(tmp_path)}).model_copy(
+        update={
+            "feature_gates": {"TrainJobStatus": True},
+            "status_server": StatusServerConfiguration().model_copy(update={"host": "127.0.0.1", "port": 0}),
+        }
+    )
+    clock = ManualClock()
+    client = FakeClient(runtime_object(), train_job_object(), resources=RESOURCES)
+    manager = build_manager(client, configuration, namespace="trainer-system", clock=clock)
+
+    async def authority_of_pods(pem: bytes) -> None:
+        with anyio.fail_after(5):
+            while [each["data"] for each in client.objects(CONFIG_MAPS) if "ca.crt" in each["data"]] != [
+                {"ca.crt": pem.decode()}
+            ]:
+                await settle()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(manager.run)
+        await authority_of_pods(authority.pem)
+        more = authority.pem + Authority("next").pem
+        await anyio.Path(tmp_path / "ca.crt").write_bytes(more)
+        await settle()
+        await clock.advance(10)
+        await authority_of_pods(more)
+        tasks.cancel_scope.cancel()
+    (jobset,) = client.objects(JOBSETS)
+    assert "https://trainer-webhook.trainer-system.svc:0/apis/trainer.kubeflow.org/v1alpha1/" in json.dumps(jobset)
 
 
 @pytest.mark.parametrize(

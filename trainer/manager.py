@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import platform
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.plugin_context import CacheReader
 from trainer.framework.startup.discovery import (
+    AvailablePlugin,
+    EnabledPlugin,
     PluginsConfiguration,
     available_plugins,
     bundled_plugins,
@@ -39,6 +42,7 @@ from trainer.kube.tls_buffers import limit_tls_buffers
 from trainer.kube.webhook.ca_injection import CaInjector
 from trainer.kube.webhook.server import WebhookServer, WebhookServerOptions
 from trainer.plugins import BUILT_IN
+from trainer.plugins.status_server import StatusServerAccess
 from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
 from trainer.webhooks.handlers import Admission
@@ -52,14 +56,14 @@ if TYPE_CHECKING:
 
     from trainer.api.v1alpha1.discovery import Served
     from trainer.configuration.configuration import Configuration
-    from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.framework.startup.discovery import EnabledPlugin
+    from trainer.framework.plugin_api.extension_points import Plugin
+    from trainer.framework.plugin_api.plugin_context import PluginContext, Reader
     from trainer.framework.startup.registry import Registry
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.manager.runnable_group import Run
     from trainer.kube.metrics import Metrics
-    from trainer.kube.serving.certificates import CertificateSource
+    from trainer.kube.serving.certificates import CaBundle, CertificateSource
 
 log = structlog.get_logger(__name__)
 
@@ -112,10 +116,18 @@ def build_manager(
     if plugins is None:
         plugins = load_plugins(bundled_plugins(BUILT_IN), configuration.plugins)
     settings = configuration.controller
+    only_namespace = settings.namespace or None
+    certificates = certificates_of(manager, configuration, namespace)
+    authority: CaBundle | None = None
+    if configuration.gates.enabled(TRAIN_JOB_STATUS):
+        assert certificates is not None
+        authority = certificates.ca
+        options = configuration.status_server.options(configuration.tls.options())
+        StatusServer(manager, certificates, options, namespace=only_namespace)
+        plugins = [*plugins, _status_server_access(configuration, namespace, authority)]
     pipeline = Pipeline(
         make_registry(plugins, reader), cluster_domain=settings.cluster_domain or None, metrics=manager.metrics
     )
-    only_namespace = settings.namespace or None
     controller = TrainJobController(
         manager,
         pipeline,
@@ -123,13 +135,10 @@ def build_manager(
         namespace=only_namespace,
         max_concurrent_reconciles=settings.train_job_concurrency,
     )
+    if authority is not None:
+        manager.add(partial(_follow_authority, authority, controller), name="authority of the status server")
     if (progress := configuration.progress_options) is not None:
         ProgressController(manager, progress, namespace=only_namespace)
-    certificates = certificates_of(manager, configuration, namespace)
-    if configuration.gates.enabled(TRAIN_JOB_STATUS):
-        assert certificates is not None
-        options = configuration.status_server.options(configuration.tls.options())
-        StatusServer(manager, certificates, options, namespace=only_namespace)
     live = LiveRuntimes(controller.runtimes, manager.api_reader)
     if served.version == "v1alpha1":
         admission: Admission = V1Alpha1Admission(pipeline, live, manager.clock, metrics=manager.metrics)
@@ -187,6 +196,26 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
 
 
 _REMEDY = "apply config/webhook, which grants get and update on it, or set webhook.enabled: false in the configuration"
+
+
+async def _follow_authority(authority: CaBundle, controller: TrainJobController) -> None:
+    """Give pods that run the new certificates, by which they verify the status server."""
+    pem = authority.pem
+    while True:
+        pem = await authority.other_than(pem)
+        await controller.requeue_unfinished()
+
+
+def _status_server_access(configuration: Configuration, namespace: str, authority: CaBundle) -> EnabledPlugin:
+    """The plugin that gives pods what they need to post their progress."""
+    settings, management = configuration.status_server, configuration.cert_management
+    host = f"{management.webhook_service_name}.{management.namespace or namespace}.svc"
+    url = settings.url or f"https://{host}:{settings.port}"
+
+    def make(context: PluginContext) -> Plugin:
+        return StatusServerAccess(context.reader, url, lambda: authority.pem)
+
+    return EnabledPlugin(AvailablePlugin(StatusServerAccess.name, lambda: make), make, {})
 
 
 def certificates_of(

@@ -29,6 +29,7 @@ from trainer.kube.controller.sources import Availability, Kind
 from trainer.kube.errors import NotFoundError, TerminalError
 from trainer.kube.events.recorder import EventRecorder
 from trainer.kube.objects import is_being_deleted, is_condition_true, name_of, namespace_of, uid_of
+from trainer.kube.pager import in_slices
 from trainer.kube.queue.workqueue import LOW_PRIORITY
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.kube.selection import Selection
@@ -83,6 +84,7 @@ class TrainJobController:
         controller.watches(CLUSTER_TRAINING_RUNTIMES, runtimes.train_jobs_of)
         controller.owns(CONFIG_MAPS, selection=runtimes.snapshots, predicate=_is_gone)
         self._watch_for_plugins(pipeline.watches(), controller, manager, namespace)
+        self._controller = controller
 
     def _watch_for_plugins(
         self, watches: Iterable[Watch], controller: Controller, manager: Manager, namespace: str | None
@@ -106,6 +108,11 @@ class TrainJobController:
             self._reader.attach(informer, watch.indexes)
         for informer in optional:
             controller.watches_source(Availability(informer, self._unfinished))
+
+    async def requeue_unfinished(self) -> None:
+        """Reconcile all TrainJobs that have not ended, after a change that no watch tells of."""
+        async for key in in_slices(self._unfinished()):
+            self._controller.enqueue(key)
 
     def _unfinished(self) -> Iterator[ObjectKey]:
         for key in self._train_jobs.keys():  # noqa: SIM118 - a lister is no mapping

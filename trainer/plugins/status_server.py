@@ -1,0 +1,107 @@
+"""Status server: what pods need to post their progress to it (KEP-2779), as the released Kubeflow Trainer gives it.
+
+It is part of the manager while the gate TrainJobStatus is on. The containers that train get three variables and a
+volume with a token of their service account, made for this very TrainJob, and with the certificates by which they
+verify the server. What it accepts is in `trainer.progress.status_server`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from trainer.api.progress import status_audience, status_path
+from trainer.framework import Component, Watch, by_name, upsert
+from trainer.kube.objects import ObjectKey
+from trainer.kube.resource import CONFIG_MAPS
+from trainer.kube.selection import Selection
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from trainer.api.trainjob import TrainJob
+    from trainer.framework import Reader, RuntimeInfo
+    from trainer.kube.objects import Object
+
+AUTHORITY_LABEL = "trainer.kubeflow.org/status-server-authority"
+"""Label of the ConfigMaps with the certificates of the status server; only ConfigMaps with it are cached."""
+
+VOLUME: Final = "kubeflow-trainer-token"
+_DIRECTORY: Final = "/var/run/secrets/kubeflow/trainer"
+_AUTHORITY, _TOKEN = "ca.crt", "token"
+_TOKEN_SECONDS: Final = 3600
+
+
+class StatusServerAccess:
+    """Gives the pods that train what they need to post their progress.
+
+    Args:
+        reader: for JobSets that exist.
+        url: of the server, without a path.
+        authority: the certificates by which pods verify it, as PEM; called when the server listens.
+    """
+
+    name = "status-server"
+    ml_policy_sources = frozenset[str]()
+
+    def __init__(self, reader: Reader, url: str, authority: Callable[[], bytes]) -> None:
+        self._reader = reader
+        self._url = url
+        self._authority = authority
+
+    def watches(self) -> Iterator[Watch]:
+        """The ConfigMaps and the JobSets."""
+        yield Watch(CONFIG_MAPS, Selection(label_selector=AUTHORITY_LABEL, metadata_only=True))
+        yield Watch(JOBSETS, triggers=False)
+
+    def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
+        """Set variables and mount the volume in all containers of the nodes, or of an MPI launcher."""
+        if not self._may_post(train_job):
+            return
+        namespace = train_job.metadata.namespace or ""
+        pods = info.training_pod_sets[0]
+        upsert(pods.volumes, [_volume(namespace, train_job.metadata.name)], by_name)
+        variables = {
+            "KUBEFLOW_TRAINER_SERVER_URL": f"{self._url}{status_path(namespace, train_job.metadata.name)}",
+            "KUBEFLOW_TRAINER_SERVER_CA_CERT": f"{_DIRECTORY}/{_AUTHORITY}",
+            "KUBEFLOW_TRAINER_SERVER_TOKEN": f"{_DIRECTORY}/{_TOKEN}",
+        }
+        for container in pods.containers:
+            container.set_env({"name": name, "value": value} for name, value in variables.items())
+            container.mount([{"name": VOLUME, "mountPath": _DIRECTORY, "readOnly": True}])
+
+    def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
+        """The ConfigMap with the certificates, which follows them while the pods run."""
+        if not self._may_post(train_job):
+            return
+        config_map: Object = {
+            "apiVersion": CONFIG_MAPS.api_version,
+            "kind": CONFIG_MAPS.kind,
+            "metadata": {
+                "name": _config_map_name(info.job_name),
+                "namespace": train_job.metadata.namespace,
+                "labels": {AUTHORITY_LABEL: info.job_name},
+            },
+            "data": {_AUTHORITY: self._authority().decode()},
+        }
+        yield Component(CONFIG_MAPS, config_map, metadata_only=True)
+
+    def _may_post(self, train_job: TrainJob) -> bool:
+        """Whether its pods get a token: not those of a JobSet from before the gate was on, which cannot change."""
+        key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
+        jobset = self._reader.get(JOBSETS, key)
+        return jobset is None or any(
+            volume["name"] == VOLUME
+            for job in jobset["spec"].get("replicatedJobs") or []
+            for volume in job["template"]["spec"]["template"]["spec"].get("volumes") or []
+        )
+
+
+def _volume(namespace: str, name: str) -> Object:
+    token = {"audience": status_audience(namespace, name), "expirationSeconds": _TOKEN_SECONDS, "path": _TOKEN}
+    authority = {"name": _config_map_name(name), "items": [{"key": _AUTHORITY, "path": _AUTHORITY}]}
+    return {"name": VOLUME, "projected": {"sources": [{"serviceAccountToken": token}, {"configMap": authority}]}}
+
+
+def _config_map_name(train_job: str) -> str:
+    return f"{train_job}-tls-config"
