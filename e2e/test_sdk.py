@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
+from e2e.debian_packages import needs
 from e2e.home import Home
-from e2e.kubectl import BIN
+from e2e.kubectl import BIN, Kubectl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+REPOSITORY = Path(__file__).parents[1]
 SDK = BIN.parent / "sdk"
-SESSION = Path(__file__).with_name("sdk_session.py")
+STAND_INS = Path(__file__).parent / "stand_ins"
+SCENARIOS = [
+    *("function", "builtin", "runtimes", "mpi", "container", "resumed"),
+    *("failure", "optimizer", "patches", "initializers"),
+]
+"""The slowest first."""
 TRAIN_JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -35,7 +45,7 @@ spec:
 pytestmark = [
     pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
     pytest.mark.skipif(not SDK.is_dir(), reason="the SDK is not installed: make .venv/.sdk"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(400),
 ]
 
 
@@ -43,26 +53,77 @@ pytestmark = [
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """A laptop with a cluster that serves v1alpha1."""
     own = Home(tmp_path_factory.mktemp("home"))
-    up = own.trainer("up", "--api-version", "v1alpha1")
+    up = own.trainer("up", "--api-version", "v1alpha1", "--node-resources", "cpu=64,nvidia.com/gpu=8")
     assert up.returncode == 0, up.stdout + up.stderr
     yield own
     own.trainer("down", "--delete")
 
 
 @pytest.fixture(scope="module")
-def answers(home: Home) -> Any:
-    """What the SDK has answered."""
-    environment = os.environ | {"KUBECONFIG": str(home.kubeconfig), "PYTHONPATH": str(SDK)}
-    result = subprocess.run(
-        [sys.executable, SESSION], env=environment, capture_output=True, text=True, timeout=280, check=False
-    )
+def answers(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """What the SDK has answered in a scenario."""
+    objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SCENARIOS]
+    objects += [katib("Experiment"), katib("Trial"), stand_ins(), torchtune()]
+    Kubectl(home.kubeconfig).kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    environment = os.environ | {"KUBECONFIG": str(home.kubeconfig), "PYTHONPATH": f"{SDK}:{REPOSITORY}"}
+    command = [sys.executable, "-m", "e2e.sdk.scenarios", str(tmp_path_factory.mktemp("gates")), *SCENARIOS]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=380, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
-    return json.loads(result.stdout.splitlines()[-1])
+    assert "version info is not available" not in result.stderr
+    return partial(answer_of, json.loads(result.stdout.splitlines()[-1]))
+
+
+def answer_of(answers: dict[str, Any], scenario: str) -> Any:
+    """What a scenario has answered; it must have come to its end."""
+    assert "answer" in answers[scenario], answers[scenario]["error"]
+    return answers[scenario]["answer"]
+
+
+def katib(kind: str) -> dict[str, Any]:
+    """The definition of a kind of Katib, which is stored and no more."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    plural = f"{kind.lower()}s"
+    names = {"kind": kind, "plural": plural}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.kubeflow.org"},
+        "spec": {"group": "kubeflow.org", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def stand_ins() -> dict[str, Any]:
+    """Scripts that stand in for the images of the initializers, and shrink the model of torchtune."""
+    files = [STAND_INS / "tiny-llama" / "dataset_initializer.py", *(STAND_INS / "tiny-llama3").glob("*.py")]
+    data = {path.name: path.read_text() for path in files}
+    metadata = {"name": "stand-ins", "namespace": "builtin"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def torchtune() -> dict[str, Any]:
+    """The shipped runtime for Llama 3.2, in the namespace of its scenario and with stand-ins."""
+    file = REPOSITORY / "config" / "v1alpha1" / "runtimes" / "torchtune_llama3_2_1b.yaml"
+    runtime: dict[str, Any] = yaml.safe_load(file.read_text())
+    runtime["kind"] = "TrainingRuntime"
+    runtime["metadata"]["namespace"] = "builtin"
+    environment = {"PYTHONPATH": "/stand-ins", "HF_HUB_OFFLINE": "1", "HF_HOME": "/workspace/.cache"}
+    for job in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+        pod = job["template"]["spec"]["template"]["spec"]
+        pod["volumes"] = [{"name": "stand-ins", "configMap": {"name": "stand-ins"}}]
+        (container,) = pod["containers"]
+        container["volumeMounts"].append({"name": "stand-ins", "mountPath": "/stand-ins"})
+        if container["name"] == "node":
+            container["env"] = [{"name": name, "value": value} for name, value in environment.items()]
+        else:
+            container["command"] = ["python", f"/stand-ins/{container['name'].replace('-', '_')}.py"]
+    return runtime
 
 
 def test_runtimes(answers: Any) -> None:
-    """Those of the released Trainer are there, with their frameworks."""
-    assert answers["runtimes"] == {
+    """Those of the released Trainer are there, with their frameworks, and one says what is installed in it."""
+    answer = answers("runtimes")
+    assert answer["found"] == {
         "deepspeed-distributed": "deepspeed",
         "jax-distributed": "jax",
         "mlx-distributed": "mlx",
@@ -73,22 +134,146 @@ def test_runtimes(answers: Any) -> None:
         "torchtune-qwen2.5-1.5b": "torchtune",
         "xgboost-distributed": "xgboost",
     }
+    assert answer["packages"].startswith(f"Python: {sys.version.split()[0]}")
+    assert re.search(r"^torch +\d", answer["packages"], re.MULTILINE)
+    assert answer["left"] == 0, "it deletes the TrainJob that it has looked with"
 
 
 def test_function(answers: Any) -> None:
     """A function is trained on two nodes, and its status, steps, log and events arrive."""
-    function = answers["function"]
-    assert (function["name"], function["first"], function["last"]) == ("function", "Created", "Complete")
-    assert (function["nodes"], function["steps"]) == (2, {"node-0": "Succeeded", "node-1": "Succeeded"})
-    assert function["log"] == ["node 0 of 2 at 3"]
-    assert {"JobsCreationSucceeded", "AllJobsCompleted"} <= {*function["events"]}
+    answer = answers("function")
+    assert (answer["name"], answer["life"]) == ("function", ["Created", "Running", "Complete"])
+    assert (answer["nodes"], answer["steps"]) == (2, {"node-0": "Succeeded", "node-1": "Succeeded"})
+    assert answer["log"][-1] == "node 0 of 2 at 3 for you"
+    assert re.fullmatch(r"Successfully installed Python packages \(.*\): packaging", answer["log"][0])
+    assert {("TrainJob", "JobsCreationSucceeded"), ("JobSet", "AllJobsCompleted"), ("Pod", "Started")} <= {
+        tuple(event) for event in answer["events"]
+    }
+    assert answer["by runtime"] == [["function"], [], ["function"]]
+    assert answer["metadata"] == [{"a": "b"}, {"c": "d"}]
 
 
-def test_container(answers: Any) -> None:
-    """A container with a command of its own waits where its patch sends it, and fails after its deadline."""
-    assert answers["waiting"]["status"] == "Created"
-    assert answers["failing"] == "Failed"
-    assert answers["jobs"] is True
+def test_what_the_sdk_writes(answers: Any) -> None:
+    """Numbers with a point become integers, a missing apiGroup gets its default, and scripts stay as they are."""
+    answer = answers("function")
+    assert answer["limits"] == {"cpu": 1, "memory": "64Mi"}
+    assert answer["runtimeRef"] == {
+        "apiGroup": "trainer.kubeflow.org",
+        "kind": "ClusterTrainingRuntime",
+        "name": "torch-distributed",
+    }
+    assert answer["same command"]
+
+
+def test_following_and_deleting(answers: Any) -> None:
+    """A log is followed while the training goes on, and with the TrainJob all goes that belonged to it."""
+    assert answers("container") == {
+        "before": ["waiting"],
+        "followed": ["waiting", "went"],
+        "last": "Complete",
+        "left": 0,
+    }
+
+
+def test_failure(answers: Any) -> None:
+    """A TrainJob that exceeds its deadline is reported as Failed."""
+    assert answers("failure") == ["TrainJob late is Failed", "Failed"]
+
+
+def test_resumed(answers: Any) -> None:
+    """A TrainJob that is suspended and resumed is "Created" while it waits, and "Running" when it runs."""
+    answer = answers("resumed")
+    assert answer["seen"] == ["Created", "Running", "Created", "Running", "Complete"]
+    assert answer["conditions"] == [["Suspended", "False"], ["Complete", "True"]]
+
+
+@needs("openmpi-bin", "openssh-server")
+def test_mpi(answers: Any) -> None:
+    """A function runs on the launcher and a node, which count as two nodes."""
+    answer = answers("mpi")
+    assert (answer["life"], answer["nodes"]) == (["Created", "Running", "Complete"], 2)
+    assert sorted(answer["log"]) == ["rank 0 on mpi-launcher-0-0", "rank 1 on mpi-node-0-0"]
+
+
+def test_builtin(answers: Any) -> None:
+    """torchtune fine-tunes with the settings of the SDK what the initializers have fetched."""
+    answer = answers("builtin")
+    assert answer["status"] == "Complete", answer["logs"]
+    assert answer["steps"] == dict.fromkeys(("dataset-initializer", "model-initializer", "node-0"), "Succeeded")
+    logs = answer["logs"]
+    assert logs["dataset-initializer"] == ["fetched hf://tatsu-lab/alpaca/data"]
+    patterns = "*.msgpack,*.h5,*.bin,*.pt,*.pth"
+    assert logs["model-initializer"] == [f"fetched hf://meta-llama/Llama-3.2-1B-Instruct without {patterns}"]
+    assert "Running LoRAFinetuneRecipeSingleDevice with resolved config:" in logs["node-0"]
+    assert {"dtype: fp32", "  lora_rank: 4", "  data_dir: /workspace/dataset/data"} <= {*logs["node-0"]}
+    assert any(re.search(r"1\|1\|Loss: \d", line) for line in logs["node-0"])
+
+
+def test_initializers(answers: Any) -> None:
+    """Their sources and settings arrive where the images of the released Trainer look for them."""
+    stored, cached = answers("initializers")
+    assert stored["dataset-initializer"] == {
+        "STORAGE_URI": "s3://data/set",
+        "IGNORE_PATTERNS": "*.txt,*.md",
+        "ENDPOINT": "http://s3",
+    }
+    model = {"STORAGE_URI": "s3://a/model", "IGNORE_PATTERNS": "*.msgpack,*.h5,*.bin,*.pt,*.pth", "REGION": "eu"}
+    assert stored["model-initializer"] == model
+    assert cached["dataset-initializer"] == {
+        "CACHE_IMAGE": "ghcr.io/kubeflow/trainer/data-cache:v2.3.0",
+        "STORAGE_URI": "cache://schema/table",
+        "CLUSTER_SIZE": "4",
+        "METADATA_LOC": "s3://metadata.json",
+        "WORKER_MEM": "1Gi",
+    }
+
+
+def test_patches(answers: Any) -> None:
+    """All that a patch can say is in the JobSet."""
+    answer = answers("patches")
+    assert answer["status"] == "Created"
+    for metadata in answer["metadata"]:
+        assert metadata["labels"]["team"] == "a"
+        assert metadata["annotations"]["note"] == "b"
+    pod = answer["pod"]
+    (container,) = pod["containers"]
+    assert container["volumeMounts"] == [{"name": "scratch", "mountPath": "/scratch"}]
+    assert container["securityContext"] == {"runAsUser": 7}
+    expected = {
+        "serviceAccountName": "default",
+        "volumes": [{"name": "scratch", "emptyDir": {}}],
+        "imagePullSecrets": [{"name": "registry"}],
+        "securityContext": {"fsGroup": 7},
+        "nodeSelector": {"disk": "fast"},
+        "affinity": {"podAntiAffinity": {}},
+        "tolerations": [{"key": "gpu", "operator": "Exists"}],
+        "schedulingGates": [{"name": "example.com/gate"}],
+    }
+    assert {name: pod.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "message"),
+    [
+        pytest.param("half a CPU", 422, "cpu", id="a number that is no integer"),
+        pytest.param("unknown Job", 403, "must not have replicated job that doesn't exist", id="unknown Job"),
+        pytest.param("variable", 403, "must not have envs for the dataset-initializer", id="variable of the trainer"),
+    ],
+)
+def test_refused_by_admission(answers: Any, what: str, status: int, message: str) -> None:
+    """What the released Trainer refuses is refused, and the SDK's error has the reason."""
+    found, text = answers("patches")[what]
+    assert (found, message in text) == (status, True), text
+
+
+def test_optimizer(answers: Any) -> None:
+    """A trial of an Experiment, as the OptimizerClient writes it and Katib makes it, is trained and found."""
+    assert answers("optimizer") == {
+        "status": "Complete",
+        "seen": "Complete",
+        "rate": {"rate": "0.5"},
+        "log": ["loss=0.25"],
+    }
 
 
 def test_kubectl(home: Home) -> None:

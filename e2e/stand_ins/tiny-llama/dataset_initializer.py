@@ -9,6 +9,6 @@ from pyarrow import parquet
 
 rows = [{"instruction": f"Say the number {n}.", "input": "", "output": str(n)} for n in range(16)]
 data = Path("/workspace/dataset/data")
-data.mkdir()
+data.mkdir(parents=True, exist_ok=True)
 parquet.write_table(pa.Table.from_pylist(rows), data / "train-00000-of-00001.parquet")
 sys.stdout.write(f"fetched {os.environ['STORAGE_URI']}\n")

@@ -1,0 +1,1 @@
+"""The unmodified SDK of Kubeflow, in a process of its own: it needs an older client of Kubernetes."""
