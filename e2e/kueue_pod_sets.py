@@ -118,7 +118,8 @@ def _patch(template: Object, change: Object) -> None:
         if name == "nodeSelector":
             spec[name] = (spec.get(name) or {}) | value
         elif name == "schedulingGates":
-            spec[name] = [*_without(spec.get(name) or [], value), *value]
+            # A strategic merge patch puts new ones first.
+            spec[name] = [*value, *_without(spec.get(name) or [], value)]
         elif name == "tolerations":
             spec[name] = value
 

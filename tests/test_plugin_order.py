@@ -54,7 +54,7 @@ class Labeller:
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """See `EnforcePodGroupPolicy`."""
-        info.gang.labels["gang"] = f"{train_job.metadata.name}-{sum(pods.count for pods in info.pod_sets)}"
+        info.trainer.labels["gang"] = f"{train_job.metadata.name}-{sum(pods.count for pods in info.pod_sets)}"
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """See `ComponentBuilder`: everything that earlier phases have to say is here."""

@@ -15,7 +15,6 @@ from trainer.api.trainjob import TrainJob
 from trainer.api.v1alpha1.client import decoded
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
-from trainer.framework.plugin_api.component import unique_name
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.runtimes.runtimes import read_runtime
 from trainer.framework.startup.registry import Registry
@@ -94,7 +93,7 @@ def test_objects_of_the_released_trainer() -> None:
         2,
     )
     config = {"name": "job-flux-entrypoint", "mountPath": "/etc/flux-config", "readOnly": True}
-    curve = unique_name(train_job, "flux-curve")
+    curve = "job-flux-curve"
     assert node["template"]["spec"]["template"]["spec"] == {
         "initContainers": [
             {

@@ -9,19 +9,22 @@ TrainJob builds on.
 from __future__ import annotations
 
 from trainer.framework.building.overrides import container_overrides
-from trainer.framework.building.pod_groups import PodGroups, gang_field, gang_spec
+from trainer.framework.building.pod_groups import PodGroups, gang_specs, scheduler_warnings
 from trainer.framework.building.resources import cpus_of, devices_of, is_exclusive
 from trainer.framework.building.template import pod_spec_of, private_copy, split_command
 from trainer.framework.building.trainer_step import (
     check_one_process_per_node,
     check_reserved_env,
     nodes_field,
+    sizing_container,
+    stated_ancestor,
     stated_processes,
     trainer_env,
 )
 from trainer.framework.deploying.comparison import differences
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component, Loss, Revision, revise_while_suspended, unique_name
+from trainer.framework.plugin_api.conventions import RENDEZVOUS_PORT, Conventions
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.plugin_api.extension_points import (
     ComponentBuilder,
@@ -47,7 +50,6 @@ from trainer.framework.plugin_api.runtime_info import (
     ANCESTOR_LABEL,
     LAUNCHER,
     NODE_RANK,
-    RENDEZVOUS_PORT,
     Ancestor,
     Container,
     NodeRange,
@@ -72,6 +74,7 @@ __all__ = [
     "Component",
     "ComponentBuilder",
     "Container",
+    "Conventions",
     "CustomValidation",
     "EnforceMLPolicy",
     "EnforcePodGroupPolicy",
@@ -111,8 +114,7 @@ __all__ = [
     "differences",
     "first_failure",
     "forbidden",
-    "gang_field",
-    "gang_spec",
+    "gang_specs",
     "invalid",
     "is_exclusive",
     "last_crash",
@@ -121,7 +123,10 @@ __all__ = [
     "private_copy",
     "required",
     "revise_while_suspended",
+    "scheduler_warnings",
+    "sizing_container",
     "split_command",
+    "stated_ancestor",
     "stated_processes",
     "trainer_env",
     "unique_name",

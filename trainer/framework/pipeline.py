@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from trainer.api.trainjob_status import ConditionType
-from trainer.framework.building.extraction import extract, subject_of, unobserved
-from trainer.framework.building.trainer_step import apply_trainer_env
+from trainer.framework.building.extraction import extract, rules_of, subject_of, unobserved
 from trainer.framework.plugin_api.component import is_unique_name
 from trainer.framework.plugin_api.errors import CLUSTER_LACKS, BuildError, InternalError, Review
 from trainer.framework.plugin_api.extension_points import (
@@ -190,7 +189,9 @@ class Pipeline:
 
         with _BUILD:
             info = self._extract(train_job, runtime, step)
-            errors = Review.of([*train_job.semantic_errors(), *self._findings(info, None, train_job)]).errors
+            validated = info.conventions.validates_builds
+            findings = self._findings(info, None, train_job) if validated else self._unserved(info)
+            errors = Review.of([*train_job.semantic_errors(), *findings]).errors
             if errors:
                 raise BuildError(*errors)
             self._enforce(info, train_job, step)
@@ -204,7 +205,7 @@ class Pipeline:
             with guard(call) if guard else call:
                 ml_policy.enforce_ml_policy(info, train_job)
             step(f"plugin {ml_policy.name}", info)
-        apply_trainer_env(info, train_job)
+        rules_of(info).apply_env(info, train_job)
         step("TrainJob spec.trainer.env", info)
         for pod_group_policy, call in self._pod_group_policies:
             with guard(call) if guard else call:
@@ -275,15 +276,7 @@ class Pipeline:
     def _findings(
         self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob
     ) -> Iterator[FieldError | AdmissionWarning]:
-        for policy, source, sources in (
-            ("mlPolicy", info.ml_policy.source, self._ml_policy_sources),
-            ("podGroupPolicy", info.pod_group_policy.source, self._pod_group_policy_sources),
-        ):
-            # A policy that no plugin serves must not be ignored: the training would run without it.
-            if source is not None and source not in sources:
-                rule = "no plugin of this controller manager serves it; install one, or use another runtime"
-                unserved = forbidden(f"{info.runtime} spec.{policy}.{source}", rule, code=CLUSTER_LACKS)
-                yield replace(unserved, origin=info.runtime)
+        yield from self._unserved(info)
         for plugin, call in self._validations:
             try:
                 with call:
@@ -293,6 +286,17 @@ class Pipeline:
             except BuildError as error:
                 findings = _with_origin(error.errors, info.runtime)
             yield from findings
+
+    def _unserved(self, info: RuntimeInfo) -> Iterator[FieldError]:
+        """Policies that no plugin serves, which must not be ignored: the training would run without them."""
+        for policy, source, sources in (
+            ("mlPolicy", info.ml_policy.source, self._ml_policy_sources),
+            ("podGroupPolicy", info.pod_group_policy.source, self._pod_group_policy_sources),
+        ):
+            if source is not None and source not in sources:
+                rule = "no plugin of this controller manager serves it; install one, or use another runtime"
+                unserved = forbidden(f"{info.runtime} spec.{policy}.{source}", rule, code=CLUSTER_LACKS)
+                yield replace(unserved, origin=info.runtime)
 
 
 def _with_origin(findings: Iterable[FieldError | AdmissionWarning], origin: str) -> list[FieldError | AdmissionWarning]:
@@ -325,7 +329,8 @@ def _check_child(component: Component, train_job: TrainJob, others: Mapping[tupl
     if namespace_of(component.object) != namespace:
         found = namespace_of(component.object) or "none"
         raise ValueError(f"{kind} {name} must be in namespace {namespace}, not {found}")
-    if component.generated is not None and name and not is_unique_name(name, train_job):
+    is_anybodys = component.generated is not None and not component.asks_owner
+    if is_anybodys and name and not is_unique_name(name, train_job):
         # Nobody can say whose it is once it exists.
         raise ValueError(f"{kind} {name} is generated; its name must be one that unique_name gives")
     other = others.get((component.resource, key_of(component.object)))

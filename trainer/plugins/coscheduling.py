@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework import AdmissionWarning, PodGroups, gang_field, gang_spec
+from trainer.framework import PodGroups, scheduler_warnings
 from trainer.kube.resource import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo, Watch
+    from trainer.framework import AdmissionWarning, Component, Reader, RuntimeInfo, Watch
     from trainer.kube.field_errors import FieldError
 
 POD_GROUPS = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
@@ -50,17 +50,17 @@ class Coscheduling:
         if info.pod_group_policy.coscheduling is None:
             return
         yield from self._pod_groups.check(info)
-        if not gang_spec(info).get("schedulerName"):
-            text = (
-                "is absent, so the default scheduler decides about each pod alone, unless it has the coscheduling "
-                "plugin; name the scheduler that has it, be it default-scheduler"
-            )
-            yield AdmissionWarning(gang_field(info, "schedulerName"), text)
+        text = (
+            "is {scheduler}, so the default scheduler decides about each pod alone, unless it has the coscheduling "
+            "plugin; name the scheduler that has it, be it default-scheduler"
+        )
+        yield from scheduler_warnings(info, (None, ""), text)
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
-        """Label the pods of the nodes."""
+        """Label the pods of the gang."""
         if info.pod_group_policy.coscheduling is not None:
-            info.gang.labels[POD_GROUP_LABEL] = info.job_name
+            for pod_set in info.gang:
+                pod_set.labels[POD_GROUP_LABEL] = info.job_name
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The PodGroup."""

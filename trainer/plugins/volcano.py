@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework import AdmissionWarning, PodGroups, gang_field, gang_spec
+from trainer.framework import PodGroups, gang_specs, scheduler_warnings
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.resource import Resource
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader, RuntimeInfo, Watch
+    from trainer.framework import AdmissionWarning, Component, Reader, RuntimeInfo, Watch
 
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 
@@ -57,17 +57,14 @@ class Volcano:
             is_own = QUEUE_ANNOTATION in info.train_job_annotations
             path = "spec.annotations" if is_own else f"{info.runtime} spec.template.metadata.annotations"
             yield invalid(f"{path}[{QUEUE_ANNOTATION}]", "", "must name a queue of Volcano; remove it for the default")
-        scheduler = gang_spec(info).get("schedulerName")
-        if scheduler in _OTHER_SCHEDULERS:
-            text = (
-                f"is {scheduler or 'absent'}, so the default scheduler decides about each pod alone; set it to volcano"
-            )
-            yield AdmissionWarning(gang_field(info, "schedulerName"), text)
+        text = "is {scheduler}, so the default scheduler decides about each pod alone; set it to volcano"
+        yield from scheduler_warnings(info, _OTHER_SCHEDULERS, text)
 
     def enforce_pod_group_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:  # noqa: ARG002
-        """Annotate the pods of the nodes."""
+        """Annotate the pods of the gang."""
         if info.pod_group_policy.volcano is not None:
-            info.gang.annotations[GROUP_NAME_ANNOTATION] = info.job_name
+            for pod_set in info.gang:
+                pod_set.annotations[GROUP_NAME_ANNOTATION] = info.job_name
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The PodGroup, with queue, priority and network topology."""
@@ -75,9 +72,10 @@ class Volcano:
         if policy is None:
             return
         topology = policy.network_topology
+        classes = [spec["priorityClassName"] for spec in gang_specs(info) if spec.get("priorityClassName")]
         spec = {
             "queue": _queue(info),
-            "priorityClassName": gang_spec(info).get("priorityClassName"),
+            "priorityClassName": classes[-1] if classes else None,
             "networkTopology": topology.to_object() if topology is not None else None,
         }
         yield from self._pod_groups.build(info, train_job, {name: value for name, value in spec.items() if value})

@@ -64,7 +64,7 @@ class XGBoost:
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `DMLC_*` variables of the training container."""
-        if info.ml_policy.xgboost is None or (info.conventions.needs_trainer and train_job.spec.trainer is None):
+        if info.ml_policy.xgboost is None or not info.gets_variables(train_job):
             return
         container, workers = info.main_container, _workers_per_node(info, train_job)
         container.set_env(

@@ -190,10 +190,10 @@ def test_later_patches_win() -> None:
 @pytest.mark.parametrize(
     ("spec", "policy"),
     [
-        pytest.param({"torch": {"envInjection": {}}}, {"torch": {}}, id="torch"),
+        pytest.param({"torch": {"envInjection": {}}}, {"numNodes": 1, "torch": {}}, id="torch"),
         pytest.param(
             {"torch": {"envInjection": {"targets": [{"jobName": "a", "containerNames": ["b"]}]}}},
-            {"torch": {"envInjection": {"targets": [{"jobName": "a", "containerNames": ["b"]}]}}},
+            {"numNodes": 1, "torch": {"envInjection": {"targets": [{"jobName": "a", "containerNames": ["b"]}]}}},
             id="torch-targets",
         ),
         pytest.param(
@@ -202,7 +202,7 @@ def test_later_patches_win() -> None:
             id="mpi-defaults",
         ),
         pytest.param({"mpi": {"numProcPerNode": 2}}, {"mpi": {"numProcPerNode": 2}}, id="mpi"),
-        pytest.param({"flux": {"numProcPerNode": 1}}, {"flux": {"numProcPerNode": 1}}, id="flux"),
+        pytest.param({"flux": {"numProcPerNode": 1}}, {"numNodes": 1, "flux": {"numProcPerNode": 1}}, id="flux"),
     ],
 )
 def test_runtimes(spec: Object, policy: Object) -> None:

@@ -278,7 +278,7 @@ def test_a_launcher_is_no_node(jobs: list[Object]) -> None:
     assert info.main_container is info.launcher.main
     assert info.main_container.command == ["mpirun", "a.out"]
     assert info.trainer.main_container.command in ([], ["sshd"])
-    assert info.gang is info.trainer
+    assert info.gang == [info.trainer]
 
 
 @pytest.mark.parametrize("is_node", [True, False])

@@ -39,7 +39,7 @@ def built(
     """The PodGroup of a TrainJob."""
     job = train_job(**(spec or {}))
     info = extract(job, runtime(*jobs, policy=policy))
-    info.gang.elastic = elastic
+    info.trainer.elastic = elastic
     (component,) = pod_groups(*objects).build(info, job, {})
     return component.object
 

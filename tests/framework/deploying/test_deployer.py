@@ -430,6 +430,19 @@ async def test_a_generated_object_is_never_read(cluster: Cluster) -> None:
     ]
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+async def test_a_generated_object_of_a_common_name(cluster: Cluster, is_own: bool) -> None:
+    """One that exists is kept if it is the TrainJob's, and keeps it waiting if it is that of another of the name."""
+    secret = replace(keys(cluster, []), asks_owner=True)
+    owner = OWNER if is_own else OWNER | {"metadata": OWNER["metadata"] | {"uid": "earlier"}}
+    await cluster.deployer.deploy(owner, [secret, jobset()])
+    if is_own:
+        await cluster.deploy(secret, jobset())
+    else:
+        with pytest.raises(ForeignObjectError, match="does not belong to this TrainJob"):
+            await cluster.deploy(secret, jobset())
+
+
 async def test_a_generated_object_that_is_refused(cluster: Cluster) -> None:
     """Nothing that needs it is made without it."""
     cluster.client.faults.fail(ForbiddenError(403, "exceeded quota"), verb="create")

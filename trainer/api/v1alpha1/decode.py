@@ -104,13 +104,13 @@ def _train_job_spec(spec: Object, losses: _Losses) -> Object:
     return decoded | ({"podSpecOverrides": overrides} if overrides else {})
 
 
-def _with_literal_command(trainer: Object) -> Object:
+def _with_literal_command(container: Object) -> Object:
     """A command of one item with spaces is the name of a file in v1alpha1; the model would split it into words."""
-    match trainer.get("command"):
+    match container.get("command"):
         case [str(item)] if re.search(r"\s", item):
-            return trainer | {"command": [shlex.quote(item)]}
+            return container | {"command": [shlex.quote(item)]}
         case _:
-            return trainer
+            return container
 
 
 def _storage(settings: Any) -> Any:
@@ -179,7 +179,17 @@ def _runtime_spec(spec: Object, losses: _Losses) -> Object:
 def _replicated_job(job: Any, path: str, losses: _Losses) -> Any:
     if not isinstance(job, dict) or not isinstance(job.get("template"), dict):
         return job
-    return job | {"template": _with_metadata(job["template"], f"{path}.template", losses)}
+    template = _with_metadata(job["template"], f"{path}.template", losses)
+    pod_template = _mapping(_mapping(template, "spec"), "template")
+    pod_spec = _mapping(pod_template, "spec")
+    literal = {
+        kind: [_with_literal_command(each) if isinstance(each, dict) else each for each in pod_spec[kind]]
+        for kind in ("containers", "initContainers")
+        if isinstance(pod_spec.get(kind), list)
+    }
+    if literal:
+        template["spec"] = template["spec"] | {"template": pod_template | {"spec": pod_spec | literal}}
+    return job | {"template": template}
 
 
 def _with_metadata(template: Object, path: str, losses: _Losses) -> Object:
@@ -190,7 +200,9 @@ def _with_metadata(template: Object, path: str, losses: _Losses) -> Object:
 
 
 def _ml_policy(policy: Object) -> Object:
-    decoded = dict(policy)
+    # The default is 1, whatever the Jobs say, but for MPI, where it is the size of the launcher.
+    default: Object = {} if "mpi" in policy else {"numNodes": 1}
+    decoded = default | policy
     torch = policy.get("torch")
     if isinstance(torch, dict) and not _mapping(torch, "envInjection").get("targets"):
         decoded["torch"] = {name: value for name, value in torch.items() if name != "envInjection"}

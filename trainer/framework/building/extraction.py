@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.building import released_step
 from trainer.framework.building.order import MODEL_EXPORTER, put_in_order
 from trainer.framework.building.overrides import apply_override
 from trainer.framework.building.template import normalised, pod_spec_of
-from trainer.framework.building.trainer_step import apply_trainer, mark_trainer, stated_ancestor
+from trainer.framework.building.trainer_step import (
+    TrainerRules,
+    apply_trainer,
+    apply_trainer_env,
+    mark_trainer,
+    stated_ancestor,
+)
+from trainer.framework.plugin_api.conventions import Conventions
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import (
     Ancestor,
     Container,
-    Conventions,
     PodSet,
     RuntimeInfo,
     by_source,
@@ -61,14 +68,14 @@ def extract(train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, i
     """What the runtime says, with the settings of the TrainJob that every kind of training has."""
     check_growth(train_job, len(runtime.spec.template.spec.replicated_jobs or []))
     info = _info(train_job, runtime, is_checked=is_checked)
-    mark_trainer(info)
-    put_in_order(info)
+    rules = rules_of(info)
+    rules.mark(info)
     step(info.runtime, info)
     for index, override in enumerate(train_job.spec.pod_spec_overrides or []):
         path = f"spec.podSpecOverrides[{index}]"
         apply_override(info, override, path)
         step(f"TrainJob {path}", info)
-    apply_trainer(info, train_job, has_policy=runtime.spec.ml_policy is not None)
+    rules.apply(info, train_job)
     step("TrainJob spec.trainer", info)
     for path, settings in train_job.spec.storage_settings():
         _apply_storage(info, path, settings)
@@ -82,6 +89,19 @@ def extract(train_job: TrainJob, runtime: Runtime, step: Step = unobserved, *, i
     info.train_job_annotations = dict(train_job.spec.annotations or {})
     step("TrainJob spec.annotations", info)
     return info
+
+
+def rules_of(info: RuntimeInfo) -> TrainerRules:
+    """How `spec.trainer` is read."""
+    return released_step.RULES if info.conventions.trains_by_label else _RULES
+
+
+def _mark(info: RuntimeInfo) -> None:
+    mark_trainer(info)
+    put_in_order(info)
+
+
+_RULES: Final = TrainerRules(_mark, apply_trainer, apply_trainer_env)
 
 
 def _info(train_job: TrainJob, runtime: Runtime, *, is_checked: bool) -> RuntimeInfo:

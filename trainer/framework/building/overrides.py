@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainer.api.metadata import TemplateMetadata
+from trainer.framework.building.strategic_merge import strategic_merge
 from trainer.framework.building.template import pod_spec_of, split_command
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.framework.plugin_api.runtime_info import by_mount_path, by_name, by_source, by_taint, upsert
@@ -12,11 +13,15 @@ from trainer.kube.api_semantics.patches import merge_patch
 from trainer.kube.field_errors import FieldError, duplicate, listed, required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
     from trainer.api.trainjob import ContainerOverride, PodSpecOverride, TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import Container, Key, PodSet, RuntimeInfo
     from trainer.kube.objects import Object
+
+    Merge: TypeAlias = Callable[[list[Object], list[Object], Key], None]
+    """Merges the second list into the first."""
 
 
 def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> None:
@@ -25,9 +30,10 @@ def apply_override(info: RuntimeInfo, override: PodSpecOverride, path: str) -> N
     if errors:
         raise BuildError(*errors)
     for pod_set in _targets(info, override):
-        _override_pod_set(pod_set, override, path)
+        merge = strategic_merge if info.conventions.merges_strategically else upsert
+        _override_pod_set(pod_set, override, path, merge)
         job = info.job_of(pod_set)
-        _override_pod_spec(pod_spec_of(job), override)
+        _override_pod_spec(pod_spec_of(job), override, merge)
         if override.metadata is not None:
             _override_pod_metadata(job.template.spec.template, override.metadata)
         if override.job_metadata is not None:
@@ -89,28 +95,28 @@ def _not_found(field: str, name: str, detail: str) -> FieldError:
     return FieldError(field, f'Not found: "{name}": {detail}', "FieldValueNotFound")
 
 
-def _override_pod_set(pod_set: PodSet, override: PodSpecOverride, path: str) -> None:
+def _override_pod_set(pod_set: PodSet, override: PodSpecOverride, path: str, merge: Merge) -> None:
     for kind, changes, containers in (
         ("containers", override.containers, pod_set.containers),
         ("initContainers", override.init_containers, pod_set.init_containers),
     ):
         named = {container.name: container for container in containers}
         for position, change in enumerate(changes or []):
-            _override_container(named[change.name], change, f"{path}.{kind}[{position}]")
-    upsert(pod_set.volumes, [volume.to_object() for volume in override.volumes or []], by_name)
+            _override_container(named[change.name], change, f"{path}.{kind}[{position}]", merge)
+    merge(pod_set.volumes, [volume.to_object() for volume in override.volumes or []], by_name)
 
 
-def _override_container(container: Container, change: ContainerOverride, path: str) -> None:
+def _override_container(container: Container, change: ContainerOverride, path: str, merge: Merge) -> None:
     if change.command is not None:
         container.command = split_command(change.command, f"{path}.command")
     if change.args is not None:
         container.args = list(change.args)
-    container.set_env(variable.to_object() for variable in change.env or [])
+    merge(container.env, [variable.to_object() for variable in change.env or []], by_name)
     upsert(container.env_from, change.env_from or [], by_source)
-    upsert(container.volume_mounts, [mount.to_object() for mount in change.volume_mounts or []], by_mount_path)
+    merge(container.volume_mounts, [mount.to_object() for mount in change.volume_mounts or []], by_mount_path)
 
 
-def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
+def _override_pod_spec(pod_spec: Object, override: PodSpecOverride, merge: Merge) -> None:
     if override.service_account_name:
         pod_spec["serviceAccountName"] = override.service_account_name
     if override.termination_grace_period_seconds is not None:
@@ -119,7 +125,7 @@ def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
     _merge(pod_spec, "securityContext", override.security_context)
     secrets = [secret.to_object() for secret in override.image_pull_secrets or []]
     if secrets:
-        upsert(pod_spec.setdefault("imagePullSecrets", []), secrets, by_name)
+        merge(pod_spec.setdefault("imagePullSecrets", []), secrets, by_name)
     for kind, changes in (("containers", override.containers), ("initContainers", override.init_containers)):
         templates = {template["name"]: template for template in pod_spec.get(kind) or []}
         for change in changes or []:
@@ -132,7 +138,7 @@ def _override_pod_spec(pod_spec: Object, override: PodSpecOverride) -> None:
         upsert(pod_spec.setdefault("tolerations", []), override.tolerations, by_taint)
     gates = [gate.to_object() for gate in override.scheduling_gates or []]
     if gates:
-        upsert(pod_spec.setdefault("schedulingGates", []), gates, by_name)
+        merge(pod_spec.setdefault("schedulingGates", []), gates, by_name)
 
 
 def _merge(parent: Object, name: str, changes: Object | None) -> None:

@@ -3,8 +3,7 @@
 Each gang scheduler has a kind of this name of its own, with the same core: how many pods must find a place before any
 of them is started, and what they need for that. This is the core; plugins add what is peculiar to their scheduler.
 
-The gang are the training nodes. Initializers, exporters and an MPI launcher run before or after the nodes: as members
-they would deadlock with the nodes that they wait for. An elastic training needs only its least number of nodes.
+`RuntimeInfo.gang` says whose pods are members. An elastic training needs only its least number of nodes.
 """
 
 from __future__ import annotations
@@ -15,21 +14,22 @@ import msgspec
 
 from trainer.framework.building.template import pod_spec_of
 from trainer.framework.plugin_api.component import Component, revise_while_suspended
-from trainer.framework.plugin_api.errors import CLUSTER_LACKS
+from trainer.framework.plugin_api.errors import CLUSTER_LACKS, AdmissionWarning
 from trainer.framework.plugin_api.extension_points import Watch
 from trainer.kube.controller.predicates import generation_changed
 from trainer.kube.field_errors import FieldError, forbidden
 from trainer.kube.objects import ObjectKey, annotations_of
+from trainer.kube.quantity import Quantity
 from trainer.kube.resource import LIMIT_RANGES, RUNTIME_CLASSES
 from trainer.workloads import JOBSETS
-from trainer.workloads.pod_requests import pod_requests
+from trainer.workloads.pod_requests import pod_requests, stated_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from trainer.api.trainjob import TrainJob
     from trainer.framework.plugin_api.plugin_context import Reader
-    from trainer.framework.plugin_api.runtime_info import Container, RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
     from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.objects import Object
     from trainer.kube.resource import Resource
@@ -39,19 +39,27 @@ RUNTIME_CLASS = "trainer.kubeflow.org/runtime-class"
 """Annotation of a PodGroup: the RuntimeClass whose overhead its `minResources` count."""
 
 
-def gang_spec(info: RuntimeInfo) -> Object:
-    """The pod spec of the gang, with the resources that runtime, TrainJob and plugins give its containers."""
-    gang = info.gang
-    spec = pod_spec_of(info.job_of(gang))
+def gang_specs(info: RuntimeInfo) -> list[Object]:
+    """The pod specs of the gang's Jobs, with the resources that runtime, TrainJob and plugins give their containers."""
+    return [_spec(info, pod_set) for pod_set in info.gang]
+
+
+def _spec(info: RuntimeInfo, pod_set: PodSet) -> Object:
+    spec = pod_spec_of(info.job_of(pod_set))
     return spec | {
-        "containers": _with_resources(spec.get("containers"), gang.containers),
-        "initContainers": _with_resources(spec.get("initContainers"), gang.init_containers),
+        "containers": _with_resources(spec.get("containers"), pod_set.containers),
+        "initContainers": _with_resources(spec.get("initContainers"), pod_set.init_containers),
     }
 
 
-def gang_field(info: RuntimeInfo, name: str) -> str:
-    """Path of a field of the gang's pod spec, such as `schedulerName`, in its runtime."""
-    return f"{info.runtime} spec.template.spec.replicatedJobs[{info.gang.name}].template.spec.template.spec.{name}"
+def scheduler_warnings(info: RuntimeInfo, others: Collection[str | None], text: str) -> Iterator[AdmissionWarning]:
+    """Warn of pods of the gang with one of the `others` as scheduler; `text` has a place for {scheduler}."""
+    for pod_set, spec in zip(info.gang, gang_specs(info), strict=True):
+        scheduler = spec.get("schedulerName")
+        if scheduler in others:
+            pods = f"spec.template.spec.replicatedJobs[{pod_set.name}].template.spec.template.spec"
+            field = f"{info.runtime} {pods}.schedulerName"
+            yield AdmissionWarning(field, text.format(scheduler=scheduler or "absent"))
 
 
 class PodGroups:
@@ -98,26 +106,32 @@ class PodGroups:
         It is deleted when the TrainJob has ended: a scheduler may go on reserving resources for it. There is none if
         it would have no members, as where an MPI launcher is the only node. `spec` is the scheduler's own part.
         """
-        gang, pod = info.gang, gang_spec(info)
-        members = (gang.elastic.least if gang.elastic else gang.count) * gang.replicas
-        if not members:
+        jobs = list(zip(info.gang, gang_specs(info), strict=True))
+        sizes = [_members(pod_set) for pod_set, _ in jobs]
+        if not any(sizes):
             return
-        requests = self._requests(pod, train_job.metadata.namespace or "")
-        resources = {name: str(amount * members) for name, amount in sorted(requests.items())}
+        resources: Amounts = {}
+        for size, (_, pod) in zip(sizes, jobs, strict=True):
+            requests = self._requests(info, pod, train_job.metadata.namespace or "")
+            resources |= {name: resources.get(name, Quantity()) + amount * size for name, amount in requests.items()}
         metadata: Object = {"name": info.job_name, "namespace": train_job.metadata.namespace}
-        if pod.get("runtimeClassName"):
-            metadata["annotations"] = {RUNTIME_CLASS: pod["runtimeClassName"]}
+        classes = [pod["runtimeClassName"] for _, pod in jobs if pod.get("runtimeClassName")]
+        if classes and not info.conventions.gang_is_everybody:
+            metadata["annotations"] = {RUNTIME_CLASS: classes[0]}
+        amounts = {name: str(resources[name]) for name in sorted(resources)}
         obj = {
             "apiVersion": self._resource.api_version,
             "kind": self._resource.kind,
             "metadata": metadata,
-            "spec": {"minMember": members} | ({"minResources": resources} if resources else {}) | spec,
+            "spec": {"minMember": sum(sizes)} | ({"minResources": amounts} if amounts else {}) | spec,
         }
         yield Component(
             self._resource, obj, revise=revise_while_suspended(self._reader, train_job, obj), lives_on=False
         )
 
-    def _requests(self, pod: Object, namespace: str) -> Amounts:
+    def _requests(self, info: RuntimeInfo, pod: Object, namespace: str) -> Amounts:
+        if info.conventions.gang_is_everybody:
+            return stated_requests(pod)
         name = pod.get("runtimeClassName")
         return pod_requests(
             pod,
@@ -136,6 +150,10 @@ class PodGroups:
         namespaces = {key.namespace for key in dependent}
         running = [self._reader.keys(JOBSETS, self._running, namespace) for namespace in namespaces]
         return dependent - frozenset().union(*running)
+
+
+def _members(pod_set: PodSet) -> int:
+    return (pod_set.elastic.least if pod_set.elastic else pod_set.count) * pod_set.replicas
 
 
 class _JobSetSpec(msgspec.Struct):

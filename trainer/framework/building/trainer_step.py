@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trainer.framework.building.overrides import container_overrides
 from trainer.framework.building.resources import merged
 from trainer.framework.building.template import split_command
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor, NodeRange
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, Ancestor, Container, NodeRange
 from trainer.kube.field_errors import FieldError, forbidden, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from collections.abc import Set as AbstractSet
 
     from trainer.api.jobset import ReplicatedJob
     from trainer.api.trainjob import TrainJob
-    from trainer.framework.plugin_api.runtime_info import Container, PodSet, RuntimeInfo
+    from trainer.framework.plugin_api.runtime_info import PodSet, RuntimeInfo
     from trainer.kube.objects import Object
 
 TRAINER_JOBS = ("node", "trainer-node")
 """Names of replicated Jobs that train unless a label names another: those of the KEP and of Kubeflow Trainer."""
 TRAINER_CONTAINERS = ("trainer", "node")
 """Names of their containers that train: those of the KEP and of Kubeflow Trainer."""
+
+
+class TrainerRules(NamedTuple):
+    """How a version of the API reads `spec.trainer`."""
+
+    mark: Callable[[RuntimeInfo], None]
+    """Finds what trains, and how many nodes there are."""
+    apply: Callable[[RuntimeInfo, TrainJob], None]
+    """Puts the settings of the TrainJob into it."""
+    apply_env: Callable[[RuntimeInfo, TrainJob], None]
+    """Merges the environment of the TrainJob into it, after the plugins."""
 
 
 def stated_ancestor(job: ReplicatedJob) -> str | None:
@@ -61,16 +72,11 @@ def mark_trainer(info: RuntimeInfo) -> None:
         pod_set.count = pod_set.elastic.least
 
 
-def apply_trainer(info: RuntimeInfo, train_job: TrainJob, *, has_policy: bool = True) -> None:
+def apply_trainer(info: RuntimeInfo, train_job: TrainJob) -> None:
     """Put image, command, args, resources and number of nodes of `spec.trainer` into the trainer.
 
     With an MPI launcher, which starts the training, command and args are the launcher's; the image is that of both,
     for what is started must be on every node; and resources are for the nodes, and for a launcher that is one of them.
-
-    Args:
-        info: is changed.
-        train_job: with the settings.
-        has_policy: whether the runtime has an `mlPolicy`.
     """
     trainer = train_job.spec.trainer
     if trainer is None:
@@ -86,7 +92,7 @@ def apply_trainer(info: RuntimeInfo, train_job: TrainJob, *, has_policy: bool = 
     if trainer.num_nodes is not None:
         info.trainer.count = trainer.num_nodes
     if trainer.resources_per_node is not None:
-        for each in _containers_of_nodes(info, has_policy=has_policy):
+        for each in _containers_of_nodes(info):
             each.resources = merged(each.resources, trainer.resources_per_node)
 
 
@@ -122,6 +128,17 @@ def stated_processes(train_job: TrainJob) -> int | str | None:
     return trainer.num_proc_per_node if trainer else None
 
 
+def sizing_container(info: RuntimeInfo, train_job: TrainJob) -> Container:
+    """What the CPUs of a node are counted of: the main container, or what the TrainJob alone says of it.
+
+    The latter is a convention of v1alpha1.
+    """
+    trainer = train_job.spec.trainer
+    if info.conventions.has_extras or trainer is None or trainer.resources_per_node is None:
+        return info.main_container
+    return Container(info.main_container.name, resources=trainer.resources_per_node.to_object())
+
+
 def check_one_process_per_node(train_job: TrainJob) -> Iterator[FieldError]:
     """Refuse a number of processes that a framework with one process per node would ignore."""
     processes = stated_processes(train_job)
@@ -144,17 +161,11 @@ def _find_pod_set(info: RuntimeInfo) -> PodSet | None:
     return candidates[0] if candidates else None
 
 
-def _containers_of_nodes(info: RuntimeInfo, *, has_policy: bool) -> list[Container]:
+def _containers_of_nodes(info: RuntimeInfo) -> list[Container]:
     mpi = info.ml_policy.mpi
-    launcher_is_node = mpi is not None and mpi.run_launcher_as_node
-    if not info.conventions.is_counted_by_kueue:
-        return info.training_containers if launcher_is_node else [info.trainer.main_container]
-    return [
-        pod_set.main_container
-        for pod_set in info.training_pod_sets
-        if (has_policy and stated_ancestor(info.job_of(pod_set)) == Ancestor.TRAINER)
-        or (launcher_is_node and pod_set is info.trainer)
-    ]
+    if mpi is not None and mpi.run_launcher_as_node:
+        return info.training_containers
+    return [info.trainer.main_container]
 
 
 def _path(info: RuntimeInfo, pod_set: PodSet) -> str:

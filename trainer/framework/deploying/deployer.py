@@ -228,6 +228,8 @@ class Deployer:
         try:
             await self._client.create(component.resource, self._owned(obj, component, owner))
         except AlreadyExistsError:
+            if component.asks_owner:
+                await self._check_owner(owner, component)
             return
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
 

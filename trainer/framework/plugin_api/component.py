@@ -67,6 +67,9 @@ class Component:
     whenever pods are about to be created, and the object is created if it does not exist; it is never read or changed,
     nor need its kind be watched, and the manager needs only the right to create it. The name is one of `unique_name`:
     an object that exists is one of an earlier attempt."""
+    asks_owner: bool = False
+    """For what is generated under another name than one of `unique_name`: whose an object is that exists is asked for,
+    for which the manager needs the right to get its kind. Defaults to false."""
     loss: Loss | None = None
     """For what is generated: how to detect that it is gone while pods need it. Defaults to no detection before pods are
     created again."""

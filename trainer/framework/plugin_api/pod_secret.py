@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.framework.plugin_api.component import Component, Loss, unique_name
+from trainer.framework.plugin_api.conventions import Conventions
 from trainer.framework.plugin_api.extension_points import Watch
 from trainer.kube.objects import is_being_deleted, is_condition_true
 from trainer.kube.resource import EVENTS, PODS, SECRETS
@@ -34,7 +35,10 @@ _LONGEST = 1024
 
 @dataclass(frozen=True, slots=True)
 class PodSecret:
-    """The Secrets `<TrainJob>-<volume>-<hash>` of a plugin, one for each TrainJob, which are never read."""
+    """The Secrets `<TrainJob>-<volume>-<hash>` of a plugin, one for each TrainJob, which are never read.
+
+    By the conventions of v1alpha1 their names have no hash.
+    """
 
     volume: str
     """Name of the volume with which pods mount it; begins with the name of the plugin."""
@@ -43,7 +47,9 @@ class PodSecret:
 
     def name(self, train_job: TrainJob) -> str:
         """The name of the Secret of this TrainJob."""
-        return unique_name(train_job, self.volume)
+        if Conventions.of(train_job).has_unique_names:
+            return unique_name(train_job, self.volume)
+        return f"{train_job.metadata.name}-{self.volume}"
 
     def watches(self) -> Iterator[Watch]:
         """Events of pods that miss a Secret, and the pods that may still use it."""
@@ -71,7 +77,8 @@ class PodSecret:
             "immutable": True,
         }
         loss = Loss(partial(self._signs_of_loss, train_job, reader), partial(self._may_replace, train_job, reader))
-        return Component(SECRETS, secret, generated=lambda: _data(content()), loss=loss)
+        asks_owner = not Conventions.of(train_job).has_unique_names
+        return Component(SECRETS, secret, generated=lambda: _data(content()), loss=loss, asks_owner=asks_owner)
 
     @property
     def _missing(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from trainer.api.jobset import JobSetSpec
 from trainer.api.trainingruntime import MLPolicy, PodGroupPolicy
+from trainer.framework.plugin_api.conventions import V2ALPHA1, Conventions
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid
 
@@ -23,33 +24,6 @@ if TYPE_CHECKING:
 
 LAUNCHER = "launcher"
 """Name of the replicated Job that starts an MPI training on its nodes (KEP-2170, "MPI Runtime")."""
-
-RENDEZVOUS_PORT = 29400
-"""Port of the first node, where the others meet it, in every framework; torchrun's default (KEP-2170 examples)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Conventions:
-    """What differs among the versions of the API in the objects that a TrainJob becomes."""
-
-    rendezvous_port: int = RENDEZVOUS_PORT
-    """Port of the first node, where the others meet it."""
-    needs_trainer: bool = False
-    """Whether a TrainJob without `spec.trainer` gets no variables and no port."""
-    has_extras: bool = True
-    """Whether there is more than the released Trainer sets, such as PET_STANDALONE or several processes of JAX."""
-    is_counted_by_kueue: bool = False
-    """Whether number and resources of pods are those of the released Trainer even where they surprise: Kueue computes
-    with its code how much quota a TrainJob takes, and when all pods are ready."""
-
-    @classmethod
-    def of(cls, train_job: TrainJob) -> Conventions:
-        """Those of the version that the cluster serves."""
-        return _V1ALPHA1 if train_job.api_version.endswith("/v1alpha1") else _V2ALPHA1
-
-
-_V2ALPHA1 = Conventions()
-_V1ALPHA1 = Conventions(29500, needs_trainer=True, has_extras=False, is_counted_by_kueue=True)
 
 NODE_RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 """`valueFrom` of a node's rank: its index in an Indexed Job."""
@@ -183,7 +157,7 @@ class RuntimeInfo:
     pod_domain: str = ""
     """What follows the subdomain in the DNS names of pods, such as `.team-a.svc.cluster.local`. Defaults to nothing:
     short names resolve within their namespace, whatever the domain of the cluster."""
-    conventions: Conventions = _V2ALPHA1
+    conventions: Conventions = V2ALPHA1
     """Those of the version of the API that the cluster serves. Defaults to those of v2alpha1."""
     template: JobSetSpec = field(default_factory=JobSetSpec)
     """The JobSet of the runtime with the TrainJob's pod overrides; private to this info."""
@@ -207,13 +181,16 @@ class RuntimeInfo:
         Raises:
             BuildError: the runtime has none.
         """
-        for pod_set in self.pod_sets:
-            if pod_set.ancestor == Ancestor.TRAINER:
-                return pod_set
+        if self._trainers:
+            return self._trainers[0]
         names = [pod_set.name for pod_set in self.pod_sets]
         label = f"{ANCESTOR_LABEL}: {Ancestor.TRAINER}"
         rule = f"none of them is the trainer; name one node or trainer-node, or label its template {label}"
         raise BuildError(invalid(f"{self.runtime} spec.template.spec.replicatedJobs", names, rule))
+
+    @property
+    def _trainers(self) -> list[PodSet]:
+        return [pod_set for pod_set in self.pod_sets if pod_set.ancestor == Ancestor.TRAINER]
 
     @property
     def launcher(self) -> PodSet | None:
@@ -223,13 +200,28 @@ class RuntimeInfo:
         return next((pod_set for pod_set in self.pod_sets if pod_set.name == LAUNCHER), None)
 
     @property
-    def gang(self) -> PodSet:
-        """The pods that are of use only together: the training nodes.
+    def gang(self) -> list[PodSet]:
+        """The pods that are of use only together, of one replicated Job or more: the training nodes.
 
         Initializers and exporters run before and after them, and a launcher waits until they are ready: as members they
-        would keep the nodes waiting forever.
+        would keep the nodes waiting forever. By the conventions of v1alpha1 they are members where no Job waits for
+        another.
         """
-        return self.trainer
+        jobs = self.template.replicated_jobs or []
+        policy = self.template.startup_policy
+        waits = any(job.depends_on for job in jobs) or (policy and policy.startup_policy_order == "InOrder")
+        if self.conventions.gang_is_everybody and not (waits and self._trainers):
+            return self.pod_sets
+        return [self.trainer]
+
+    @property
+    def trains(self) -> bool:
+        """Whether a container trains; by the conventions of v1alpha1 a runtime need not have one."""
+        return not self.conventions.trains_by_label or any(pod_set.main for pod_set in self._trainers[:1])
+
+    def gets_variables(self, train_job: TrainJob) -> bool:
+        """Whether the container that trains gets the variables of its framework."""
+        return self.trains and (train_job.spec.trainer is not None or not self.conventions.needs_trainer)
 
     @property
     def training_pod_sets(self) -> list[PodSet]:

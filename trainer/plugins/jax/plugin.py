@@ -80,7 +80,7 @@ class Jax:
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `JAX_*` variables of the training container, and start several processes where requested."""
-        if info.ml_policy.jax is None or (info.conventions.needs_trainer and train_job.spec.trainer is None):
+        if info.ml_policy.jax is None or not info.gets_variables(train_job):
             return
         container, split = info.main_container, split_of(info, train_job)
         container.set_env(

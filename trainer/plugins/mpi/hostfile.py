@@ -82,8 +82,28 @@ _MPICH = Implementation(
     knows_itself_by_dns=False,
 )
 
+_RELEASED_OPEN_MPI = Implementation(
+    line=_OPEN_MPI.line,
+    reserved={
+        "OMPI_MCA_orte_default_hostfile": "{hostfile}",
+        "OMPI_MCA_orte_keep_fqdn_hostnames": "true",
+        "OMPI_MCA_orte_set_default_slots": "{slots}",
+        "OMPI_MCA_plm_rsh_args": "-o ConnectionAttempts=10",
+    },
+)
 IMPLEMENTATIONS: Mapping[str, Implementation] = {"OpenMPI": _OPEN_MPI, "Intel": _INTEL, "MPICH": _MPICH}
-"""The implementations by the value of `spec.mlPolicy.mpi.mpiImplementation`."""
+"""The implementations of v2alpha1 by the value of `spec.mlPolicy.mpi.mpiImplementation`."""
+
+
+def implementation_of(info: RuntimeInfo, ssh_port: int | None) -> Implementation:
+    """That of a runtime; v1alpha1 has Open MPI alone.
+
+    By its conventions the image has the configuration of ssh, unless the nodes name the port of their sshd.
+    """
+    assert info.ml_policy.mpi is not None
+    if info.conventions.has_extras or ssh_port is not None:
+        return IMPLEMENTATIONS[info.ml_policy.mpi.mpi_implementation]
+    return _RELEASED_OPEN_MPI
 
 
 HOSTFILE_LABEL = "trainer.kubeflow.org/mpi-hostfile"
@@ -143,17 +163,18 @@ def hostfile_volume(info: RuntimeInfo) -> Object:
     return {"name": VOLUME, "configMap": {"name": _config_map_name(info), "items": items}}
 
 
-def hostfile_mount() -> Object:
-    """The mount of the volume in the launcher."""
-    return {"name": VOLUME, "mountPath": DIRECTORY, "readOnly": True}
-
-
 def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
-    """The hosts that train; a launcher that trains comes first, as the host of rank 0."""
-    if info.launcher is not None and _launcher_trains(info):
-        for name in info.endpoints_of(info.launcher):
-            yield name if implementation.knows_itself_by_dns else name.partition(".")[0]
-    yield from info.endpoints_of(info.trainer)
+    """The hosts that train; a launcher that trains comes first, as the host of rank 0.
+
+    By the conventions of v1alpha1 it stands where its Job is in the runtime.
+    """
+    nodes, launcher = info.trainer, info.launcher if _launcher_trains(info) else None
+    training = [pod_set for pod_set in (launcher, nodes) if pod_set is not None]
+    if not info.conventions.has_extras:
+        training.sort(key=info.pod_sets.index)
+    for pod_set in training:
+        is_known = pod_set is nodes or implementation.knows_itself_by_dns
+        yield from (name if is_known else name.partition(".")[0] for name in info.endpoints_of(pod_set))
 
 
 def _nodes(info: RuntimeInfo) -> int:

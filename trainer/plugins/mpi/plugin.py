@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING
 
 from trainer.api.jobset import DependsOn, SuccessPolicy
 from trainer.api.progress import PRIMARY_POD
-from trainer.framework import Watch, by_name, check_reserved_env, devices_of, stated_processes, upsert
+from trainer.framework import (
+    Ancestor,
+    Watch,
+    by_name,
+    check_reserved_env,
+    devices_of,
+    pod_spec_of,
+    stated_ancestor,
+    stated_processes,
+    upsert,
+)
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import annotations_of
 from trainer.kube.resource import CONFIG_MAPS
-from trainer.plugins.mpi import ssh_keys
-from trainer.plugins.mpi.hostfile import (
-    HOSTFILES,
-    IMPLEMENTATIONS,
-    PATH,
-    hostfile_config_map,
-    hostfile_mount,
-    hostfile_volume,
-)
-from trainer.plugins.mpi.ssh_keys import key_mount, key_volume, ssh_options
+from trainer.plugins.mpi import hostfile, ssh_keys
+from trainer.plugins.mpi.hostfile import HOSTFILES, hostfile_config_map, hostfile_volume, implementation_of
+from trainer.plugins.mpi.ssh_keys import KeyStyle, key_volume, mount, ssh_options
 from trainer.plugins.mpi.validation import check_directories, check_launcher, check_order, warn_of_unreadable_keys
 from trainer.workloads import JOBSETS
 
@@ -67,7 +70,7 @@ class MPI:
             return
         yield from check_launcher(info)
         yield from check_slots(info, new)
-        yield from check_reserved_env(info, new, IMPLEMENTATIONS[policy.mpi_implementation].reserved.keys(), self.name)
+        yield from check_reserved_env(info, new, implementation_of(info, _ssh_port(info)).reserved.keys(), self.name)
         if info.launcher is not None:
             yield from check_order(info, info.launcher)
             yield from check_directories(info, policy.ssh_auth_mount_path, info.launcher)
@@ -76,28 +79,33 @@ class MPI:
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Mount keys and hostfile, set `mpirun`'s variables, and order launcher and nodes."""
         policy, launcher = info.ml_policy.mpi, info.launcher
-        if policy is None or launcher is None:
+        if policy is None or launcher is None or launcher.main is None or not info.trains:
             return
         info.head_address()  # refuses pods without DNS names, which the hostfile consists of
-        if policy.run_launcher_as_node:
-            count_as_node(info)
-        start_after_nodes(info, launcher)
-        end_with_launcher(info)
-        speak_for_nodes(info, launcher)
+        if info.conventions.has_extras:
+            if policy.run_launcher_as_node:
+                count_as_node(info)
+            start_after_nodes(info, launcher)
+            end_with_launcher(info)
+            speak_for_nodes(info, launcher)
+        else:
+            keep_one_node(info, train_job, launcher)
+        style = KeyStyle.of(info.conventions)
         for pod_set in (launcher, info.trainer):
-            upsert(pod_set.volumes, [key_volume(train_job)], by_name)
-            pod_set.main_container.mount([key_mount(policy.ssh_auth_mount_path)])
+            mode = style.private_mode_in(pod_spec_of(info.job_of(pod_set)), names_port=_ssh_port(info) is not None)
+            upsert(pod_set.volumes, [key_volume(train_job, style, mode)], by_name)
+            pod_set.main_container.mount([mount(ssh_keys.VOLUME, policy.ssh_auth_mount_path, style)])
         upsert(launcher.volumes, [hostfile_volume(info)], by_name)
         container = launcher.main_container
-        container.mount([hostfile_mount()])
-        implementation = IMPLEMENTATIONS[policy.mpi_implementation]
+        container.mount([mount(hostfile.VOLUME, hostfile.DIRECTORY, style)])
+        implementation = implementation_of(info, _ssh_port(info))
         present = {variable["name"] for variable in container.env}
         container.set_env(
             {"name": name, "value": value} for name, value in implementation.defaults.items() if name not in present
         )
         container.set_env(
             implementation.environment(
-                hostfile=PATH,
+                hostfile=hostfile.PATH,
                 slots=slots_per_node(info, train_job),
                 ssh_options=ssh_options(policy.ssh_auth_mount_path, _ssh_port(info)),
             )
@@ -105,12 +113,11 @@ class MPI:
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The Secret with the keys, and the ConfigMap with the hostfile."""
-        policy = info.ml_policy.mpi
-        if policy is None:
+        if info.ml_policy.mpi is None or not info.trains:
             return
-        implementation = IMPLEMENTATIONS[policy.mpi_implementation]
-        yield ssh_keys.key_secret(train_job, self._reader)
-        yield hostfile_config_map(info, train_job, implementation, slots_per_node(info, train_job), self._reader)
+        yield ssh_keys.key_secret(train_job, self._reader, KeyStyle.of(info.conventions))
+        slots = slots_per_node(info, train_job)
+        yield hostfile_config_map(info, train_job, implementation_of(info, _ssh_port(info)), slots, self._reader)
 
 
 def _ssh_port(info: RuntimeInfo) -> int | None:
@@ -121,14 +128,28 @@ def _ssh_port(info: RuntimeInfo) -> int | None:
 def count_as_node(info: RuntimeInfo) -> None:
     """Reduce the other nodes by one, as the launcher is a node; a single node leaves none.
 
-    There is then no Job for them at all: a Job without pods would be one more object that says nothing. In v1alpha1
-    one other node stays.
+    There is then no Job for them at all: a Job without pods would be one more object that says nothing.
     """
     nodes = info.trainer
-    if nodes.count > 1:
-        nodes.count -= 1
-    elif not info.conventions.is_counted_by_kueue:
+    if nodes.count == 1:
         nodes.replicas = 0
+    else:
+        nodes.count -= 1
+
+
+def keep_one_node(info: RuntimeInfo, train_job: TrainJob, launcher: PodSet) -> None:
+    """Set the number of nodes by the conventions of v1alpha1, where one stays beside a launcher that trains.
+
+    Where the TrainJob states none, `mlPolicy.numNodes` counts if it is more than the 1 of the shipped runtimes and is
+    not stated for the nodes themselves.
+    """
+    nodes, policy = info.trainer, info.ml_policy
+    stated = train_job.spec.trainer.num_nodes if train_job.spec.trainer else None
+    if stated is None and stated_ancestor(info.job_of(launcher)) == Ancestor.TRAINER and (policy.num_nodes or 0) > 1:
+        stated = policy.num_nodes
+    if stated is not None:
+        is_node = policy.mpi is not None and policy.mpi.run_launcher_as_node
+        nodes.count = max(stated - 1, 1) if is_node else stated
 
 
 def start_after_nodes(info: RuntimeInfo, launcher: PodSet) -> None:
@@ -178,7 +199,10 @@ def slots_per_node(info: RuntimeInfo, train_job: TrainJob) -> int:
     policy = info.ml_policy.mpi
     if wish is None and policy is not None and policy.num_proc_per_node is not None:
         return policy.num_proc_per_node
-    return devices_of(info.trainer.main_container).count or 1
+    gpus = devices_of(info.trainer.main_container).count
+    if not info.conventions.has_extras:
+        gpus = gpus or devices_of(info.main_container).count  # resourcesPerNode may be the launcher's alone
+    return gpus or 1
 
 
 def check_slots(info: RuntimeInfo, train_job: TrainJob) -> Iterator[FieldError]:

@@ -10,23 +10,34 @@ Who may read the key decides whether SSH works:
 The key is called id_rsa although it is an Ed25519 key: ssh looks for this name in ~/.ssh and takes keys of any type
 there, and the sshd of the images of the MPI Operator takes it for its host key.
 
+By the conventions of v1alpha1 the key is an ECDSA key with the modes of the released Trainer, but where these would
+break SSH, see `KeyStyle`.
+
 Launchers do not check host keys, which are as young as the pods, and which nobody could have told them. Only who has
 the key of this very TrainJob can log in, and a node that pretends to be another would need to take its DNS name.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from trainer.framework import PodSecret
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from trainer.api.trainjob import TrainJob
-    from trainer.framework import Component, Reader
+    from trainer.framework import Component, Conventions, Reader
     from trainer.kube.objects import Object
+
+    PrivateKey: TypeAlias = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
 
 VOLUME = "mpi-ssh-auth"
 """Name of the volume with the keys."""
@@ -39,20 +50,58 @@ _FILE = "id_rsa"
 _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 
 
-def key_secret(train_job: TrainJob, reader: Reader) -> Component:
+@dataclass(frozen=True, slots=True)
+class KeyStyle:
+    """What differs among the versions of the API in keys and their volumes. All defaults are those of v2alpha1."""
+
+    generate: Callable[[], PrivateKey] = Ed25519PrivateKey.generate
+    private_format: PrivateFormat = PrivateFormat.OpenSSH
+    default_mode: int = _PRIVATE_MODE
+    """Of files that no mode is given for, which are none."""
+    group_mode: int = _PRIVATE_MODE
+    """Of the private key where a group may read it, see `private_mode_in`."""
+    read_only: bool = True
+    """Whether mounts say that nobody writes there, as nobody can."""
+
+    @classmethod
+    def of(cls, conventions: Conventions) -> KeyStyle:
+        """That of the version that the cluster serves."""
+        return _OWN if conventions.has_extras else _RELEASED
+
+    def private_mode_in(self, pod: Object, *, names_port: bool) -> int:
+        """Mode of the private key in pods: 0600, but for those that have a fsGroup and do not name sshd's port.
+
+        Kubernetes lets the members of a fsGroup read the key in any case. Without one the pods run as root, whose ssh
+        refuses a key that a group may read.
+        """
+        has_group = (pod.get("securityContext") or {}).get("fsGroup") is not None
+        return self.group_mode if has_group and not names_port else _PRIVATE_MODE
+
+
+_OWN = KeyStyle()
+_RELEASED = KeyStyle(
+    partial(ec.generate_private_key, ec.SECP521R1()),
+    PrivateFormat.TraditionalOpenSSL,
+    default_mode=0o400,
+    group_mode=0o640,
+    read_only=False,
+)
+
+
+def key_secret(train_job: TrainJob, reader: Reader, style: KeyStyle) -> Component:
     """The Secret of this TrainJob; its key pair is generated at creation and kept nowhere else."""
-    return KEYS.component(train_job, reader, _key_pair)
+    return KEYS.component(train_job, reader, partial(_key_pair, style))
 
 
-def key_volume(train_job: TrainJob) -> Object:
+def key_volume(train_job: TrainJob, style: KeyStyle, private_mode: int) -> Object:
     """The volume with both keys, and with the public key as the only authorized one."""
     return {
         "name": VOLUME,
         "secret": {
             "secretName": KEYS.name(train_job),
-            "defaultMode": _PRIVATE_MODE,
+            "defaultMode": style.default_mode,
             "items": [
-                {"key": _PRIVATE_KEY, "path": _FILE, "mode": _PRIVATE_MODE},
+                {"key": _PRIVATE_KEY, "path": _FILE, "mode": private_mode},
                 {"key": _PUBLIC_KEY, "path": f"{_FILE}.pub", "mode": _PUBLIC_MODE},
                 {"key": _PUBLIC_KEY, "path": "authorized_keys", "mode": _PUBLIC_MODE},
             ],
@@ -60,9 +109,9 @@ def key_volume(train_job: TrainJob) -> Object:
     }
 
 
-def key_mount(directory: str) -> Object:
-    """The mount of the keys in a container."""
-    return {"name": VOLUME, "mountPath": directory, "readOnly": True}
+def mount(volume: str, directory: str, style: KeyStyle) -> Object:
+    """The mount of a volume of this plugin in a container."""
+    return {"name": volume, "mountPath": directory} | ({"readOnly": True} if style.read_only else {})
 
 
 def ssh_options(directory: str, port: int | None) -> str:
@@ -83,8 +132,8 @@ def ssh_options(directory: str, port: int | None) -> str:
     return " ".join(options if port is None else [*options, f"-p {port}"])
 
 
-def _key_pair() -> dict[str, bytes]:
-    key = Ed25519PrivateKey.generate()
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+def _key_pair(style: KeyStyle) -> dict[str, bytes]:
+    key = style.generate()
+    private = key.private_bytes(Encoding.PEM, style.private_format, NoEncryption())
     public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n"
     return {_PRIVATE_KEY: private, _PUBLIC_KEY: public}

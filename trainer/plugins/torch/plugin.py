@@ -15,7 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trainer.framework import NODE_RANK, check_reserved_env, trainer_env
-from trainer.plugins.torch import elastic, env_injection, torchtune
+from trainer.plugins.torch import elastic, env_injection, released_torchtune, torchtune
 from trainer.plugins.torch.processes import idle_gpus, processes_per_node
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Torch:
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set the `PET_*` variables of the training container, whether or not the TrainJob changes the trainer."""
         policy = info.ml_policy.torch
-        if policy is None or (info.conventions.needs_trainer and train_job.spec.trainer is None):
+        if policy is None or not info.trains:
             return
         if policy.elastic_policy is None:
             nodes, rendezvous = str(info.trainer.count), _rendezvous(info, train_job)
@@ -75,11 +75,16 @@ class Torch:
             {"name": "PET_NPROC_PER_NODE", "value": processes_per_node(info, train_job)},
             *rendezvous,
         ]
-        env_injection.tell(info.main_container, variables)
-        info.main_container.expose(info.conventions.rendezvous_port)
         for container in env_injection.targets(info):
             env_injection.tell(container, variables)
-        torchtune.complete(info, train_job)
+        if not info.gets_variables(train_job):
+            return
+        if info.conventions.has_extras:
+            torchtune.complete(info, train_job)
+        else:
+            variables = released_torchtune.complete(info, train_job, variables)
+        env_injection.tell(info.main_container, variables)
+        info.main_container.expose(info.conventions.rendezvous_port)
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The HorizontalPodAutoscaler of an elastic training that has metrics."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainer.framework import AdmissionWarning, cpus_of, devices_of, stated_processes
+from trainer.framework import AdmissionWarning, cpus_of, devices_of, sizing_container, stated_processes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,14 +25,13 @@ def processes_per_node(info: RuntimeInfo, train_job: TrainJob) -> str:
         wish = info.ml_policy.torch.num_proc_per_node if info.ml_policy.torch else None
     if wish is None:
         wish = "auto"
-    container = info.main_container
-    devices = devices_of(container)
+    devices, cpus = devices_of(info.main_container), cpus_of(sizing_container(info, train_job))
     if wish == "auto" and not devices.count:
-        return str(cpus_of(container) or 1)
+        return str(cpus or 1)
     if wish in {"auto", "gpu"} and not devices.seen_by_torchrun:
         return str(devices.count)
     if wish == "cpu":
-        return str(cpus_of(container) or wish)
+        return str(cpus or wish)
     return str(wish)
 
 
