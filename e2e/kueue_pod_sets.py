@@ -109,7 +109,7 @@ def _add_resources(job: Object, wanted: Object) -> None:
 
 
 def _patch(template: Object, change: Object) -> None:
-    """A strategic merge patch of what decides where pods run."""
+    """A strategic merge patch of what decides where pods run; what is empty changes nothing."""
     metadata = template.setdefault("metadata", {})
     for name, values in (change.get("metadata") or {}).items():
         metadata[name] = (metadata.get(name) or {}) | values
@@ -120,7 +120,7 @@ def _patch(template: Object, change: Object) -> None:
         elif name == "schedulingGates":
             # A strategic merge patch puts new ones first.
             spec[name] = [*value, *_without(spec.get(name) or [], value)]
-        elif name == "tolerations":
+        elif name == "tolerations" and value:
             spec[name] = value
 
 

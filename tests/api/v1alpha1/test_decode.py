@@ -100,10 +100,13 @@ NODE = {"targetJobs": [{"name": "node"}], "manager": "example.io/m"}
         ),
         pytest.param(patched({"spec": {}}), {}, id="patch-of-kueue"),
         pytest.param(
+            job_patch({"tolerations": []}), {"podSpecOverrides": [NODE | {"tolerations": []}]}, id="no-tolerations"
+        ),
+        pytest.param(
             job_patch(
                 {
                     "serviceAccountName": "a",
-                    "tolerations": [],
+                    "tolerations": [{"key": "a"}],
                     "affinity": {"nodeAffinity": {}},
                     "containers": [{"name": "node", "securityContext": {"runAsUser": 1}}],
                 },
@@ -114,7 +117,7 @@ NODE = {"targetJobs": [{"name": "node"}], "manager": "example.io/m"}
                     NODE
                     | {
                         "serviceAccountName": "a",
-                        "tolerations": [],
+                        "tolerations": [{"key": "a"}],
                         "tolerationPolicy": "Replace",
                         "affinity": {"nodeAffinity": {}},
                         "containers": [{"name": "node", "securityContext": {"runAsUser": 1}}],

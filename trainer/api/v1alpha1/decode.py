@@ -146,7 +146,7 @@ def _override(job: Any, author: Object, path: str, losses: _Losses) -> Object:
     pod_template = _mapping(_mapping(template, "spec"), "template")
     pod_spec = _mapping(pod_template, "spec")
     override: Object = {"targetJobs": [{"name": _object(job).get("name", "")}]} | author | pod_spec
-    if "tolerations" in pod_spec:
+    if pod_spec.get("tolerations"):
         override["tolerationPolicy"] = "Replace"
     if metadata := losses.metadata(_mapping(template, "metadata"), f"{path}.template.metadata"):
         override["jobMetadata"] = metadata
