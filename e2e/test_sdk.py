@@ -65,12 +65,18 @@ def answers(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
     objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SCENARIOS]
     objects += [katib("Experiment"), katib("Trial"), stand_ins(), torchtune()]
     Kubectl(home.kubeconfig).kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    output = run_with_sdk(home, "e2e.sdk.scenarios", str(tmp_path_factory.mktemp("gates")), *SCENARIOS)
+    return partial(answer_of, json.loads(output.splitlines()[-1]))
+
+
+def run_with_sdk(home: Home, *module: str) -> str:
+    """What a module writes that uses the SDK."""
     environment = os.environ | {"KUBECONFIG": str(home.kubeconfig), "PYTHONPATH": f"{SDK}:{REPOSITORY}"}
-    command = [sys.executable, "-m", "e2e.sdk.scenarios", str(tmp_path_factory.mktemp("gates")), *SCENARIOS]
+    command = [sys.executable, "-m", *module]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=380, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "version info is not available" not in result.stderr
-    return partial(answer_of, json.loads(result.stdout.splitlines()[-1]))
+    return result.stdout
 
 
 def answer_of(answers: dict[str, Any], scenario: str) -> Any:
@@ -274,6 +280,16 @@ def test_optimizer(answers: Any) -> None:
         "rate": {"rate": "0.5"},
         "log": ["loss=0.25"],
     }
+
+
+def test_notebook(home: Home) -> None:
+    """The example runs from its first cell to its last, and shows what the training has learnt."""
+    notebook = REPOSITORY / "examples" / "sdk-notebook" / "digits.ipynb"
+    output = run_with_sdk(home, "e2e.sdk.notebook", str(notebook))
+    accuracy = re.search(r"^test accuracy: ([\d.]+) %$", output, re.MULTILINE)
+    assert accuracy is not None, output
+    assert float(accuracy[1]) > 80
+    assert {"node-0 Succeeded", "node-1 Succeeded"} <= {*output.splitlines()}
 
 
 def test_kubectl(home: Home) -> None:
