@@ -47,7 +47,13 @@ DEPRECATED = "deprecated"
 """Value of `SUPPORT_LABEL` on a runtime that will be removed."""
 
 
-class TorchElasticPolicy(ApiModel):
+class Policy(ApiModel):
+    """A policy of a runtime; it cannot be changed, since all TrainJobs of the runtime share it."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class TorchElasticPolicy(Policy):
     """Elastic PyTorch training: nodes may come and go. numNodes must be left out."""
 
     model_config = ConfigDict(
@@ -87,7 +93,7 @@ class TorchElasticPolicy(ApiModel):
         return self
 
 
-class EnvInjectionTarget(ApiModel):
+class EnvInjectionTarget(Policy):
     """Containers of one replicated Job that need the variables of torchrun, too."""
 
     job_name: Annotated[str, Field(min_length=1, json_schema_extra=text(pattern=patterns.JOB_NAME, longest=63))]
@@ -99,14 +105,14 @@ class EnvInjectionTarget(ApiModel):
     """Names of containers and init containers. The container that trains has the variables anyway."""
 
 
-class EnvInjection(ApiModel):
+class EnvInjection(Policy):
     """Which other containers get the variables of torchrun, such as an init container that checks the network."""
 
     targets: Annotated[list[EnvInjectionTarget], Field(min_length=1, json_schema_extra=list_map("jobName", 16))]
     """The containers, by replicated Job."""
 
 
-class TorchMLPolicySource(ApiModel):
+class TorchMLPolicySource(Policy):
     """Distributed PyTorch, started by torchrun."""
 
     num_proc_per_node: NumberOfProcesses = "auto"
@@ -117,7 +123,7 @@ class TorchMLPolicySource(ApiModel):
     """Which other containers get the variables of torchrun. Defaults to none."""
 
 
-class MPIMLPolicySource(ApiModel):
+class MPIMLPolicySource(Policy):
     """Training that is orchestrated by MPI."""
 
     num_proc_per_node: Annotated[Int32, Field(ge=1)] | None = None
@@ -132,15 +138,15 @@ class MPIMLPolicySource(ApiModel):
     """Whether the launcher trains as well. Defaults to false."""
 
 
-class JAXMLPolicySource(ApiModel):
+class JAXMLPolicySource(Policy):
     """Distributed JAX."""
 
 
-class XGBoostMLPolicySource(ApiModel):
+class XGBoostMLPolicySource(Policy):
     """Distributed XGBoost, whose workers meet at a tracker on the first node."""
 
 
-class TensorFlowMLPolicySource(ApiModel):
+class TensorFlowMLPolicySource(Policy):
     """Distributed TensorFlow: every node is a worker of a MultiWorkerMirroredStrategy."""
 
 
@@ -154,7 +160,7 @@ class FluxMLPolicySource(ApiModel):
 _SOURCES = ("torch", "mpi", "jax", "xgboost", "tensorflow", "flux")
 
 
-class MLPolicy(ApiModel):
+class MLPolicy(Policy):
     """Settings of the training that depend on the machine learning framework."""
 
     model_config = ConfigDict(
@@ -201,14 +207,14 @@ class MLPolicy(ApiModel):
         return self
 
 
-class CoschedulingPodGroupPolicySource(ApiModel):
+class CoschedulingPodGroupPolicySource(Policy):
     """Gang scheduling by the coscheduling plugin of the Kubernetes scheduler-plugins."""
 
     schedule_timeout_seconds: Annotated[Int32, Field(ge=0)] = 60
     """Seconds to wait until all pods can be scheduled; 0 stands for the default. Defaults to 60."""
 
 
-class VolcanoNetworkTopology(ApiModel):
+class VolcanoNetworkTopology(Policy):
     """How near to each other the network must bring the pods."""
 
     mode: Literal["hard", "soft"] = "hard"
@@ -217,7 +223,7 @@ class VolcanoNetworkTopology(ApiModel):
     """The highest tier of Volcano's HyperNodes that the pods may span. Defaults to 1."""
 
 
-class VolcanoPodGroupPolicySource(ApiModel):
+class VolcanoPodGroupPolicySource(Policy):
     """Gang scheduling by Volcano. The runtime or the TrainJob names the queue in an annotation of the JobSet."""
 
     network_topology: VolcanoNetworkTopology | None = None
@@ -227,7 +233,7 @@ class VolcanoPodGroupPolicySource(ApiModel):
 _GROUP_SOURCES = ("coscheduling", "volcano")
 
 
-class PodGroupPolicy(ApiModel):
+class PodGroupPolicy(Policy):
     """Gang scheduling: start all pods or none."""
 
     model_config = ConfigDict(

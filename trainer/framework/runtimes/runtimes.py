@@ -8,6 +8,8 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
+import msgspec
+
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import (
     CLUSTER_TRAINING_RUNTIMES,
@@ -38,6 +40,10 @@ _INDEX = "runtime"
 
 _REMEMBERED = 1024
 """Versions of runtimes whose digests are remembered."""
+_READ = 64
+"""Versions of runtimes that are kept as models."""
+_LARGEST_READ = 64 * 1024
+"""Bytes of JSON of a runtime that is kept as a model, which takes about ten times as much memory."""
 
 
 class RuntimeSource(Protocol):
@@ -92,7 +98,7 @@ class FoundRuntime:
     runtime: Runtime
     resource: Resource
     object: Object
-    """The runtime as it is stored."""
+    """The runtime as it is stored; it is shared, as `runtime` is, so nobody may change it."""
     is_snapshot: bool
     """Whether the TrainJob has a snapshot of it; otherwise it is the runtime of today, of which none is kept yet."""
     digest: str = ""
@@ -116,6 +122,7 @@ class Runtimes:
             CLUSTER_TRAINING_RUNTIMES: manager.informer(CLUSTER_TRAINING_RUNTIMES).lister,
         }
         self._digests: Recent[tuple[str, str], str] = Recent(_REMEMBERED)
+        self._read: Recent[tuple[str, str], tuple[Object, Runtime]] = Recent(_READ)
 
     async def find(self, train_job: TrainJob, *, built_on: str = "", is_built: bool = False) -> FoundRuntime:
         """What the TrainJob was built on, or the runtime of today if it has not been built or kept no snapshot.
@@ -145,10 +152,10 @@ class Runtimes:
         if live is None:
             present = None if built_on or is_built else self._present(train_job, resource, key)
             raise RuntimeNotFoundError(resource.kind, key, present)
-        obj = live.decode()
         is_kept = snapshot is not None and (digest == built_on or await self._snapshots.holds(snapshot, digest))
         outdated = None if is_kept else snapshot
-        return FoundRuntime(read_runtime(resource, obj), resource, obj, is_kept, digest, outdated)
+        obj, runtime = self._model(resource, live)
+        return FoundRuntime(runtime, resource, obj, is_kept, digest, outdated)
 
     def _digest(self, runtime: CachedObject) -> str:
         version = runtime.uid, runtime.resource_version
@@ -157,6 +164,21 @@ class Runtimes:
             digest = digest_of(runtime.decode())
             self._digests.put(version, digest)
         return digest
+
+    def _model(self, resource: Resource, live: CachedObject) -> tuple[Object, Runtime]:
+        """The object and its model, which all TrainJobs of this version of the runtime share.
+
+        Raises:
+            BuildError: see `read_runtime`.
+        """
+        version = live.uid, live.resource_version
+        read = self._read.get(version)
+        if read is None:
+            obj = live.decode()
+            read = obj, read_runtime(resource, obj)
+            if len(msgspec.json.encode(obj)) <= _LARGEST_READ:
+                self._read.put(version, read)
+        return read
 
     def _present(self, train_job: TrainJob, resource: Resource, missing: ObjectKey) -> Alternatives:
         other, key = other_place(train_job)
