@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FRAMEWORK = $(firstword $(subst -, ,$(EXAMPLE)))
 
-.PHONY: demo example-exists test e2e bench bench-converge bench-devcluster bench-progress check audit image format clean
+.PHONY: demo example-exists test e2e bench bench-admission bench-converge bench-devcluster bench-progress check audit image format clean
 .DELETE_ON_ERROR:
 
 demo: example-exists $(VENV)/.demo-$(FRAMEWORK)
@@ -49,6 +49,9 @@ bench: $(VENV)/.dev
 
 bench-progress: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.progress $(BENCH)
+
+bench-admission: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.admission $(BENCH)
 
 bench-converge: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.converge $(BENCH)
