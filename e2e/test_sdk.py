@@ -131,6 +131,7 @@ def test_runtimes(answers: Any) -> None:
     answer = answers("runtimes")
     assert answer["found"] == {
         "deepspeed-distributed": "deepspeed",
+        "flux-distributed": "flux",
         "jax-distributed": "jax",
         "mlx-distributed": "mlx",
         "torch-distributed": "torch",
@@ -307,6 +308,39 @@ def test_kubectl(home: Home) -> None:
     assert [each["type"] for each in status["conditions"]] == ["Complete"]
     assert [each["type"] for each in status["furtherConditions"]] == ["Created"]
     assert "annotations" not in status
+
+
+def test_flux(home: Home) -> None:
+    """Each broker of a Flux runtime has a rank, with a stand-in for Flux that a patch mounts."""
+    kubectl = Kubectl(home.kubeconfig)
+    mount = {"name": "flux", "mountPath": "/usr/local/bin/flux", "subPath": "flux"}
+    pod = {
+        "volumes": [{"name": "flux", "configMap": {"name": "flux", "defaultMode": 0o755}}],
+        "containers": [{"name": "node", "volumeMounts": [mount]}],
+    }
+    job = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
+    patch = {
+        "manager": "example.com/test",
+        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}},
+    }
+    flux = (STAND_INS / "flux" / "flux").read_text()
+    objects: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "flux"}, "data": {"flux": flux}},
+        {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "TrainJob",
+            "metadata": {"name": "flux"},
+            "spec": {
+                "runtimeRef": {"name": "flux-distributed"},
+                "trainer": {"numNodes": 2, "command": ["flux", "getattr", "rank"]},
+                "runtimePatches": [patch],
+            },
+        },
+    ]
+    kubectl.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+    kubectl.kubectl("wait", "trainjob/flux", "--for=condition=Complete", "--timeout=60s")
+    log = kubectl.kubectl("logs", "-l", "jobset.sigs.k8s.io/jobset-name=flux", "--tail=-1").stdout
+    assert sorted(log.split("\n")) == ["", "0", "1", "flux: 2 brokers are online"]
 
 
 def test_command_line(home: Home) -> None:

@@ -24,6 +24,7 @@ FRAMEWORK = "trainer.kubeflow.org/framework"
 
 SHIPPED = {
     "deepspeed-distributed": ("deepspeed", "mpi"),
+    "flux-distributed": ("flux", "flux"),
     "jax-distributed": ("jax", "jax"),
     "mlx-distributed": ("mlx", "mpi"),
     "mpi-intel": ("mpi", "mpi"),
