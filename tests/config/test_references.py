@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.config.kustomized import CONFIG, kustomize, of_kind, pod_templates, rendered
+from trainer.configuration.sections import StatusServerConfiguration
 from trainer.kube.objects import labels_of, name_of
 
 if TYPE_CHECKING:
@@ -102,12 +103,15 @@ def test_ports_of_services(default: list[Object]) -> None:
     """Services lead to ports of the manager, by name."""
     known = ports(only(default, "Deployment")["spec"]["template"])
     found = {
-        name_of(service): port["targetPort"]
+        name_of(service): {port["port"]: port["targetPort"] for port in service["spec"]["ports"]}
         for service in of_kind(default, "Service")
-        for port in service["spec"]["ports"]
     }
-    assert found == {"trainer-webhook": "webhook", "trainer-controller-manager-metrics": "metrics"}
-    assert known == {"health": 8081, "metrics": 8443, "webhook": 9443}
+    status_port = StatusServerConfiguration().port
+    assert found == {
+        "trainer-webhook": {443: "webhook", status_port: "status-server"},
+        "trainer-controller-manager-metrics": {8443: "metrics"},
+    }
+    assert known == {"health": 8081, "metrics": 8443, "webhook": 9443, "status-server": status_port}
 
 
 def test_webhooks_have_their_service(installed: list[Object]) -> None:
@@ -170,12 +174,16 @@ def test_network_policies(default: list[Object]) -> None:
         assert policy["podSelector"]["matchLabels"].items() <= manager.items()
     for name in ("trainer-default-deny", "trainer-egress"):
         assert policies[name]["podSelector"]["matchLabels"].items() <= job.items()
-    for name in ("trainer-webhook", "trainer-metrics"):
+    for name in ("trainer-webhook", "trainer-metrics", "trainer-status-server"):
         assert not policies[name]["podSelector"]["matchLabels"].items() <= job.items()
     opened = {
         port["port"] for policy in policies.values() for rule in policy.get("ingress", ()) for port in rule["ports"]
     }
-    assert opened == {"webhook", "metrics"} <= ports(only(default, "Deployment")["spec"]["template"]).keys()
+    assert (
+        opened
+        == {"webhook", "metrics", "status-server"}
+        <= ports(only(default, "Deployment")["spec"]["template"]).keys()
+    )
 
 
 def test_prometheus_may_find_and_read_the_metrics() -> None:

@@ -51,7 +51,11 @@ def test_lease_service_and_secret(objects: list[Object]) -> None:
     secret = find(objects, "Secret", certificates.webhook_secret_name)
     assert (election.leader_elect, election.resource_name) == (True, "trainer.kubeflow.org")
     assert (name_of(service), name_of(secret)) == (MANAGER, "kubeflow-trainer-webhook-cert")
-    assert {port["port"]: port["targetPort"] for port in service["spec"]["ports"]} == {443: "webhook", 8443: "metrics"}
+    assert {port["port"]: port["targetPort"] for port in service["spec"]["ports"]} == {
+        443: "webhook",
+        8443: "metrics",
+        configuration.status_server.port: "status-server",
+    }
     resource_names = {
         (resource, name)
         for role in of_kind(objects, "Role")
