@@ -1,0 +1,249 @@
+"""Kueue's integration of TrainJobs of v1alpha1, on our CRDs and on those of the released Trainer.
+
+e2e/test_kueue.py plays the same with processes; here the manager is away at the worst moments. Every change is held
+against the webhooks.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import pytest
+
+from e2e.kueue_pod_sets import STEP, pod_sets, pod_sets_of_jobset
+from tests.configurations import bare
+from tests.webhooks.blueprints import StaticRuntimes
+from tests.webhooks.nets import pipeline
+from tests.webhooks.requests import request_of
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.client import SERVED, decoded
+from trainer.api.v1alpha1.discovery import Served
+from trainer.kube.objects import find_condition
+from trainer.kube.testing import FakeClient, ManualClock, settle
+from trainer.manager import build_manager
+from trainer.webhooks.v1alpha1 import V1Alpha1Admission
+from trainer.workloads import JOBSETS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from trainer.kube.objects import Object
+
+V1 = SERVED[TRAIN_JOBS]
+KUEUE = "kueue.x-k8s.io/manager"
+COUNTS = {"ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
+PODS = {
+    "containers": [{"name": "node", "image": "i"}],
+    "nodeSelector": {"disk": "ssd"},
+    "tolerations": [{"key": "gpu", "operator": "Exists"}],
+}
+JOB = {"name": "node", "template": {"metadata": {"labels": {STEP: "trainer"}}, "spec": {"template": {"spec": PODS}}}}
+RUNTIME: Object = {
+    "apiVersion": V1.api_version,
+    "kind": "ClusterTrainingRuntime",
+    "metadata": {"name": "own"},
+    "spec": {"mlPolicy": {"numNodes": 1, "torch": {}}, "template": {"spec": {"replicatedJobs": [JOB]}}},
+}
+
+
+def entry(*jobs: Object) -> Object:
+    """The runtime patch of Kueue; without Jobs it is that which it creates and leaves behind."""
+    return {
+        "manager": KUEUE,
+        "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [*jobs]} if jobs else {}}},
+    }
+
+
+FLAVOR: Object = {
+    "name": "node",
+    "template": {
+        "spec": {
+            "template": {
+                "metadata": {"labels": {"kueue.x-k8s.io/podset": "node"}},
+                "spec": {
+                    "nodeSelector": {"capacity": "spot"},
+                    "tolerations": [{"key": "spot", "operator": "Exists"}],
+                    "schedulingGates": [{"name": "kueue.x-k8s.io/topology"}],
+                },
+            }
+        }
+    },
+}
+
+
+class Cluster:
+    """A cluster that serves v1alpha1; tests play Kueue and the JobSet controller."""
+
+    def __init__(self, *, is_extended: bool) -> None:
+        self.clock = ManualClock()
+        self.client = FakeClient(RUNTIME, resources=(*SERVED.values(), JOBSETS), clock=self.clock)
+        self._served = Served("v1alpha1", is_extended=is_extended)
+        self._admission = V1Alpha1Admission(pipeline(), StaticRuntimes([decoded(RUNTIME)]), self.clock)
+
+    @asynccontextmanager
+    async def managed(self) -> AsyncIterator[None]:
+        """Run the manager; it has done all it can when the body starts."""
+        client = self._served.client(self.client)
+        manager = build_manager(client, bare(), served=self._served, clock=self.clock)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(manager.run)
+            await manager.wait_for_start()
+            await settle()
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def submit(self, **spec: Any) -> None:
+        """What is stored of a TrainJob that Kueue's webhook has changed."""
+        ref = {"name": "own", "kind": "ClusterTrainingRuntime", "apiGroup": "trainer.kubeflow.org"}
+        fields = {"runtimeRef": ref, "trainer": {"numNodes": 2}, "suspend": True, "runtimePatches": [entry()]}
+        metadata = {"name": "demo", "namespace": "default", "uid": "u"}
+        obj = {"apiVersion": V1.api_version, "kind": "TrainJob", "metadata": metadata, "spec": fields | spec}
+        assert (await self._admission.validate_train_job(replace(request_of(obj), resource=V1))).allowed
+        self.client.add(obj)
+        await settle()
+
+    async def change(self, **spec: Any) -> None:
+        """A request of Kueue."""
+        old = self.train_job
+        new = old | {"spec": old["spec"] | spec}
+        answer = await self._admission.validate_train_job(replace(request_of(new, old), resource=V1))
+        assert answer.allowed, answer.message
+        await self.client.update(V1, new)
+        await settle()
+
+    async def run_jobset(self, terminal: str = "", **counts: int) -> None:
+        """The JobSet controller writes the status of the JobSet."""
+        counted = [{"name": "node"} | COUNTS | counts]
+        self.client.add(self.jobset | {"status": {"replicatedJobsStatus": counted, "terminalState": terminal}})
+        await settle()
+
+    @property
+    def train_job(self) -> Object:
+        """The only TrainJob."""
+        (obj,) = self.client.objects(V1)
+        return obj
+
+    @property
+    def jobset(self) -> Object:
+        """The only JobSet."""
+        (obj,) = self.client.objects(JOBSETS)
+        return obj
+
+    def runs_what_is_counted(self) -> bool:
+        """Whether the JobSet has the pods for which quota is reserved."""
+        return pod_sets_of_jobset(self.jobset) == pod_sets(self.train_job, RUNTIME)
+
+
+@pytest.fixture(params=[True, False], ids=["our CRDs", "upstream's CRDs"])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """A cluster with a runtime."""
+    return Cluster(is_extended=request.param)
+
+
+async def test_a_life_in_a_queue(cluster: Cluster) -> None:
+    """Start, stop, another start and the end; at each step the JobSet has the pods that Kueue counts."""
+    async with cluster.managed():
+        await cluster.submit()
+        waiting = cluster.jobset["spec"]
+        assert waiting["suspend"]
+        assert cluster.runs_what_is_counted()
+        for _ in range(2):
+            await cluster.change(runtimePatches=[entry(FLAVOR)])
+            assert cluster.jobset["spec"]["suspend"], "it is resumed by the second request"
+            await cluster.change(suspend=False)
+            assert not cluster.jobset["spec"]["suspend"]
+            assert cluster.runs_what_is_counted()
+            await cluster.run_jobset(active=1, ready=1)
+            assert [job["active"] for job in cluster.train_job["status"]["jobsStatus"]] == [1]
+
+            await cluster.change(suspend=True)
+            assert cluster.jobset["spec"]["suspend"]
+            await cluster.run_jobset(suspended=1)
+            assert [job["active"] for job in cluster.train_job["status"]["jobsStatus"]] == [0]
+            await cluster.change(runtimePatches=[entry()])
+            assert cluster.jobset["spec"] == waiting
+        await cluster.change(runtimePatches=[entry(FLAVOR)])
+        await cluster.change(suspend=False)
+        await cluster.run_jobset("Completed", succeeded=1)
+        complete = find_condition(cluster.train_job, "Complete") or {}
+        assert complete["status"] == "True"
+        assert complete["message"]
+        assert [job["succeeded"] for job in cluster.train_job["status"]["jobsStatus"]] == [1]
+
+
+@pytest.mark.parametrize("at_once", [False, True], ids=["two requests", "one request"])
+async def test_a_start_while_the_manager_is_away(cluster: Cluster, at_once: bool) -> None:
+    """The manager sees both requests at once, and the pods get all that they say."""
+    async with cluster.managed():
+        await cluster.submit()
+    if at_once:
+        await cluster.change(runtimePatches=[entry(FLAVOR)], suspend=False)
+    else:
+        await cluster.change(runtimePatches=[entry(FLAVOR)])
+        await cluster.change(suspend=False)
+    assert cluster.jobset["spec"]["suspend"]
+    async with cluster.managed():
+        assert not cluster.jobset["spec"]["suspend"]
+        assert cluster.runs_what_is_counted()
+
+
+async def test_a_stop_before_the_manager_has_started_it(cluster: Cluster) -> None:
+    """Quota that is taken back at once starts nothing."""
+    async with cluster.managed():
+        await cluster.submit()
+    before = cluster.jobset["spec"]
+    await cluster.change(runtimePatches=[entry(FLAVOR)])
+    await cluster.change(suspend=False)
+    await cluster.change(suspend=True)
+    await cluster.change(runtimePatches=[entry()])
+    async with cluster.managed():
+        assert cluster.jobset["spec"] == before
+
+
+async def test_multikueue(cluster: Cluster) -> None:
+    """Nothing is made of it, and the status that another cluster has written stays, also after a restart."""
+    status = {
+        "conditions": [
+            {
+                "type": "Complete",
+                "status": "True",
+                "reason": "AllJobsCompleted",
+                "message": "m",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ],
+        "jobsStatus": [{"name": "node"} | COUNTS | {"succeeded": 1}],
+    }
+    async with cluster.managed():
+        await cluster.submit(managedBy="kueue.x-k8s.io/multikueue")
+        assert "status" not in cluster.train_job
+        await cluster.change(suspend=False)
+        await cluster.client.update(V1, cluster.train_job | {"status": status}, subresource="status")
+        await settle()
+    async with cluster.managed():
+        await cluster.change(suspend=True)
+    assert cluster.train_job["status"] == status
+    assert cluster.client.objects(JOBSETS) == []
+    assert not [each for each in cluster.client.requests if each.verb in {"apply", "create"}]
+
+
+async def test_a_jobset_that_somebody_else_suspends(cluster: Cluster) -> None:
+    """It stays suspended until they resume it, also where the TrainJob changes and the manager restarts."""
+    async with cluster.managed():
+        await cluster.submit(suspend=False, runtimePatches=[])
+        spec = cluster.jobset["spec"] | {"suspend": True}
+        await cluster.client.patch(JOBSETS, "demo", {"spec": spec}, "default", field_manager="kueue")
+        await settle()
+        await cluster.change(activeDeadlineSeconds=900)
+        assert cluster.jobset["spec"]["suspend"]
+    async with cluster.managed():
+        assert cluster.jobset["spec"]["suspend"]
+        assert find_condition(cluster.train_job, "Suspended") is None
+        await cluster.client.patch(
+            JOBSETS, "demo", {"spec": spec | {"suspend": False}}, "default", field_manager="kueue"
+        )
+        await settle()
+        assert not cluster.jobset["spec"]["suspend"]
