@@ -356,7 +356,9 @@ def test_number_of_processes(value: int | str) -> None:
             {"trainer": {"numNodes": "2"}}, 'spec.trainer.numNodes: Invalid value: "2": must be an integer', id="type"
         ),
         pytest.param(
-            {"trainer": {"numNodes": 0}}, "spec.trainer.numNodes: Invalid value: 0: must be at least 1", id="minimum"
+            {"activeDeadlineSeconds": 0},
+            "spec.activeDeadlineSeconds: Invalid value: 0: must be at least 1",
+            id="minimum",
         ),
         pytest.param({"runtimeRef": {}}, "spec.runtimeRef.name: Required value", id="missing"),
         pytest.param(

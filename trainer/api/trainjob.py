@@ -71,7 +71,8 @@ class Trainer(ApiModel):
     """Arguments of the entrypoint."""
     env: EnvVars | None = None
     """Environment variables, merged into those of the runtime by name."""
-    num_nodes: Annotated[Int32, Field(ge=1)] | None = None
+    # Tolerant reading accepts less, because v1alpha1 allows it.
+    num_nodes: Annotated[Int32, Field(json_schema_extra={"minimum": 1})] | None = None
     """Number of training nodes. Defaults to the runtime's mlPolicy.numNodes."""
     resources_per_node: ResourceRequirements | None = None
     """Compute resources of each node, merged into those of the runtime by resource name."""

@@ -203,6 +203,8 @@ def _ml_policy(policy: Object) -> Object:
     # The default is 1, whatever the Jobs say, but for MPI, where it is the size of the launcher.
     default: Object = {} if "mpi" in policy else {"numNodes": 1}
     decoded = default | policy
+    if isinstance(policy.get("numNodes"), int) and policy["numNodes"] < 1:
+        decoded["numNodes"] = 1
     torch = policy.get("torch")
     if isinstance(torch, dict) and not _mapping(torch, "envInjection").get("targets"):
         decoded["torch"] = {name: value for name, value in torch.items() if name != "envInjection"}
