@@ -28,7 +28,7 @@ class PodSet:
     name: str
     count: int
     resources: dict[str, Object]
-    """Requests and limits by container."""
+    """Requests and limits of the containers that have some."""
     scheduling: Object
     """What the pods say about their nodes."""
     marks: dict[str, str]
@@ -86,7 +86,7 @@ def _made(job: Object, count: int) -> PodSet:
     return PodSet(
         job["name"],
         count,
-        {container["name"]: container.get("resources") or {} for container in containers},
+        {container["name"]: container["resources"] for container in containers if container.get("resources")},
         {name: spec[name] for name in _SCHEDULING if spec.get(name)},
         {name: value for name, value in marks.items() if name.startswith("kueue.x-k8s.io/")},
     )
