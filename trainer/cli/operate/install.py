@@ -13,7 +13,8 @@ from trainer.api.crds import crds_yaml
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.cli.console import note, output, say
 from trainer.cli.current_cluster import ApiVersion, ConnectedCluster, Context, Kubeconfig, current_cluster, run_on
-from trainer.cli.errors import CommandError, ExitCode
+from trainer.cli.documents import DocumentError, items_in
+from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.manifests import FIELD_MANAGER, runtimes
 from trainer.kube.backoff import Backoff
 from trainer.kube.clock import SystemClock, move_on_after
@@ -28,10 +29,10 @@ from trainer.kube.errors import (
     TransportError,
     UntrustedServerError,
 )
+from trainer.kube.field_errors import FieldError, required
 from trainer.kube.objects import name_of
 
 if TYPE_CHECKING:
-    from trainer.api.v1alpha1.discovery import Version
     from trainer.kube.client import Client
     from trainer.kube.clock import Clock
     from trainer.kube.errors import KubeError
@@ -52,6 +53,7 @@ _TRANSIENT: Final = (
     TransportError,
 )
 """Errors of a cluster that is being set up."""
+_GROUP: Final = f"{CLUSTER_TRAINING_RUNTIMES.group}/"
 _PAUSES: Final = Backoff(1, 10, factor=1.5)
 
 
@@ -73,8 +75,6 @@ class Installation:
     clock: Clock = field(default_factory=SystemClock)
     force: bool = False
     """Whether labels and annotations that others have changed are overwritten. A spec cannot be."""
-    version: Version = "v2alpha1"
-    """Of the runtimes."""
     _reason: str = field(default="", init=False)
 
     async def run(self, objects: list[Object], timeout: float) -> dict[str, Installed]:
@@ -92,7 +92,7 @@ class Installation:
 
     async def _apply(self, obj: Object) -> Installed:
         failures = 0
-        resource = replace(CLUSTER_TRAINING_RUNTIMES, version=self.version)
+        resource = replace(CLUSTER_TRAINING_RUNTIMES, version=obj["apiVersion"].removeprefix(_GROUP))
         while True:
             try:
                 await self.client.apply(resource, obj, field_manager=FIELD_MANAGER, force=self.force)
@@ -124,8 +124,35 @@ class Installation:
         self._reason = reason
 
 
+def runtimes_in(files: list[str]) -> list[Object]:
+    """The ClusterTrainingRuntimes in files, of whichever version.
+
+    Raises:
+        BadInputError: there is something else in them, or nothing.
+    """
+    found: list[Object] = []
+    for item in (item for file in files for item in items_in(file)):
+        if isinstance(item, DocumentError):
+            raise item
+        obj, place = item
+        api_version, kind = obj.get("apiVersion"), obj.get("kind")
+        if kind != CLUSTER_TRAINING_RUNTIMES.kind or not str(api_version).startswith(_GROUP):
+            raise DocumentError(place, FieldError("", f"must be a ClusterTrainingRuntime, not {api_version} {kind}"))
+        metadata = obj.get("metadata")
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+            raise DocumentError(place, required("metadata.name"))
+        found.append(obj)
+    if not found:
+        raise BadInputError(f"{', '.join(files)}: there is no ClusterTrainingRuntime in it")
+    return found
+
+
 def install_runtimes(
     *,
+    file: Annotated[
+        list[str] | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Apply the ClusterTrainingRuntimes in it, and not ours."),
+    ] = None,
     timeout: Annotated[
         float,
         typer.Option(
@@ -138,19 +165,18 @@ def install_runtimes(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Apply the runtimes we ship to the current cluster, once it is ready for them.
+    """Apply the runtimes we ship, or others, to the current cluster, once it is ready for them.
 
     A runtime with fields that others have changed is left as it is.
 
     Exit code: 0 when all others are applied, 1 when the cluster refuses one, such as a runtime whose spec would change,
     124 for a timeout.
     """
+    given = runtimes_in(file) if file else None
 
     async def install(cluster: ConnectedCluster) -> int:
-        version = cluster.served.version
-        outcomes = await Installation(cluster.client, force=force, version=version).run(
-            await run_sync(runtimes, version), timeout
-        )
+        objects = given if given is not None else await run_sync(runtimes, cluster.served.version)
+        outcomes = await Installation(cluster.client, force=force).run(objects, timeout)
         for name, outcome in outcomes.items():
             say(f"{name} {outcome}")
         return ExitCode.FAILED if Installed.REFUSED in outcomes.values() else ExitCode.OK

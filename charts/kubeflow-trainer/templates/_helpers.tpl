@@ -1,0 +1,26 @@
+{{/* An image. Parameters: image (registry, repository, tag), version (the tag where there is none). */}}
+{{- define "kubeflow-trainer.image" -}}
+{{- with .image.registry }}{{ . }}/{{ end }}{{ .image.repository }}:{{ .image.tag | default .version }}
+{{- end }}
+
+{{/*
+The configuration file of the manager. Parameters: base (YAML), config (of the values).
+
+Values for the released chart shorten the kinds of groupKindConcurrency, and leave names of certManagement empty.
+*/}}
+{{- define "kubeflow-trainer.configuration" -}}
+{{- $config := deepCopy .config }}
+{{- with $config.certManagement }}
+{{- $_ := set $config "certManagement" (omit . "webhookServiceName" "webhookSecretName") }}
+{{- end }}
+{{- with dig "controller" "groupKindConcurrency" dict $config }}
+{{- $kinds := dict "trainJob" "TrainJob" "trainingRuntime" "TrainingRuntime" "clusterTrainingRuntime" "ClusterTrainingRuntime" }}
+{{- $concurrency := dict }}
+{{- range $name, $value := . }}
+{{- $full := printf "%s.trainer.kubeflow.org" (get $kinds $name) }}
+{{- $_ := set $concurrency (ternary $full $name (hasKey $kinds $name)) $value }}
+{{- end }}
+{{- $_ := set $config.controller "groupKindConcurrency" $concurrency }}
+{{- end }}
+{{- mustMergeOverwrite (fromYaml .base) $config | toYaml }}
+{{- end }}

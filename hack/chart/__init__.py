@@ -1,0 +1,1 @@
+"""What `hack.generate_chart` makes of config/ and of the values."""

@@ -1,0 +1,212 @@
+"""The templates of one API version: the objects that kubectl makes of an overlay of config/, with values in them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from hack.chart.runtimes import runtimes
+from hack.chart.template_text import Expressions, define
+from trainer.kube.objects import name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trainer.api.v1alpha1.discovery import Version
+    from trainer.kube.objects import Object
+
+CHART_NAME: Final = "kubeflow-trainer"
+OVERLAYS: Final[dict[Version, str]] = {"v1alpha1": "v1alpha1/default", "v2alpha1": "default"}
+_CONFIG: Final = Path(__file__).parents[2] / "config"
+_DEFINITION: Final = "CustomResourceDefinition"
+_COMPONENT: Final = "app.kubernetes.io/component"
+_NAME: Final = "app.kubernetes.io/name"
+_HASHED: Final = re.compile(r"(.+)-[a-z0-9]{10}")
+_RUNTIMES: Final = "/etc/trainer"
+
+
+def definitions(version: Version) -> str:
+    """The CRDs, one in a line, which `helm uninstall` leaves: with them all TrainJobs would go."""
+    found = [deepcopy(obj) for obj in _rendered(version) if obj["kind"] == _DEFINITION]
+    for obj in found:
+        obj["metadata"].setdefault("annotations", {})["helm.sh/resource-policy"] = "keep"
+    return "".join(f"---\n{_json(obj)}\n" for obj in found)
+
+
+def templates(version: Version) -> dict[str, str]:
+    """The template of each file, by its name."""
+    return _Templates(version).texts()
+
+
+@cache
+def _rendered(version: Version) -> list[Object]:
+    command = [str(Path(sys.executable).parent / "kubectl"), "kustomize", str(_CONFIG / OVERLAYS[version])]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
+
+
+def _json(obj: Object) -> str:
+    return json.dumps(obj, separators=(",", ":"), ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class _Templates:
+    version: Version
+    _expressions: Expressions = field(default_factory=Expressions, init=False)
+
+    def texts(self) -> dict[str, str]:
+        objects = [deepcopy(obj) for obj in _rendered(self.version) if obj["kind"] not in {_DEFINITION, "Namespace"}]
+        namespace = next(obj["metadata"]["namespace"] for obj in objects if "namespace" in obj["metadata"])
+        names = {name: match[1] for name in map(name_of, objects) if (match := _HASHED.fullmatch(name))}
+        names[namespace] = self._expressions.value("{{ .Release.Namespace }}")
+        found = [_replaced(obj, names) for obj in objects]
+        for obj in found:
+            self._label(obj)
+        installer = [obj for obj in found if obj["metadata"]["labels"].get(_COMPONENT) == "runtimes"]
+        rest = [obj for obj in found if obj not in installer]
+        rights = [obj for obj in rest if obj["apiVersion"].startswith("rbac.") or obj["kind"] == "ServiceAccount"]
+        hooks = [obj for obj in rest if "webhooks" in obj or obj["kind"] == "Secret"]
+        manager = [obj for obj in rest if obj not in rights and obj not in hooks]
+        return {
+            "manager.yaml": self._manager(manager),
+            "rbac.yaml": self._selected(self._expressions.text(*rights)),
+            "webhook.yaml": self._webhook(hooks),
+            "runtimes.yaml": self._runtimes(installer),
+        }
+
+    def _label(self, obj: Object) -> None:
+        """Release and values in labels and selectors."""
+        for labels in _selectors(obj):
+            labels[_NAME] = CHART_NAME
+            labels["app.kubernetes.io/instance"] = self._expressions.value("{{ .Release.Name }}")
+        self._expressions.extend(obj["metadata"]["labels"], ".Values.commonLabels")
+
+    def _manager(self, objects: list[Object]) -> str:
+        heads = ""
+        for obj in objects:
+            if obj["metadata"]["labels"].get(_COMPONENT) == "manager":
+                self._expressions.extend(obj["metadata"]["labels"], ".Values.manager.labels")
+            if obj["kind"] == "Deployment":
+                heads += self._deployment(obj["spec"])
+            if obj["kind"] == "ConfigMap":
+                heads += self._config_map(obj["data"])
+        return heads + self._selected(self._expressions.text(*objects))
+
+    def _deployment(self, spec: Object) -> str:
+        """Put the values into it; returns the templates that it includes."""
+        expressions = self._expressions
+        template, pod = spec["template"], spec["template"]["spec"]
+        spec["replicas"] = expressions.value("{{ .Values.manager.replicas }}")
+        expressions.extend(template["metadata"]["labels"], ".Values.manager.labels")
+        annotations = template["metadata"]["annotations"]
+        annotations["checksum/configuration"] = expressions.value(f"{{{{ {self._configuration} | sha256sum }}}}")
+        expressions.extend(annotations, ".Values.manager.podAnnotations")
+        affinity = expressions.text(pod["affinity"])
+        pod["affinity"] = expressions.value(
+            f'{{{{ .Values.manager.affinity | default (include "{self._name("affinity")}" . | fromYaml) | toJson }}}}'
+        )
+        for name in ("nodeSelector", "tolerations"):
+            pod[name] = expressions.json(f".Values.manager.{name}")
+        pod["volumes"] = expressions.extended(pod["volumes"], ".Values.manager.volumes")
+        (container,) = pod["containers"]
+        for name in ("resources", "securityContext", "envFrom"):
+            container[name] = expressions.json(f".Values.manager.{name}")
+        for name in ("env", "volumeMounts"):
+            container[name] = expressions.extended(container[name], f".Values.manager.{name}")
+        self._image(pod)
+        return define(self._name("affinity"), affinity)
+
+    def _config_map(self, data: Object) -> str:
+        """Put the configuration into it, unless it is another one; returns the template that it includes."""
+        if "configuration.yaml" not in data:
+            version = self._expressions.value("{{ .Chart.AppVersion }}")
+            data["kubeflow_trainer_version"] = f"trainer-operator-{version}"
+            return ""
+        configuration = yaml.safe_load(data["configuration.yaml"])
+        data["configuration.yaml"] = self._expressions.block(self._configuration)
+        return define(self._name("configuration"), self._expressions.text(configuration))
+
+    @property
+    def _configuration(self) -> str:
+        """The configuration file, as an expression."""
+        base = f'(include "{self._name("configuration")}" .)'
+        return f'include "{CHART_NAME}.configuration" (dict "base" {base} "config" .Values.manager.config)'
+
+    def _webhook(self, objects: list[Object]) -> str:
+        for webhook in (webhook for obj in objects for webhook in obj.get("webhooks", ())):
+            webhook["failurePolicy"] = self._expressions.value("{{ .Values.webhook.failurePolicy }}")
+        return self._selected(self._expressions.text(*objects))
+
+    def _runtimes(self, objects: list[Object]) -> str:
+        """The Job that applies the runtimes, after what it needs; nothing where no runtime is chosen."""
+        (job,) = (obj for obj in objects if obj["kind"] == "Job")
+        chosen = {"runtimes.yaml": self._expressions.block("$runtimes")}
+        metadata = {name: job["metadata"][name] for name in ("name", "namespace", "labels")}
+        config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": chosen}
+        job["metadata"]["annotations"] = {
+            "helm.sh/hook": "post-install,post-upgrade",
+            "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+        }
+        pod = job["spec"]["template"]["spec"]
+        for name in ("nodeSelector", "affinity", "tolerations"):
+            pod[name] = self._expressions.json(f".Values.runtimes.installer.{name}")
+        pod["volumes"] = [{"name": "runtimes", "configMap": {"name": name_of(job)}}]
+        (container,) = pod["containers"]
+        container["command"] += ["--file", f"{_RUNTIMES}/runtimes.yaml"]
+        container["volumeMounts"] = [{"name": "runtimes", "mountPath": _RUNTIMES, "readOnly": True}]
+        container["resources"] = self._expressions.json(".Values.runtimes.installer.resources")
+        self._image(pod)
+        others = [obj for obj in objects if obj is not job]
+        head = define(self._name("runtimes"), runtimes(self.version, self._expressions))
+        head += f'{{{{- $runtimes := include "{self._name("runtimes")}" . | trim }}}}\n'
+        return head + self._selected(self._expressions.text(*others, config_map, job), "$runtimes")
+
+    def _image(self, pod: Object) -> None:
+        pod["imagePullSecrets"] = self._expressions.json(".Values.image.pullSecrets")
+        (container,) = pod["containers"]
+        container["image"] = self._expressions.value(
+            '{{ include "kubeflow-trainer.image" (dict "image" .Values.image "version" .Chart.AppVersion) }}'
+        )
+        container["imagePullPolicy"] = self._expressions.value("{{ .Values.image.pullPolicy }}")
+
+    def _name(self, part: str) -> str:
+        return f"{CHART_NAME}.{self.version}.{part}"
+
+    def _selected(self, text: str, *conditions: str) -> str:
+        """The text, for this version only."""
+        condition = f'eq .Values.apiVersion "{self.version}"'
+        if conditions:
+            condition = f"and ({condition}) {' '.join(conditions)}"
+        return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
+
+
+def _selectors(value: Any) -> Iterator[Object]:
+    """All mappings of labels of an object in which the name of our objects stands."""
+    if isinstance(value, dict):
+        if _NAME in value:
+            yield value
+        for inner in value.values():
+            yield from _selectors(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _selectors(inner)
+
+
+def _replaced(value: Any, texts: dict[str, str]) -> Any:
+    """The same, with names and namespaces replaced wherever they stand."""
+    if isinstance(value, dict):
+        return {key: _replaced(inner, texts) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replaced(inner, texts) for inner in value]
+    if isinstance(value, str):
+        return re.sub("|".join(map(re.escape, texts)), lambda match: texts[match[0]], value)
+    return value

@@ -1,0 +1,44 @@
+"""Write what follows from config/ and from the code in charts/kubeflow-trainer; a test fails while it does not.
+
+Run it after a change of config/, of the CRDs, of the configuration or of values.yaml:
+
+    python -m hack.generate_chart
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from hack.chart.manifests import OVERLAYS, definitions, templates
+from hack.chart.values_schema import values_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHART = Path(__file__).parents[1] / "charts" / "kubeflow-trainer"
+_HEADER = "{{/* Written by python -m hack.generate_chart from config/%s. */}}\n"
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Each file, with what stands in it."""
+    for version, overlay in OVERLAYS.items():
+        yield CHART / "files" / "crds" / f"{version}.yaml", definitions(version)
+        for name, text in templates(version).items():
+            yield CHART / "templates" / version / name, _HEADER % overlay + text
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    yield CHART / "values.schema.json", f"{json.dumps(values_schema(values), indent=1)}\n"
+
+
+def main() -> None:
+    """Write all of them."""
+    for path, text in files():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

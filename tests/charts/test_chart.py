@@ -1,0 +1,307 @@
+"""The Helm chart installs what config/ installs, and its values change what they say."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+import trainer
+from hack.chart.manifests import OVERLAYS
+from hack.chart.runtimes import value_of
+from hack.generate_chart import CHART, files
+from tests.charts.helm import NAMESPACE, HelmError, findings, needs_helm, rendered
+from tests.config import kustomized
+from tests.config.kustomized import of_kind
+from tests.config.schemas import VERSIONS, check
+from trainer.cli.manifests import runtimes
+from trainer.configuration.configuration import load_configuration
+from trainer.kube.objects import labels_of, name_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from trainer.api.v1alpha1.discovery import Version
+    from trainer.kube.objects import Object
+
+IMAGE = f"trainer-operator:{trainer.__version__}"
+EVERYTHING = {
+    "runtimes": {"defaultEnabled": True},
+    "dataCache": {"runtimes": {"torchDistributedWithCache": {"enabled": True}}},
+}
+both_versions = pytest.mark.parametrize("version", OVERLAYS)
+
+
+def test_generated_files() -> None:
+    """What follows from config/ and the code is what the generator writes, and nothing else lies there."""
+    expected = dict(files())
+    generated = [*(CHART / "files").rglob("*.yaml"), *(CHART / "templates").glob("v*/*"), CHART / "values.schema.json"]
+    assert sorted(generated) == sorted(expected)
+    stale = [path.name for path, text in expected.items() if path.read_text(encoding="utf-8") != text]
+    assert stale == [], "run python -m hack.generate_chart"
+
+
+def test_version() -> None:
+    """The chart has the version of the manager, whose image it runs."""
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["version"] == chart["appVersion"] == trainer.__version__
+
+
+@needs_helm
+def test_lint() -> None:
+    """`helm lint --strict` finds nothing."""
+    assert findings() == []
+
+
+@needs_helm
+@both_versions
+def test_it_is_what_kustomize_applies(version: Version) -> None:
+    """With the default values, the same objects: names, rights, webhooks, Deployment, configuration and CRDs."""
+    (release,) = rendered({"apiVersion": version})
+    overlay = [
+        obj
+        for obj in kustomized.rendered(OVERLAYS[version])
+        if obj["kind"] != "Namespace" and labels_of(obj).get("app.kubernetes.io/component") != "runtimes"
+    ]
+    assert comparable(release) == comparable(overlay)
+
+
+@needs_helm
+@both_versions
+def test_the_installer(version: Version) -> None:
+    """The Job of the overlay, as a hook, with the runtimes in a file; it has the same account and rights."""
+    (release,) = rendered({"apiVersion": version, **EVERYTHING})
+    overlay = kustomized.rendered(OVERLAYS[version])
+    mine, theirs = (
+        comparable(obj for obj in objects if labels_of(obj).get("app.kubernetes.io/component") == "runtimes")
+        for objects in (release, overlay)
+    )
+    (job_key,) = (key for key in theirs if key[0] == "Job")
+    job, expected = mine.pop(job_key), theirs.pop(job_key)
+    config_map = mine.pop(("ConfigMap", job_key[1]))
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (volume,), (mount,) = pod.pop("volumes"), container.pop("volumeMounts")
+    option, file = container["command"][-2:]
+    del container["command"][-2:]
+    del job["metadata"]["annotations"]
+
+    assert (option, file) == ("--file", f"{mount['mountPath']}/runtimes.yaml")
+    assert volume["configMap"]["name"] == config_map["metadata"]["name"]
+    assert config_map["data"].keys() == {"runtimes.yaml"}
+    assert job == expected
+    assert mine == theirs
+
+
+@needs_helm
+@both_versions
+def test_schemas(version: Version) -> None:
+    """Every field exists in the schema of its kind, in the oldest and the newest Kubernetes."""
+    for obj in rendered({"apiVersion": version, **EVERYTHING})[0]:
+        for kubernetes in VERSIONS:
+            check(obj, kubernetes)
+
+
+@needs_helm
+@both_versions
+def test_runtimes(version: Version) -> None:
+    """Each can be chosen alone, by the name of the released chart where it has one; by default there is no Job."""
+    shipped = {name_of(obj): obj for obj in runtimes(version)}
+    choices = [nested(f"{value_of(name)}.enabled", value=True) | {"apiVersion": version} for name in shipped]
+    nothing, everything, *each = rendered({"apiVersion": version}, {"apiVersion": version, **EVERYTHING}, *choices)
+    assert of_kind(nothing, "Job") == []
+    assert installed(everything) == list(shipped.values())
+    assert [installed(release) for release in each] == [[obj] for obj in shipped.values()]
+
+
+def test_names_of_released_runtimes() -> None:
+    """The values are called as in the released chart."""
+    assert {value_of(name_of(obj)) for obj in runtimes("v1alpha1")} == {
+        "runtimes.torchDistributed",
+        "runtimes.deepspeedDistributed",
+        "runtimes.mlxDistributed",
+        "runtimes.fluxDistributed",
+        "runtimes.jaxDistributed",
+        "runtimes.xgboostDistributed",
+        "runtimes.torchtuneDistributed.llama3_2_1B",
+        "runtimes.torchtuneDistributed.llama3_2_3B",
+        "runtimes.torchtuneDistributed.qwen2_5_1_5B",
+        "dataCache.runtimes.torchDistributedWithCache",
+    }
+
+
+DEPLOYMENT = "Deployment"
+POD = "spec.template.spec"
+CONTAINER = f"{POD}.containers.0"
+
+
+def case(value: str, given: object, path: str, expected: object = None, kind: str = DEPLOYMENT) -> Any:
+    """A value, and what stands in an object of a kind then: the same unless something else is expected."""
+    return pytest.param(value, given, kind, path, given if expected is None else expected, id=f"{value}-{kind}")
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("value", "given", "kind", "path", "expected"),
+    [
+        case("image.registry", "r.example.com/x", f"{CONTAINER}.image", f"r.example.com/x/{IMAGE}"),
+        case("image.repository", "r.example.com/y", f"{CONTAINER}.image", f"r.example.com/y:{trainer.__version__}"),
+        case("image.tag", "v9", f"{CONTAINER}.image", "trainer-operator:v9"),
+        case("image.tag", "v9", f"{CONTAINER}.image", "trainer-operator:v9", kind="Job"),
+        case("image.pullPolicy", "Always", f"{CONTAINER}.imagePullPolicy"),
+        case("image.pullSecrets", [{"name": "x"}], f"{POD}.imagePullSecrets"),
+        case("image.pullSecrets", [{"name": "x"}], f"{POD}.imagePullSecrets", kind="Job"),
+        case("manager.replicas", 1, "spec.replicas"),
+        case("manager.resources.limits.memory", "2Gi", f"{CONTAINER}.resources.limits.memory"),
+        case("manager.nodeSelector", {"a": "b"}, f"{POD}.nodeSelector"),
+        case("manager.tolerations", [{"operator": "Exists"}], f"{POD}.tolerations"),
+        case("manager.affinity", {"nodeAffinity": {}}, f"{POD}.affinity"),
+        case("manager.env", [{"name": "A", "value": "1"}], f"{CONTAINER}.env.1.name", "A"),
+        case("manager.envFrom", [{"secretRef": {"name": "s"}}], f"{CONTAINER}.envFrom"),
+        case("manager.volumes", [{"name": "x", "emptyDir": {}}], f"{POD}.volumes.2.name", "x"),
+        case("manager.volumeMounts", [{"name": "x", "mountPath": "/x"}], f"{CONTAINER}.volumeMounts.2.name", "x"),
+        case("manager.securityContext.runAsUser", 7, f"{CONTAINER}.securityContext.runAsUser"),
+        case("manager.podAnnotations", {"a/b": "c"}, "spec.template.metadata.annotations.a/b", "c"),
+        case("manager.labels", {"team": "ml"}, "spec.template.metadata.labels.team", "ml"),
+        case("commonLabels", {"team": "ml"}, "metadata.labels.team", "ml", kind="Service"),
+        case("webhook.failurePolicy", "Ignore", "webhooks.2.failurePolicy", kind="ValidatingWebhookConfiguration"),
+        case("runtimes.installer.tolerations", [{"operator": "Exists"}], f"{POD}.tolerations", kind="Job"),
+        case("runtimes.installer.resources.limits.memory", "1Gi", f"{CONTAINER}.resources.limits.memory", kind="Job"),
+    ],
+)
+def test_values(value: str, given: object, kind: str, path: str, expected: object) -> None:
+    """A value of the released chart's name is found where it belongs."""
+    with_a_runtime = nested("dataCache.runtimes.torchDistributedWithCache.enabled", value=True)
+    (objects,) = rendered({**nested(value, given), **with_a_runtime})
+    found: Any = of_kind(objects, kind)[0]
+    for step in path.split("."):
+        found = found[int(step) if step.isdigit() else step]
+    assert found == expected
+
+
+@needs_helm
+def test_images_and_labels_of_runtimes() -> None:
+    """A mirror for the images of one runtime changes all its containers, and labels are added to its own."""
+    image = {"registry": "mirror.example.com", "tag": "v3"}
+    values = {"runtimes": {"deepspeedDistributed": {"enabled": True, "image": image}, "commonLabels": {"a": "b"}}}
+    ((runtime,),) = (installed(objects) for objects in rendered(values))
+    jobs = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+    images = [c["image"] for job in jobs for c in job["template"]["spec"]["template"]["spec"]["containers"]]
+    assert images == ["mirror.example.com/kubeflow/trainer/deepspeed-runtime:v3"] * 2
+    assert labels_of(runtime) == {"trainer.kubeflow.org/framework": "deepspeed", "a": "b"}
+
+
+@needs_helm
+def test_configuration(tmp_path: Path) -> None:
+    """What values for the released chart say is merged into the file; the manager reads it, and pods start anew."""
+    given = {
+        "leaderElection": {"leaseDuration": "30s"},
+        "controller": {"groupKindConcurrency": {"trainJob": 7, "trainingRuntime": 1}},
+        "certManagement": {"enable": True, "webhookServiceName": "", "webhookSecretName": ""},
+        "clientConnection": {"qps": 20},
+        "statusServer": {"port": 10443},
+    }
+    before, after = rendered({}, {"manager": {"config": given}})
+    file = tmp_path / "configuration.yaml"
+    file.write_text(of_kind(after, "ConfigMap")[0]["data"]["configuration.yaml"])
+    configuration = load_configuration(file)
+    assert configuration.leader_election.lease_duration.total_seconds() == 30
+    assert configuration.leader_election.leader_elect
+    assert configuration.controller.group_kind_concurrency["TrainJob.trainer.kubeflow.org"] == 7
+    assert configuration.cert_management.webhook_service_name == "kubeflow-trainer-controller-manager"
+    assert configuration.client_connection.qps == 20
+    sums = [
+        of_kind(objects, DEPLOYMENT)[0]["spec"]["template"]["metadata"]["annotations"]["checksum/configuration"]
+        for objects in (before, after)
+    ]
+    assert sums[0] != sums[1]
+
+
+@needs_helm
+def test_definitions_of_somebody_else() -> None:
+    """Without its CRDs the chart has everything else; with them, `helm uninstall` leaves them and all TrainJobs."""
+    alone, whole = rendered({"crds": {"enabled": False}}, {})
+    definitions = of_kind(whole, "CustomResourceDefinition")
+    assert [obj["metadata"]["annotations"] for obj in definitions] == [{"helm.sh/resource-policy": "keep"}] * 3
+    assert alone == [obj for obj in whole if obj not in definitions]
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("value", "given", "message"),
+    [
+        pytest.param("manager.replica", 1, "at '/manager': additional properties 'replica' not allowed", id="typo"),
+        pytest.param("jobset.install", True, "at '': additional properties 'jobset' not allowed", id="not-here"),
+        pytest.param("apiVersion", "v1", "at '/apiVersion': value must be one of 'v1alpha1', 'v2alpha1'", id="version"),
+        pytest.param("webhook.failurePolicy", "Maybe", "at '/webhook/failurePolicy': value must be", id="policy"),
+        pytest.param("manager.replicas", "two", "at '/manager/replicas': got string, want integer", id="type"),
+        pytest.param(
+            "manager.config.webhok", {}, "at '/manager/config': additional properties 'webhok'", id="configuration"
+        ),
+        pytest.param(
+            "manager.config.certManagement.webhookServiceName",
+            "mine",
+            "at '/manager/config/certManagement/webhookServiceName': value must be ''",
+            id="names",
+        ),
+    ],
+)
+def test_what_is_refused(value: str, given: object, message: str) -> None:
+    """Values that mean nothing here are refused with their path."""
+    with pytest.raises(HelmError) as caught:
+        rendered(nested(value, given))
+    assert message in str(caught.value)
+
+
+def nested(path: str, value: object) -> Object:
+    """Values in which one is set, by its path."""
+    first, _, rest = path.partition(".")
+    return {first: nested(rest, value) if rest else value}
+
+
+def installed(objects: list[Object]) -> list[Object]:
+    """The runtimes that the Job of a release applies."""
+    (job,) = of_kind(objects, "Job")
+    (config_map,) = (obj for obj in of_kind(objects, "ConfigMap") if name_of(obj) == name_of(job))
+    return [obj for obj in yaml.safe_load_all(config_map["data"]["runtimes.yaml"]) if obj]
+
+
+def comparable(objects: Any) -> dict[tuple[str, str], Object]:
+    """Objects by kind and name, without what the two ways of installation do differently.
+
+    The name of the release is in labels, a hash is in an annotation and not in names, the namespace is another one, the
+    configuration has no comments, and what is empty is there or not.
+    """
+    found = {}
+    for obj in objects:
+        plain = normal(obj)
+        if "configuration.yaml" in plain.get("data", {}):
+            plain["data"] = normal(yaml.safe_load(plain["data"]["configuration.yaml"]))
+        plain["metadata"].get("annotations", {}).pop("helm.sh/resource-policy", None)
+        found[plain["kind"], plain["metadata"]["name"]] = without_empty(plain)
+    return found
+
+
+def normal(value: Any) -> Any:
+    """The same with the strings of the overlay: its namespace, and its labels."""
+    if isinstance(value, dict):
+        ignored = {"app.kubernetes.io/instance", "checksum/configuration"}
+        return {key: normal(inner) for key, inner in value.items() if key not in ignored}
+    if isinstance(value, list):
+        return [normal(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    for namespace in (NAMESPACE, "trainer-system", "kubeflow-system"):
+        value = value.replace(namespace, "NAMESPACE")
+    value = re.sub(r"^((?:kubeflow-)?trainer-(?:controller-manager|runtimes))-[a-z0-9]{10}$", r"\1", value)
+    return "trainer" if value == "kubeflow-trainer" else value
+
+
+def without_empty(value: Any) -> Any:
+    """The same without fields whose value is empty."""
+    if isinstance(value, dict):
+        fields = ((key, without_empty(inner)) for key, inner in value.items())
+        return {key: inner for key, inner in fields if inner not in ({}, [])}
+    return [without_empty(inner) for inner in value] if isinstance(value, list) else value
