@@ -57,6 +57,17 @@ async def test_answer_without_audiences_is_for_nobody(clock: ManualClock) -> Non
     assert await BearerGate(Careless(), clock=clock, audiences=("metrics",)).user_of(TOKEN) is None
 
 
+async def test_audiences_of_a_question(clock: ManualClock) -> None:
+    """What is remembered of a token for one audience says nothing about another."""
+    client = Reviewer()
+    client.audiences = ["jobs/a"]
+    gate = BearerGate(client, clock=clock)
+    assert await gate.user_of(TOKEN, ("jobs/a",)) == PROMETHEUS
+    assert await gate.user_of(TOKEN, ("jobs/b",)) is None
+    assert await gate.user_of(TOKEN, ("jobs/a",)) == PROMETHEUS
+    assert [spec["audiences"] for spec in client.asked("TokenReview")] == [["jobs/a"], ["jobs/b"]]
+
+
 @pytest.mark.parametrize(
     ("token", "seconds"), [pytest.param(TOKEN, 60, id="valid"), pytest.param("made-up", 10, id="wrong")]
 )

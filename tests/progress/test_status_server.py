@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import anyio
 import msgspec
 import pytest
 
-from tests.kube.reviewers import TOKEN, Reviewer
+from tests.kube.reviewers import Reviewer
 from tests.kube.webhook.serving import GivenCertificates, client_context
 from tests.progress.pods import jobset, pod
 from trainer.api.jobset_labels import JOBSET_NAME
@@ -48,6 +49,16 @@ def train_job(name: str = "digits", uid: str = "train-job-uid", **status: Any) -
         "spec": {"runtimeRef": {"name": "torch"}},
         "status": status,
     }
+
+
+def token_of(pod_name: str = POD, uid: str = "", **claims: Any) -> str:
+    """A token as the API server issues it to a pod."""
+    bound = {"namespace": "team-a", "pod": {"name": pod_name, "uid": uid or f"uid-of-{pod_name}"}}
+    payload = msgspec.json.encode({"kubernetes.io": bound} | claims)
+    return f"header.{base64.urlsafe_b64encode(payload).decode().rstrip('=')}.signature"
+
+
+TOKEN = token_of()
 
 
 def owner(pod_name: str = POD, uid: str = "", account: str = "system:serviceaccount:team-a:default") -> Object:
@@ -215,67 +226,80 @@ OTHER_JOBSET = jobset() | {"metadata": jobset()["metadata"] | {"ownerReferences"
 FORGED = pod(owner="mine")
 
 
+def token(*arguments: str, **claims: Any) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token_of(*arguments, **claims)}"}
+
+
 @pytest.mark.parametrize(
-    ("headers", "users", "objects", "message"),
+    ("headers", "objects", "message"),
     [
-        pytest.param({"Authorization": ""}, None, (), "send the token of the pod", id="no-token"),
-        pytest.param({"Authorization": f"Basic {TOKEN}"}, None, (), "send the token of the pod", id="basic"),
-        pytest.param({"Authorization": "Bearer a\tb"}, None, (), "this is no valid token", id="odd-token"),
-        pytest.param({"Authorization": "Bearer made-up"}, None, (), "this is no valid token", id="made-up"),
+        pytest.param({"Authorization": ""}, (), "send the token of the pod", id="no-token"),
+        pytest.param({"Authorization": f"Basic {TOKEN}"}, (), "send the token of the pod", id="basic"),
+        pytest.param({"Authorization": "Bearer a\tb"}, (), "the token is that of no pod", id="odd"),
+        pytest.param({"Authorization": "Bearer made-up"}, (), "the token is that of no pod", id="made-up"),
+        pytest.param({"Authorization": "Bearer a.b.c"}, (), "the token is that of no pod", id="no-base64"),
+        pytest.param(
+            {"Authorization": f"Bearer a.{'W1tb' * 1500}.c"}, (), "the token is that of no pod", id="no-claims"
+        ),
+        pytest.param(token(**{"kubernetes.io": {}}), (), "the token is that of no pod", id="bound-to-nothing"),
+        pytest.param(token("other"), (), "the token is that of pod other", id="of-an-unknown-pod"),
+        pytest.param(token(POD, "older"), (), f"the token is that of pod {POD}", id="of-a-pod-before"),
+        pytest.param({}, (train_job(), jobset(), FORGED), f"the token is that of pod {POD}", id="forged-labels"),
         pytest.param(
             {},
-            {TOKEN: owner(account="system:serviceaccount:team-b:default")},
-            (),
-            "this is no valid token of a pod in namespace team-a",
-            id="of-another-namespace",
-        ),
-        pytest.param({}, {TOKEN: owner(account="jane")}, (), "this is no valid token", id="of-a-person"),
-        pytest.param({}, {TOKEN: owner() | {"extra": {}}}, (), "the token is that of no pod", id="bound-to-nothing"),
-        pytest.param({}, {TOKEN: owner("other")}, (), "the token is that of pod other", id="of-an-unknown-pod"),
-        pytest.param({}, {TOKEN: owner(uid="older")}, (), f"the token is that of pod {POD}", id="of-a-pod-before"),
-        pytest.param(
-            {}, None, (train_job(), jobset(), FORGED), f"the token is that of pod {POD}", id="of-a-pod-with-our-labels"
-        ),
-        pytest.param(
-            {},
-            None,
             (train_job(), jobset(), pod(labels={JOBSET_NAME: "letters"}, owner="letters-node-0")),
             f"the token is that of pod {POD}",
             id="of-another-trainjob",
         ),
-        pytest.param(
-            {}, None, (train_job(), OTHER_JOBSET, pod()), f"the token is that of pod {POD}", id="of-a-foreign-jobset"
-        ),
-        pytest.param({}, None, (train_job(), pod()), f"the token is that of pod {POD}", id="without-a-jobset"),
+        pytest.param({}, (train_job(), OTHER_JOBSET, pod()), f"the token is that of pod {POD}", id="foreign-jobset"),
+        pytest.param({}, (train_job(), pod()), f"the token is that of pod {POD}", id="without-a-jobset"),
     ],
 )
-async def test_forbidden(
-    headers: dict[str, str], users: dict[str, Object] | None, objects: tuple[Object, ...], message: str
-) -> None:
-    """Only pods of the TrainJob may report about it; nobody else learns whether it exists, or has anything read."""
-    async with serving(*objects, users=users) as server:
+async def test_forbidden(headers: dict[str, str], objects: tuple[Object, ...], message: str) -> None:
+    """Only pods of the TrainJob may report about it; all others cost no review, and nothing of theirs is read."""
+    async with serving(*objects) as server:
         code, answer = await server.post(b"no JSON", **headers)
         assert (code, answer["reason"], answer["status"]) == (403, "Forbidden", "Failure")
         assert answer["message"].startswith(message)
+        assert (server.writes, server.client.reviews) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        pytest.param({}, id="unknown"),
+        pytest.param({TOKEN: owner(account="system:serviceaccount:team-b:default")}, id="of-another-namespace"),
+        pytest.param({TOKEN: owner(account="jane")}, id="of-a-person"),
+        pytest.param({TOKEN: owner() | {"extra": {}}}, id="bound-to-nothing"),
+        pytest.param({TOKEN: owner("other")}, id="of-another-pod"),
+        pytest.param({TOKEN: owner(uid="older")}, id="of-a-pod-before"),
+    ],
+)
+async def test_forged_tokens(users: dict[str, Object]) -> None:
+    """What a token says counts as far as the API server confirms it."""
+    async with serving(users=users) as server:
+        code, answer = await server.post(b"no JSON")
+        assert (code, answer["reason"]) == (403, "Forbidden")
+        assert answer["message"].startswith("the API server knows no such token for trainer.kubeflow.org/v1alpha1/")
         assert server.writes == 0
+
+
+async def test_forged_tokens_are_limited() -> None:
+    """Whoever knows a pod gets ten reviews at once, and then one a second."""
+    async with serving(users={}) as server:
+        codes = [(await server.post(b"", **token(jti=str(number))))[0] for number in range(11)]
+        assert codes == [403] * 10 + [429]
+        assert len(server.client.reviews) == 10
 
 
 async def test_a_token_for_another_trainjob() -> None:
     """The audience names one TrainJob, and the API server is asked for that of the path."""
     letters = jobset() | {"metadata": jobset()["metadata"] | {"name": "letters"}}
-    async with serving(train_job("letters"), letters, pod(labels={JOBSET_NAME: "letters"})) as server:
+    own = pod(labels={JOBSET_NAME: "letters"}, owner="letters-node-0")
+    async with serving(train_job("letters"), letters, own) as server:
         assert (await server.post(status(), status_path("team-a", "letters")))[0] == 403
         (asked,) = server.client.asked("TokenReview")
         assert asked == {"token": TOKEN, "audiences": [status_audience("team-a", "letters")]}
-
-
-async def test_a_token_that_was_valid_elsewhere() -> None:
-    """What is remembered of a token holds for one TrainJob."""
-    async with serving() as server:
-        assert (await server.post(status()))[0] == 200
-        assert (await server.post(status(), status_path("team-a", "letters")))[0] == 403
-        assert (await server.post(status()))[0] == 200
-        assert len(server.client.asked("TokenReview")) == 2
 
 
 @pytest.mark.parametrize(
@@ -362,12 +386,12 @@ async def test_one_that_reports_all_the_time() -> None:
     """Ten at once and then one a second; another TrainJob is not affected."""
     letters = jobset() | {"metadata": jobset()["metadata"] | {"name": "letters"}}
     other = pod("letters-node-0-0-x", labels={JOBSET_NAME: "letters"}, owner="letters-node-0")
-    users = {TOKEN: owner(), "other": owner("letters-node-0-0-x")}
+    users = {TOKEN: owner(), token_of("letters-node-0-0-x"): owner("letters-node-0-0-x")}
     async with serving(train_job(), train_job("letters"), jobset(), letters, pod(), other, users=users) as server:
         server.client.audiences.append(status_audience("team-a", "letters"))
         codes = [(await server.post(status()))[0] for _ in range(11)]
         assert codes == [200] * 10 + [429]
-        answer = await server.post(status(), status_path("team-a", "letters"), Authorization="Bearer other")
+        answer = await server.post(status(), status_path("team-a", "letters"), **token("letters-node-0-0-x"))
         assert answer[0] == 200
         await server.clock.advance(1)
         assert [(await server.post(status()))[0] for _ in range(2)] == [200, 429]

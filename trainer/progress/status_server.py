@@ -3,8 +3,8 @@
     POST /apis/trainer.kubeflow.org/v1alpha1/namespaces/<namespace>/trainjobs/<name>/status
     Authorization: Bearer <token of the pod's service account, made for this very TrainJob>
 
-Every replica serves, whether it leads or not. The API server reviews the token (TokenReview) and names the pod that it
-is bound to, so a token ends with its pod; that pod must be one that the JobSet of the TrainJob has made.
+Every replica serves, whether it leads or not. The pod of the token must be one that the JobSet of the TrainJob has
+made, and the API server confirms the token (TokenReview), so that it ends with its pod.
 
 | a request | gets |
 |---|---|
@@ -18,11 +18,13 @@ is bound to, so a token ends with its pod; that pod must be one that the JobSet 
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 import anyio
+import msgspec
 import structlog
 from aiohttp import web
 
@@ -173,7 +175,6 @@ class StatusServer:
             raise HttpError(404, "NotFound", f"there is nothing to {request.method} here")
         key = ObjectKey(found[1], found[2])
         train_job = await self._authorized(key, request.headers.get("Authorization", ""))
-        self._count(key)
         async with self._bodies.reading(request) as body:
             try:
                 push = parse_push(body)
@@ -192,34 +193,37 @@ class StatusServer:
         """The TrainJob that the owner of a token may report about.
 
         Raises:
-            HttpError: there is none.
+            HttpError: there is none, or it reports too often.
         """
         token = bearer_token(authorization)
         if token is None:
             raise HttpError(403, "Forbidden", "send the token of the pod in the header Authorization: Bearer <token>")
+        # What is made up costs no review: whoever sends it knows no pod of the TrainJob.
+        claimed = _claimed_pod(token)
+        train_job = self._train_jobs.get(key)
+        if not self._is_known(key, claimed, train_job):
+            who = f"pod {claimed.name}" if claimed.name else "no pod"
+            raise HttpError(403, "Forbidden", f"the token is that of {who}, which is no pod of TrainJob {key}")
+        self._count(key)
         try:
-            user = await self._gate.user_of(token, (status_audience(*key),)) if token else None
+            user = await self._gate.user_of(token, (status_audience(*key),))
         except KubeError as error:
             log.warning("could not review the token of a pod", error=str(error))
             raise HttpError(503, "ServiceUnavailable", "the API server does not say whose token it is") from None
-        if user is None or not str(user["username"]).startswith(f"{_ACCOUNT}{key.namespace}:"):
-            detail = f"this is no valid token of a pod in namespace {key.namespace} for {status_audience(*key)}"
-            raise HttpError(403, "Forbidden", detail)
-        train_job = self._train_jobs.get(key)
+        if user is None or not _is_of(user, key.namespace, claimed):
+            raise HttpError(403, "Forbidden", f"the API server knows no such token for {status_audience(*key)}")
         if train_job is None:
             raise HttpError(404, "NotFound", f"there is no TrainJob {key}")
-        name = _bound_pod(user, "name")
-        pod, jobset = self._pods.get(ObjectKey(key.namespace, name)), self._jobsets.get(key)
-        if (
-            pod is None
-            or jobset is None
-            or uid_of(pod) != _bound_pod(user, "uid")
-            or not is_made_of(jobset, pod)
-            or not is_controlled_by(jobset, train_job)
-        ):
-            who = f"pod {name}" if name else "no pod"
-            raise HttpError(403, "Forbidden", f"the token is that of {who}, which is no pod of TrainJob {key}")
         return train_job
+
+    def _is_known(self, key: ObjectKey, claimed: _Bound, train_job: Object | None) -> bool:
+        """Whether there is such a pod, made by the JobSet of the TrainJob if that exists."""
+        pod, jobset = self._pods.get(ObjectKey(key.namespace, claimed.name)), self._jobsets.get(key)
+        if pod is None or uid_of(pod) != claimed.uid:
+            return False
+        return train_job is None or (
+            jobset is not None and is_made_of(jobset, pod) and is_controlled_by(jobset, train_job)
+        )
 
     def _count(self, key: ObjectKey) -> None:
         """Count a request of a TrainJob, none of which may take the turns of the others."""
@@ -241,10 +245,38 @@ class StatusServer:
             raise HttpError(429, "TooManyRequests", text, retry_after=5)
 
 
-def _bound_pod(user: Object, attribute: str) -> str:
-    """Name or uid of the pod that a token is bound to; "" for a token that is not."""
-    values = (user.get("extra") or {}).get(f"{_EXTRA}{attribute}") or [""]
-    return str(values[0]) if len(values) == 1 else ""
+class _Bound(msgspec.Struct, frozen=True):
+    """The pod that a token is bound to; empty for a token that is not."""
+
+    name: str = ""
+    uid: str = ""
+
+
+class _Private(msgspec.Struct):
+    pod: _Bound = _Bound()
+
+
+class _Claims(msgspec.Struct, rename={"private": "kubernetes.io"}):
+    private: _Private
+
+
+_claims = msgspec.json.Decoder(_Claims)
+
+
+def _claimed_pod(token: str) -> _Bound:
+    """The pod that a token (RFC 7519) says it is bound to; whether that is true, the API server says."""
+    payload = token.partition(".")[2].partition(".")[0]
+    try:
+        return _claims.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).private.pod
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return _Bound()
+
+
+def _is_of(user: Object, namespace: str, pod: _Bound) -> bool:
+    """Whether a user is a service account of the namespace, with a token that is bound to the pod."""
+    extra = user.get("extra") or {}
+    bound = [extra.get(f"{_EXTRA}{attribute}") for attribute in ("name", "uid")]
+    return str(user["username"]).startswith(f"{_ACCOUNT}{namespace}:") and bound == [[pod.name], [pod.uid]]
 
 
 def _refused(key: ObjectKey, error: KubeError) -> HttpError:
