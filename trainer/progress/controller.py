@@ -6,20 +6,18 @@ primary pod's log. Followers pass messages to the `ProgressWriter`. Only the lea
 
 from __future__ import annotations
 
-from datetime import timedelta
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import structlog
 
 from trainer.api.event_reasons import EventReason
-from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.jobset_labels import JOBSET_NAME
 from trainer.api.progress import CONTAINER, STALL_SECONDS, monitoring_enabled, stall_seconds
 from trainer.api.trainjob import TRAIN_JOBS, is_managed_here
-from trainer.api.trainjob_status import ConditionType, TrainerStatus
-from trainer.framework.status.status import end_of, has_ended
+from trainer.api.trainjob_status import ConditionType
+from trainer.framework.status.status import has_ended
 from trainer.kube.controller.controller import Controller
 from trainer.kube.controller.predicates import annotation_changed, any_of
 from trainer.kube.controller.reconcile import Result
@@ -45,12 +43,12 @@ from trainer.progress.metrics import ProgressSeries
 from trainer.progress.primary_pod import CANDIDATES, candidates, candidates_of, container_state, is_made_of, primary_pod
 from trainer.progress.protocol import Message
 from trainer.progress.stalls import Before, StallWatch
+from trainer.progress.train_jobs import is_settled, progress_changed, shown_progress, train_job_changed
 from trainer.progress.writer import FIELD_MANAGER, ProgressWriter, has_stopped, shows_remaining
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
 
     from anyio.abc import TaskGroup
 
@@ -63,9 +61,6 @@ if TYPE_CHECKING:
     from trainer.progress.protocol import RejectedMessageError
 
 log = structlog.get_logger(__name__)
-
-SETTLED_AFTER = timedelta(minutes=10)
-"""A manager that starts reads the log of an ended TrainJob for this long after its end."""
 
 _PAUSE_AFTER_DEFECT = 60.0
 
@@ -116,7 +111,7 @@ class ProgressController:
         self._started = anyio.Event()
         manager.add(self._run_followers, name="progress followers")
         self._controller = controller = Controller("trainjob-progress", manager, self.reconcile)
-        changed = any_of(_train_job_changed, _progress_changed) if options.with_pushes else _train_job_changed
+        changed = any_of(train_job_changed, progress_changed) if options.with_pushes else train_job_changed
         controller.reconciles(TRAIN_JOBS, selection=selection, predicate=changed)
         controller.owns(JOBSETS, selection=selection, predicate=annotation_changed)
         controller.watches_source(Kind(pods, _jobset_of_pod, _candidate_changed))
@@ -172,7 +167,7 @@ class ProgressController:
         if state is None or state.started is None:
             return
         if training is None:
-            if state.has_ended and _is_settled(obj, self._clock.now()):
+            if state.has_ended and is_settled(obj, self._clock.now()):
                 return
             training = self._trainings[key] = _Training(self, obj)
         # After the newest pod is deleted, the pods of failed attempts before it may still exist.
@@ -180,7 +175,7 @@ class ProgressController:
         if training.place != state.place and not is_older:
             training.stop()
             # Another pod starts from nothing; its clock may differ from the first pod's.
-            shown = _shown(obj) if training.place is None else None
+            shown = shown_progress(obj) if training.place is None else None
             training.place, training.age = state.place, state.age
             training.follower = Follower(self._context, state, shown, training)
             self._start(training, training.follower)
@@ -288,7 +283,7 @@ class ProgressController:
 
     def _record_push(self, key: ObjectKey, obj: Object) -> None:
         """Record progress that is newer than that of the log, so that it was pushed."""
-        training, shown = self._trainings.get(key), _shown(obj) if self._with_pushes else None
+        training, shown = self._trainings.get(key), shown_progress(obj) if self._with_pushes else None
         if training is None or training.follower is None or shown is None:
             return
         told, time = training.follower.status, Instant.parse(shown.last_updated_time)
@@ -384,15 +379,6 @@ class _Training:
             events.record(self.reference, type="Warning", reason=reason, message=message)
 
 
-def _shown(obj: Object) -> TrainerStatus | None:
-    """The trainerStatus of a TrainJob; None without one, or if it is malformed."""
-    shown = (obj.get("status") or {}).get("trainerStatus")
-    try:
-        return TrainerStatus.from_object(shown) if shown else None
-    except InvalidObjectError:
-        return None
-
-
 def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Before:
     """What an earlier manager has written to the status about the present run."""
     stalled = find_condition(obj, ConditionType.STALLED) or {}
@@ -401,37 +387,6 @@ def _before(obj: Object, follower: Follower | None, state: ContainerState) -> Be
     is_stalled = is_of_run and stalled.get("status") == "True"
     status = follower.resumed if follower is not None else None
     return Before(status, str(stalled.get("message") or "") if is_stalled else None)
-
-
-def _is_settled(obj: Object, now: datetime) -> bool:
-    """Whether the log of an ended TrainJob need not be read, because an earlier manager has read it.
-
-    A manager that starts beside thousands of ended TrainJobs reads only those that ended within `SETTLED_AFTER`.
-    """
-    if shows_remaining(obj):
-        return False
-    ended = end_of(obj)
-    return ended is not None and now - ended > SETTLED_AFTER
-
-
-def _train_job_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
-    """Predicate: passes changes that matter to a reconcile, and not each write of the progress."""
-    return old is None or new is None or _decisive(old) != _decisive(new)
-
-
-def _progress_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
-    """Predicate: passes each write of the progress, which may have been pushed to another replica."""
-    return old is not None and new is not None and _progress(old) != _progress(new)
-
-
-def _progress(obj: CachedObject) -> object:
-    return (obj.get("status") or {}).get("trainerStatus")
-
-
-def _decisive(obj: CachedObject) -> tuple[Any, ...]:
-    status = {"status": obj.get("status")}
-    is_outdated = has_stopped(status) and shows_remaining(status)
-    return obj.uid, is_being_deleted(obj), annotations_of(obj), has_ended(status), is_outdated
 
 
 def _candidate_changed(old: CachedObject | None, new: CachedObject | None) -> bool:
