@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from trainer.kube.errors import KubeError
@@ -70,7 +71,8 @@ async def test_standstill_is_told_with_its_place(metrics: Metrics, background: B
     assert hang["event"].startswith("event loop stands still")
     assert "test_loop_lag.py" in hang["where"]
     assert hang["where"].endswith(" block_the_loop")
-    assert any("test_standstill_is_told" in frame for frame in hang["stack"])
+    assert any("test_standstill_is_told" in frame for frame in hang["frames"])
+    assert "block_the_loop" in str(structlog.dev.ConsoleRenderer(colors=False)(None, "warning", dict(hang)))
     assert hang["task"]
     assert end["event"] == "event loop turns again"
     assert end["stood_still"] >= 0.35

@@ -135,7 +135,7 @@ class LoopLagWatch:
             seconds=round(overdue, 3),
             task=None if task is None else task.get_name(),
             where=stack[-1] if stack else None,
-            stack=stack,
+            frames=stack,  # `stack` must be a text where logs are rendered for people
         )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge
 
 from trainer.kube.metrics import buckets
+from trainer.kube.metrics.quick_histogram import QuickHistogram
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -23,7 +24,7 @@ class WebhookSeries:
             ["webhook", "code"],
             registry=registry,
         )
-        self.latency_seconds = Histogram(
+        self.latency_seconds = QuickHistogram(
             "controller_runtime_webhook_latency_seconds",
             "Time from the head of an admission request to its answer.",
             ["webhook"],

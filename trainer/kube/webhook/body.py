@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -84,15 +84,20 @@ class BodyReader:
         # One that does not say how large it is may be as large as allowed.
         length = request.content_length
         size = self._max_bytes if length is None else length
-        async with AsyncExitStack() as held:
-            if size > SMALL:
-                try:
-                    await held.enter_async_context(self._buffers.holding(size, self._clock, self._timeout))
-                except TimeoutError:
-                    text = f"bodies of {self._buffers.total} bytes are being answered (max_buffered_bytes)"
-                    raise overloaded(text) from None
+        counted = size if size > SMALL else 0
+        await self._buffer(counted)
+        try:
             await self._invite(request)
             yield await self._read(request)
+        finally:
+            self._buffers.release(counted)
+
+    async def _buffer(self, size: int) -> None:
+        try:
+            await self._buffers.acquire(size, self._clock, self._timeout)
+        except TimeoutError:
+            text = f"bodies of {self._buffers.total} bytes are being answered (max_buffered_bytes)"
+            raise overloaded(text) from None
 
     def _check_head(self, request: web.BaseRequest) -> None:
         """What is known before anything is read."""
@@ -109,6 +114,9 @@ class BodyReader:
 
     async def _read(self, request: web.BaseRequest) -> bytearray:
         body = bytearray()
+        if request.content.is_eof():  # most bodies come with their head
+            await self._read_all(request, body)
+            return body
         async with move_on_after(self._clock, self._timeout):
             await self._read_all(request, body)
             return body

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,8 +36,6 @@ from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.kube.webhook.steps import Steps, at_once, with_pauses
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from trainer.kube.clock import Clock
     from trainer.kube.metrics.webhooks import WebhookMetrics
     from trainer.kube.webhook.admission import AdmissionHandler, AdmissionRequest
@@ -105,25 +102,33 @@ class AdmissionEndpoint:
     async def _answer(self, request: web.BaseRequest) -> tuple[int, web.Response]:
         budget = time_budget(request.query.get("timeout", ""), self._limits.timeout)
         deadline = self._clock.monotonic() + budget
-        async with AsyncExitStack() as held:
-            body = await held.enter_async_context(self._limits.reader.reading(request))
+        async with self._limits.reader.reading(request) as body:
             weight = weight_of(body)
             # A body that does not come takes nobody's place, nor does one that waits for memory.
-            await held.enter_async_context(self._room(weight, deadline - self._clock.monotonic()))
-            await held.enter_async_context(self._slot(deadline - self._clock.monotonic()))
-            is_heavy = weight > LIGHT
-            review = await self._decode(body, is_heavy=is_heavy)
-            with structlog.contextvars.bound_contextvars(**self._identity(review.request)):
-                async with move_on_after(self._clock, deadline - self._clock.monotonic()) as limit:
-                    code, response = await self._ask(review.request)
-                if limit.cancelled_caught:
-                    log.warning("webhook took too long", seconds=budget)
-                    text = f"webhook {self.name} did not decide within {budget:g} s"
-                    code, response = 504, AdmissionResponse.fail(504, "Timeout", text)
-                return await self._encode(review, code, response, is_heavy=is_heavy)
+            await self._acquire_memory(weight, deadline - self._clock.monotonic())
+            try:
+                await self._acquire_slot(deadline - self._clock.monotonic())
+                try:
+                    return await self._decide(body, budget, deadline, is_heavy=weight > LIGHT)
+                finally:
+                    self._limits.concurrency.release()
+            finally:
+                self._limits.memory.release(weight)
 
-    @asynccontextmanager
-    async def _slot(self, seconds: float) -> AsyncIterator[None]:
+    async def _decide(
+        self, body: bytearray, budget: float, deadline: float, *, is_heavy: bool
+    ) -> tuple[int, web.Response]:
+        review = await self._decode(body, is_heavy=is_heavy)
+        with structlog.contextvars.bound_contextvars(**self._identity(review.request)):
+            async with move_on_after(self._clock, deadline - self._clock.monotonic()) as limit:
+                code, response = await self._ask(review.request)
+            if limit.cancelled_caught:
+                log.warning("webhook took too long", seconds=budget)
+                text = f"webhook {self.name} did not decide within {budget:g} s"
+                code, response = 504, AdmissionResponse.fail(504, "Timeout", text)
+            return await self._encode(review, code, response, is_heavy=is_heavy)
+
+    async def _acquire_slot(self, seconds: float) -> None:
         """Be one of the requests that are answered at a time, or give up waiting for it."""
         concurrency = self._limits.concurrency
         try:
@@ -134,25 +139,18 @@ class AdmissionEndpoint:
             if limit.cancelled_caught:
                 text = f"{concurrency.total_tokens} requests are being answered (max_concurrent)"
                 raise overloaded(text) from None
-        try:
-            yield
-        finally:
-            concurrency.release()
 
-    @asynccontextmanager
-    async def _room(self, weight: int, seconds: float) -> AsyncIterator[None]:
+    async def _acquire_memory(self, weight: int, seconds: float) -> None:
         """Have room for a review with all that is decoded from it, or give up waiting for it."""
         memory = self._limits.memory
         if weight > memory.total:
             text = f"the review may take {weight} bytes of memory, more than {memory.total} (max_decoded_bytes)"
             raise HttpError(413, "RequestEntityTooLarge", text)
-        async with AsyncExitStack() as held:
-            try:
-                await held.enter_async_context(memory.holding(weight, self._clock, seconds))
-            except TimeoutError:
-                text = f"reviews of {memory.used} of {memory.total} bytes are being answered (max_decoded_bytes)"
-                raise overloaded(text) from None
-            yield
+        try:
+            await memory.acquire(weight, self._clock, seconds)
+        except TimeoutError:
+            text = f"reviews of {memory.used} of {memory.total} bytes are being answered (max_decoded_bytes)"
+            raise overloaded(text) from None
 
     async def _take(self, steps: Steps[_T], *, is_heavy: bool) -> _T:
         return await with_pauses(steps, self._clock) if is_heavy else at_once(steps)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,8 +15,6 @@ import anyio
 from trainer.kube.clock import move_on_after
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from trainer.kube.clock import Clock
 
 LIGHT = 1 << 20
@@ -69,9 +66,8 @@ class MemoryBudget:
         """Whether so many bytes are there without waiting."""
         return self.used + amount <= self.total and not (self._has_heavy and self._is_heavy(amount))
 
-    @asynccontextmanager
-    async def holding(self, amount: int, clock: Clock, seconds: float) -> AsyncIterator[None]:
-        """Hold so many bytes within the context; wait until they are there, for at most so many seconds.
+    async def acquire(self, amount: int, clock: Clock, seconds: float) -> None:
+        """Take so many bytes, for `release`; wait until they are there, for at most so many seconds.
 
         Raises:
             TimeoutError: they were not there in time.
@@ -79,15 +75,11 @@ class MemoryBudget:
         if self.has_room(amount):
             # Whoever waits needs more than there is, so that one who fits overtakes nobody.
             self._take(amount)
-        else:
-            async with move_on_after(clock, seconds) as limit:
-                await self._wait_for(amount)
-            if limit.cancelled_caught:
-                raise TimeoutError
-        try:
-            yield
-        finally:
-            self._give_back(amount)
+            return
+        async with move_on_after(clock, seconds) as limit:
+            await self._wait_for(amount)
+        if limit.cancelled_caught:
+            raise TimeoutError
 
     async def _wait_for(self, amount: int) -> None:
         granted = anyio.Event()
@@ -97,7 +89,7 @@ class MemoryBudget:
             await granted.wait()
         except BaseException:
             if granted.is_set():
-                self._give_back(amount)
+                self.release(amount)
             else:
                 self._waiting.remove(entry)
                 heapq.heapify(self._waiting)
@@ -110,7 +102,8 @@ class MemoryBudget:
         self.used += amount
         self._has_heavy |= self._is_heavy(amount)
 
-    def _give_back(self, amount: int) -> None:
+    def release(self, amount: int) -> None:
+        """Give so many bytes back, to those who wait for them."""
         self.used -= amount
         if self._is_heavy(amount):
             self._has_heavy = False
