@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trainer.kube.objects import is_at_its_end
+from trainer.kube.objects import is_at_its_end, mapping_at, objects_in
 
 if TYPE_CHECKING:
     from trainer.kube.objects import Object
@@ -26,3 +26,32 @@ DELETED = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
 def test_end_of_a_deletion(obj: Object, expected: bool) -> None:
     """The server keeps an object as long as something holds it."""
     assert is_at_its_end(obj) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "expected"),
+    [
+        pytest.param({"a": {"b": {"c": 1}}}, ("a", "b"), {"c": 1}, id="there"),
+        pytest.param({"a": 1}, (), {"a": 1}, id="itself"),
+        pytest.param({"a": {}}, ("a", "b"), {}, id="absent"),
+        pytest.param({"a": [1]}, ("a", "b"), {}, id="in a list"),
+        pytest.param({"a": "b"}, ("a",), {}, id="text"),
+        pytest.param(None, ("a",), {}, id="nothing"),
+    ],
+)
+def test_mapping_at(value: Any, path: tuple[str, ...], expected: Object) -> None:
+    """What is no mapping counts as an empty one."""
+    assert mapping_at(value, *path) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param([{"a": 1}, None, 2, {}], [{"a": 1}, {}], id="list"),
+        pytest.param({"a": {}}, [], id="mapping"),
+        pytest.param(None, [], id="nothing"),
+    ],
+)
+def test_objects_in(value: Any, expected: list[Object]) -> None:
+    """What is no object is left out."""
+    assert objects_in(value) == expected

@@ -36,12 +36,16 @@ def replicated_job(name: str, *containers: str, ancestor: str = "", init: str = 
 NODE = replicated_job("node", "node", "side", ancestor="trainer", init="init")
 
 
-def runtime(name: str, policy: Object, *jobs: Object, kind: str = "ClusterTrainingRuntime", **labels: str) -> Object:
+def runtime(
+    name: str, policy: Object | None, *jobs: Object, kind: str = "ClusterTrainingRuntime", **labels: str
+) -> Object:
     """A runtime of v1alpha1."""
     metadata: Object = {"name": name, "labels": {f"trainer.kubeflow.org/{key}": text for key, text in labels.items()}}
     if kind == "TrainingRuntime":
         metadata["namespace"] = "default"
-    spec = {"mlPolicy": policy, "template": {"spec": {"replicatedJobs": [*(jobs or [NODE])]}}}
+    spec = ({} if policy is None else {"mlPolicy": policy}) | {
+        "template": {"spec": {"replicatedJobs": [*(jobs or [NODE])]}}
+    }
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
@@ -54,6 +58,8 @@ RUNTIMES = [
     runtime("old", {"torch": {}}, support="deprecated"),
     runtime("mpi", {"mpi": MPI}, replicated_job("node", "node"), LAUNCHER),
     runtime("lonely", {"mpi": MPI}, LAUNCHER),
+    runtime("launched", {"mpi": MPI | {"runLauncherAsNode": False}}, replicated_job("node", "node"), LAUNCHER),
+    runtime("bare", None),
     runtime("xgboost", {"xgboost": {}}),
     runtime("flux", {"flux": {}}),
     runtime("reserved", {"flux": {}}, WITH_INSTALLER),
@@ -273,6 +279,16 @@ async def test_runtime_that_has_gone(admission: V1Alpha1Admission) -> None:
             job("data", initializer={"dataset": {"env": [{"name": ""}]}}),
             "spec.initializer.dataset.env[0].name",
             id="a variable without name",
+        ),
+        pytest.param(
+            job("bare", trainer={"resourcesPerNode": {}}),
+            "spec.trainer.resourcesPerNode: has no effect: ClusterTrainingRuntime/bare has no spec.mlPolicy",
+            id="resources without a policy",
+        ),
+        pytest.param(
+            job("launched", trainer={"resourcesPerNode": {}}),
+            "spec.trainer.resourcesPerNode: is for the launcher alone",
+            id="resources of a launcher",
         ),
         pytest.param(job("old"), 'Referenced ClusterTrainingRuntime "old" is deprecated', id="a deprecated runtime"),
     ],

@@ -23,6 +23,18 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
+def mapping_at(value: Any, *path: str) -> Object:
+    """The member at a path of something that nobody has validated; empty if it is absent or no mapping."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def objects_in(value: Any) -> list[Object]:
+    """The objects in a list that nobody has validated; empty if it is no list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def metadata_of(obj: Mapping[str, Any]) -> dict[str, Any]:
     """The object's metadata; an empty dict when it has none."""
     return cast("dict[str, Any]", obj.get("metadata") or {})

@@ -6,14 +6,14 @@ a default in an immutable field would make every update fail.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TrainJob
 from trainer.api.trainjob_status import ConditionType
 from trainer.framework.plugin_api.errors import BuildError
-from trainer.kube.objects import is_condition_true
+from trainer.kube.objects import is_condition_true, mapping_at
 
 if TYPE_CHECKING:
     from trainer.framework.runtimes.runtimes import RuntimeSource
@@ -26,18 +26,18 @@ def default_train_job(obj: Object, old: Object | None = None) -> Object:
     Fields without default are shared with the argument.
     """
     obj = _copied(obj, ("spec", "runtimeRef"), ("spec", "trainer"))
-    spec, former = _mapping(obj, "spec"), _mapping(old or {}, "spec")
-    ref = _mapping(spec, "runtimeRef")
+    spec, former = mapping_at(obj, "spec"), mapping_at(old or {}, "spec")
+    ref = mapping_at(spec, "runtimeRef")
     if ref and ref != former.get("runtimeRef"):
         ref["apiGroup"] = ref.get("apiGroup") or CLUSTER_TRAINING_RUNTIMES.group
         ref["kind"] = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind
     if spec.get("managedBy") in (None, "") and (old is None or former.get("managedBy") not in (None, "")):
         spec["managedBy"] = TRAIN_JOB_CONTROLLER
-    _write_as_string(_mapping(spec, "trainer"), _mapping(former, "trainer"))
-    nodes = _mapping(former, "trainer").get("numNodes")
-    if _mapping(_mapping(old, "status"), "scale") and nodes is not None and isinstance(spec.get("trainer", {}), dict):
+    _write_as_string(mapping_at(spec, "trainer"), mapping_at(former, "trainer"))
+    nodes = mapping_at(former, "trainer").get("numNodes")
+    if mapping_at(old, "status", "scale") and nodes is not None and isinstance(spec.get("trainer", {}), dict):
         # An autoscaler has set it; replacing the TrainJob with its original file must not remove it.
-        spec["trainer"] = {"numNodes": nodes} | _present(_mapping(spec, "trainer"))
+        spec["trainer"] = {"numNodes": nodes} | _present(mapping_at(spec, "trainer"))
     return obj
 
 
@@ -67,9 +67,9 @@ def default_runtime(obj: Object, old: Object | None = None) -> Object:
     if old is not None and obj.get("spec") == old.get("spec"):
         return obj
     obj = _copied(obj, ("spec", "mlPolicy", "torch"))
-    spec = _mapping(obj, "spec")
-    policy = _mapping(spec, "mlPolicy")
-    torch = _mapping(policy, "torch")
+    spec = mapping_at(obj, "spec")
+    policy = mapping_at(spec, "mlPolicy")
+    torch = mapping_at(policy, "torch")
     if policy and policy.get("numNodes") is None and not torch.get("elasticPolicy") and not _states_size(spec):
         policy["numNodes"] = 1
     _write_as_string(torch, {})
@@ -97,19 +97,13 @@ def _write_as_string(settings: Object, former: Object) -> None:
 
 
 def _states_size(spec: Object) -> bool:
-    jobs = _mapping(_mapping(spec, "template"), "spec").get("replicatedJobs")
-    job_specs = [_mapping(_mapping(job, "template"), "spec") for job in (jobs if isinstance(jobs, list) else []) if job]
+    jobs = mapping_at(spec, "template", "spec").get("replicatedJobs")
+    job_specs = [mapping_at(job, "template", "spec") for job in (jobs if isinstance(jobs, list) else []) if job]
     return any(job_spec.get(field) is not None for job_spec in job_specs for field in ("parallelism", "completions"))
 
 
 def _present(mapping: Object) -> Object:
     return {name: value for name, value in mapping.items() if value is not None}
-
-
-def _mapping(parent: Any, name: str) -> Object:
-    """A member of an object that is not validated yet; empty if it is absent or no mapping."""
-    value = parent.get(name) if isinstance(parent, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 async def _fewest_nodes(obj: Object, runtimes: RuntimeSource) -> int | None:
@@ -122,11 +116,11 @@ async def _fewest_nodes(obj: Object, runtimes: RuntimeSource) -> int | None:
 
 
 def _runtime_ref(obj: Object) -> object:
-    return _mapping(obj, "spec").get("runtimeRef")
+    return mapping_at(obj, "spec").get("runtimeRef")
 
 
 def _num_nodes(obj: Object) -> object:
-    return _mapping(_mapping(obj, "spec"), "trainer").get("numNodes")
+    return mapping_at(obj, "spec", "trainer").get("numNodes")
 
 
 def _with_nodes(obj: Object, nodes: int | None) -> Object:

@@ -6,7 +6,6 @@ shows that it cannot become Jobs, its author is warned.
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -16,16 +15,18 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, DEPRECATED, S
 from trainer.api.trainjob import TRAIN_JOBS, RuntimeRef, TrainJob, TrainJobSpec
 from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.api.v1alpha1.decode import override_paths
+from trainer.framework.building.extraction import subject_of
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
 from trainer.kube.field_errors import FieldError, forbidden, invalid
-from trainer.kube.objects import is_being_deleted, labels_of, name_of
+from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
 from trainer.webhooks.handlers import Admission
 from trainer.webhooks.runtime import review_runtime as review_model
+from trainer.webhooks.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from trainer.kube.webhook.admission import AdmissionRequest
 
 _GROUP: Final = TRAIN_JOBS.group
-_PATCHES: Final = "spec.runtimePatches"
 _NODE: Final = "node"
 _INITIALIZERS: Final = {"dataset": "dataset-initializer", "model": "model-initializer"}
 _MAIN_CONTAINERS: Final = {step: step for step in _INITIALIZERS.values()} | {"trainer": _NODE}
@@ -56,12 +56,6 @@ _RESERVED: Final = {
     "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
 }
 _FLUX_INSTALLER: Final = "flux-installer"
-_HOST: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
-_LONGEST_HOST: Final = 253
-_ENV_ELSEWHERE: Final = frozenset(_MAIN_CONTAINERS.values())
-"""Containers whose environment is that of `trainer` and `initializer`."""
-_EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 _MOST_WARNINGS: Final = 10
 _MOST_ERRORS: Final = 50
 _LONGEST_TEXT: Final = 2000
@@ -124,11 +118,11 @@ async def review_train_job(
         must_exist: whether a missing runtime is an error, as at the creation; else it is a warning, unless a new
             TrainJob has probably mistyped the name.
     """
-    ref = _mapping(_mapping(obj, "spec"), "runtimeRef")
+    ref = mapping_at(obj, "spec", "runtimeRef")
     kind, group = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("apiGroup") or _GROUP
     if (kind, group) not in ((each.kind, _GROUP) for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)):
         return Review((FieldError("", f"unsupported runtime: {kind}.{group}"),))
-    errors = (*_manager_errors(obj), *_change_errors(obj, old))
+    errors = (*manager_errors(obj), *change_errors(obj, old))
     try:
         runtime = await runtimes.of(_reference(decoded(obj)))
     except RuntimeNotFoundError as error:
@@ -142,7 +136,8 @@ async def review_train_job(
         return Review(errors, tuple(map(_as_warning, error.errors)))
     if errors := (*errors, *_fit_errors(obj, runtime)):
         return Review(errors, tuple(_deprecation(runtime)))
-    return Review((), (*_deprecation(runtime), *_trial_warnings(obj, runtime, pipeline)))
+    warnings = (*_deprecation(runtime), *_misplaced_resources(obj, runtime), *_trial_warnings(obj, runtime, pipeline))
+    return Review((), warnings)
 
 
 def review_runtime(obj: Object, pipeline: Pipeline) -> Review:
@@ -170,89 +165,15 @@ def _trial_warnings(obj: Object, runtime: Runtime, pipeline: Pipeline) -> Iterat
         yield _translated(finding, paths)
 
 
-def with_times(obj: Object, old: Object | None, now: str) -> Object:
-    """A TrainJob whose runtime patches say when they were last changed.
-
-    A time that the author gives to a new patch is kept; an unchanged patch keeps its stored time.
-
-    Args:
-        obj: the TrainJob as it was sent; it may be invalid in any way.
-        old: what it replaces.
-        now: the present time.
-    """
-    spec = _mapping(obj, "spec")
-    former = {str(patch.get("manager")): patch for patch in _objects(_mapping(old, "spec").get("runtimePatches"))}
-    patches = spec.get("runtimePatches")
-    if not isinstance(patches, list):
-        return obj
-    timed = [
-        _timed(patch, former.get(str(patch.get("manager"))), now) if isinstance(patch, dict) else patch
-        for patch in patches
-    ]
-    return obj | {"spec": spec | {"runtimePatches": timed}}
-
-
-def _timed(patch: Object, former: Object | None, now: str) -> Object:
-    if former is None:
-        return patch if patch.get("time") else patch | {"time": now}
-    is_same = _meaning(_without_time(patch)) == _meaning(_without_time(former))
-    time = former.get("time") if is_same else now
-    return patch | {"time": time} if time else patch
-
-
-def _without_time(patch: Object) -> Object:
-    return {name: value for name, value in patch.items() if name != "time"}
-
-
-def _meaning(value: Any) -> Any:
-    """A value without empty members, which clients in Go such as Kueue leave out when they send an object back."""
-    if isinstance(value, dict):
-        members = ((name, _meaning(member)) for name, member in value.items())
-        return {name: member for name, member in members if not (member is False or member in _EMPTY)}
-    return [_meaning(item) for item in value] if isinstance(value, list) else value
-
-
-def _manager_errors(obj: Object) -> Iterator[FieldError]:
-    for patch in _objects(_mapping(obj, "spec").get("runtimePatches")):
-        manager = str(patch.get("manager", ""))
-        host, _, path = manager.partition("/")
-        field = f"{_PATCHES}.manager"
-        if not host or not path:
-            yield invalid(field, manager, 'must be a domain-prefixed path (such as "acme.io/foo")')
-        elif len(host) > _LONGEST_HOST or not _HOST.fullmatch(host):
-            yield invalid(field, manager, "the part before / must be a DNS name in lower case, such as acme.io")
-        elif not _PATH.fullmatch(path):
-            yield invalid(field, manager, f"Invalid path (regex used for validation is '{_PATH.pattern}')")
-
-
-def _change_errors(obj: Object, old: Object | None) -> Iterator[FieldError]:
-    """Runtime patches change only before pods run, or after."""
-    if old is None:
-        return
-    before, after = _mapping(old, "spec"), _mapping(obj, "spec")
-    if _meaning(before.get("runtimePatches") or []) == _meaning(after.get("runtimePatches") or []):
-        return
-    if not (before.get("suspend") or after.get("suspend")):
-        rule = "RuntimePatches can only be modified when the TrainJob is suspended before or after the update"
-        yield forbidden(_PATCHES, rule)
-        return
-    for job in _objects(_mapping(old, "status").get("jobsStatus")):
-        if job.get("active"):
-            rule = (
-                f"RuntimePatches cannot be modified when the JobSet's ReplicatedJob {job.get('name')} is still active"
-            )
-            yield forbidden(_PATCHES, rule)
-
-
 def _fit_errors(obj: Object, runtime: Runtime) -> Iterator[FieldError]:
     """What does not fit the runtime."""
-    spec = _mapping(obj, "spec")
+    spec = mapping_at(obj, "spec")
     jobs = {job.name: job for job in runtime.spec.template.spec.replicated_jobs or []}
     policy = runtime.spec.ml_policy
     source = policy.source if policy is not None else None
-    yield from _reserved_errors(_mapping(spec, "trainer"), source)
+    yield from _reserved_errors(mapping_at(spec, "trainer"), source)
     if policy is not None and policy.mpi is not None and policy.mpi.run_launcher_as_node:
-        nodes = _mapping(spec, "trainer").get("numNodes") or 1
+        nodes = mapping_at(spec, "trainer").get("numNodes") or 1
         if nodes > 1 and not {"launcher", _NODE} <= jobs.keys():
             rule = (
                 "must have 1 when MPI trainingRuntime with enabled runLauncherAsNode does not have either launcher and "
@@ -260,15 +181,15 @@ def _fit_errors(obj: Object, runtime: Runtime) -> Iterator[FieldError]:
             )
             yield invalid("spec.trainer.numNodes", nodes, rule)
     if policy is not None and policy.flux is not None:
-        yield from _flux_errors(_mapping(spec, "trainer"), jobs.get(_NODE))
+        yield from _flux_errors(mapping_at(spec, "trainer"), jobs.get(_NODE))
     for member, step in _INITIALIZERS.items():
-        if _mapping(spec, "initializer").get(member) is not None:
+        if mapping_at(spec, "initializer").get(member) is not None:
             yield from _initializer_errors(spec.get("runtimeRef"), step, f"{member}Config", jobs.get(step))
-    yield from _patch_errors(spec, jobs)
+    yield from name_errors(spec, jobs)
 
 
 def _reserved_errors(trainer: Object, source: str | None) -> Iterator[FieldError]:
-    names = [str(each.get("name")) for each in _objects(trainer.get("env"))]
+    names = [str(each.get("name")) for each in objects_in(trainer.get("env"))]
     reserved = _RESERVED.get(source or "", ())
     if source == "xgboost":
         for index, name in enumerate(names):
@@ -284,7 +205,7 @@ def _flux_errors(trainer: Object, node: ReplicatedJob | None) -> Iterator[FieldE
     if isinstance(processes, int) and processes < 1:
         rule = "must be greater than or equal to 1 for Flux TrainJob"
         yield invalid("spec.trainer.numProcPerNode", processes, rule)
-    if node is not None and _FLUX_INSTALLER in _containers(node):
+    if node is not None and _FLUX_INSTALLER in containers_of(node):
         rule = f"InitContainer '{_FLUX_INSTALLER}' is reserved"
         yield invalid("spec.trainer.initContainers", _FLUX_INSTALLER, rule)
 
@@ -294,58 +215,29 @@ def _initializer_errors(ref: Any, step: str, member: str, job: ReplicatedJob | N
         rule = f"must have {step} job when trainJob is configured with input {member}"
         yield invalid("spec.runtimeRef", ref, rule)
         return
-    container = _containers(job).get(step)
+    container = containers_of(job).get(step)
     if container is None:
         rule = f"must have container with name - {step} in the {step} job"
         yield invalid("spec.runtimeRef", ref, rule)
 
 
-def _patch_errors(spec: Object, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:
-    """The names that runtime patches use, which the released Trainer means to check."""
-    for patch in _objects(spec.get("runtimePatches")):
-        template = _mapping(_mapping(_mapping(patch, "trainingRuntimeSpec"), "template"), "spec")
-        for patched in _objects(template.get("replicatedJobs")):
-            name = str(patched.get("name"))
-            job = jobs.get(name)
-            if job is None:
-                rule = "must not have replicated job that doesn't exist in the runtime job template"
-                yield invalid(_PATCHES, name, rule)
-                continue
-            pod_spec = _mapping(_mapping(_mapping(_mapping(patched, "template"), "spec"), "template"), "spec")
-            for kind, word in (("initContainers", "initContainer"), ("containers", "container")):
-                for container in _objects(pod_spec.get(kind)):
-                    if container.get("name") not in _containers(job):
-                        rule = f"must not have {word} that doesn't exist in the runtime job {name}"
-                        yield invalid(_PATCHES, container.get("name"), rule)
-                    if kind == "containers" and container.get("env") and container.get("name") in _ENV_ELSEWHERE:
-                        rule = "must not have envs for the dataset-initializer, model-initializer, node containers"
-                        yield invalid(_PATCHES, container.get("name"), rule)
-
-
 def _ancestor_errors(runtime: Object) -> Iterator[FieldError]:
     """What is wrong with the replicated Jobs of a runtime that a TrainJob changes."""
-    template = _mapping(_mapping(_mapping(runtime, "spec"), "template"), "spec")
-    for index, job in enumerate(_objects(template.get("replicatedJobs"))):
-        job_template = _mapping(job, "template")
-        ancestor = _mapping(_mapping(job_template, "metadata"), "labels").get(ANCESTOR_LABEL)
+    template = mapping_at(runtime, "spec", "template", "spec")
+    for index, job in enumerate(objects_in(template.get("replicatedJobs"))):
+        job_template = mapping_at(job, "template")
+        ancestor = mapping_at(job_template, "metadata", "labels").get(ANCESTOR_LABEL)
         required = _MAIN_CONTAINERS.get(ancestor) if isinstance(ancestor, str) else None
         if required is None:
             continue
         field = f"spec.template.spec.replicatedJobs[{index}]"
         if job.get("replicas", 1) != 1:
             yield invalid(f"{field}.replicas", job.get("replicas"), "always must be 1")
-        pod_spec = _mapping(_mapping(_mapping(job_template, "spec"), "template"), "spec")
-        names = [container.get("name") for container in _objects(pod_spec.get("containers"))]
+        pod_spec = mapping_at(job_template, "spec", "template", "spec")
+        names = [container.get("name") for container in objects_in(pod_spec.get("containers"))]
         if required not in names:
             path = f"{field}.template.spec.template.spec.containers"
             yield invalid(path, names, f"must contain the required container for the ancestor: {ancestor}")
-
-
-def _containers(job: ReplicatedJob) -> dict[str, Object]:
-    """The containers and init containers of a Job by name."""
-    pod_spec = _mapping(job.template.spec.template, "spec")
-    found = [*_objects(pod_spec.get("initContainers")), *_objects(pod_spec.get("containers"))]
-    return {str(container.get("name")): container for container in found}
 
 
 def _deprecation(runtime: Runtime) -> Iterator[AdmissionWarning]:
@@ -358,9 +250,21 @@ def _deprecation(runtime: Runtime) -> Iterator[AdmissionWarning]:
         )
 
 
+def _misplaced_resources(obj: Object, runtime: Runtime) -> Iterator[AdmissionWarning]:
+    """Where the nodes do not get their resources; they do not in the released Trainer, whose pods Kueue counts."""
+    path, policy = "spec.trainer.resourcesPerNode", runtime.spec.ml_policy
+    if mapping_at(obj, "spec", "trainer").get("resourcesPerNode") is None:
+        return
+    if policy is None:
+        yield AdmissionWarning(path, f"has no effect: {subject_of(runtime)} has no spec.mlPolicy")
+    elif policy.mpi is not None and not policy.mpi.run_launcher_as_node:
+        where = f"give resources of the nodes in {subject_of(runtime)}"
+        yield AdmissionWarning(path, f"is for the launcher alone, since runLauncherAsNode is false; {where}")
+
+
 def _reference(obj: Object) -> TrainJob:
     """A TrainJob that says no more than which runtime it builds on, and whether it was built."""
-    ref = _mapping(_mapping(obj, "spec"), "runtimeRef")
+    ref = mapping_at(obj, "spec", "runtimeRef")
     fields: Object = {
         "metadata": {
             name: obj["metadata"].get(name) for name in ("name", "namespace", "uid") if obj["metadata"].get(name)
@@ -406,13 +310,3 @@ def _placed(obj: Object, request: AdmissionRequest) -> Object:
         metadata["namespace"] = request.namespace
     types = {"apiVersion": request.resource.api_version, "kind": request.resource.kind}
     return obj | types | {"metadata": metadata}
-
-
-def _objects(value: Any) -> list[Object]:
-    """The objects in a list that is not validated yet."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _mapping(parent: Any, name: str) -> Object:
-    value = parent.get(name) if isinstance(parent, dict) else None
-    return value if isinstance(value, dict) else {}

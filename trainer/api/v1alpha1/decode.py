@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOB_CONTROLLER, TRAIN_JOBS
 from trainer.kube.field_errors import FieldError
+from trainer.kube.objects import mapping_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,9 +78,9 @@ def override_paths(obj: Object) -> Iterator[tuple[str, str]]:
     yield "spec.datasetConfig", "spec.initializer.dataset"
     yield "spec.modelConfig.input", "spec.initializer.model"
     index = 0
-    patches = _mapping(obj, "spec").get("runtimePatches")
+    patches = mapping_at(obj, "spec").get("runtimePatches")
     for number, patch in enumerate(patches if isinstance(patches, list) else []):
-        jobs = _mapping(_mapping(_mapping(patch, "trainingRuntimeSpec"), "template"), "spec").get("replicatedJobs")
+        jobs = mapping_at(patch, "trainingRuntimeSpec", "template", "spec").get("replicatedJobs")
         for position, _ in enumerate(jobs if isinstance(jobs, list) else []):
             job = f"spec.runtimePatches[{number}].trainingRuntimeSpec.template.spec.replicatedJobs[{position}]"
             yield f"spec.podSpecOverrides[{index}].targetJobs", f"{job}.name"
@@ -94,7 +95,7 @@ def _train_job_spec(spec: Object, losses: _Losses) -> Object:
     trainer = spec.get("trainer")
     if isinstance(trainer, dict):
         decoded["trainer"] = _with_literal_command(trainer)
-    initializer = _mapping(spec, "initializer")
+    initializer = mapping_at(spec, "initializer")
     if "dataset" in initializer:
         decoded["datasetConfig"] = _storage(initializer["dataset"])
     if "model" in initializer:
@@ -115,7 +116,7 @@ def _with_literal_command(container: Object) -> Object:
 
 def _storage(settings: Any) -> Any:
     """Settings of a dataset or model; a reference to the Secret "" is none."""
-    if not isinstance(settings, dict) or _mapping(settings, "secretRef").get("name"):
+    if not isinstance(settings, dict) or mapping_at(settings, "secretRef").get("name"):
         return settings
     return {name: value for name, value in settings.items() if name != "secretRef"}
 
@@ -127,31 +128,31 @@ def _overrides(patches: list[Any], decoded: Object, losses: _Losses) -> Iterator
     """
     for index, patch in enumerate(patches):
         path = f"spec.runtimePatches[{index}].trainingRuntimeSpec.template"
-        template = _mapping(_mapping(patch, "trainingRuntimeSpec"), "template")
-        if metadata := losses.metadata(_mapping(template, "metadata"), f"{path}.metadata"):
-            known = _mapping(decoded, "jobSetMetadata")
+        template = mapping_at(patch, "trainingRuntimeSpec", "template")
+        if metadata := losses.metadata(mapping_at(template, "metadata"), f"{path}.metadata"):
+            known = mapping_at(decoded, "jobSetMetadata")
             decoded["jobSetMetadata"] = {
-                name: _mapping(known, name) | _mapping(metadata, name)
+                name: mapping_at(known, name) | mapping_at(metadata, name)
                 for name in sorted(_TEMPLATE_METADATA)
                 if name in known or name in metadata
             }
-        jobs = _mapping(template, "spec").get("replicatedJobs")
-        author = {name: value for name, value in _object(patch).items() if name in {"manager", "time"}}
+        jobs = mapping_at(template, "spec").get("replicatedJobs")
+        author = {name: value for name, value in mapping_at(patch).items() if name in {"manager", "time"}}
         for position, job in enumerate(jobs if isinstance(jobs, list) else []):
             yield _override(job, author, f"{path}.spec.replicatedJobs[{position}]", losses)
 
 
 def _override(job: Any, author: Object, path: str, losses: _Losses) -> Object:
-    template = _mapping(job, "template")
-    pod_template = _mapping(_mapping(template, "spec"), "template")
-    pod_spec = _mapping(pod_template, "spec")
-    override: Object = {"targetJobs": [{"name": _object(job).get("name", "")}]} | author | pod_spec
+    template = mapping_at(job, "template")
+    pod_template = mapping_at(template, "spec", "template")
+    pod_spec = mapping_at(pod_template, "spec")
+    override: Object = {"targetJobs": [{"name": mapping_at(job).get("name", "")}]} | author | pod_spec
     if pod_spec.get("tolerations"):
         override["tolerationPolicy"] = "Replace"
-    if metadata := losses.metadata(_mapping(template, "metadata"), f"{path}.template.metadata"):
+    if metadata := losses.metadata(mapping_at(template, "metadata"), f"{path}.template.metadata"):
         override["jobMetadata"] = metadata
     of_pods = f"{path}.template.spec.template.metadata"
-    if metadata := losses.metadata(_mapping(pod_template, "metadata"), of_pods):
+    if metadata := losses.metadata(mapping_at(pod_template, "metadata"), of_pods):
         override["metadata"] = metadata
     return override
 
@@ -160,14 +161,14 @@ def _runtime_spec(spec: Object, losses: _Losses) -> Object:
     decoded = dict(spec)
     if isinstance(spec.get("mlPolicy"), dict):
         decoded["mlPolicy"] = _ml_policy(spec["mlPolicy"])
-    groups = _mapping(spec, "podGroupPolicy")
+    groups = mapping_at(spec, "podGroupPolicy")
     if groups.keys() >= {"coscheduling", "volcano"}:
         losses.add("spec.podGroupPolicy.volcano", "is left out: a runtime has one gang scheduler, here coscheduling")
         decoded["podGroupPolicy"] = {name: value for name, value in groups.items() if name != "volcano"}
     template = spec.get("template")
     if isinstance(template, dict):
         decoded["template"] = _with_metadata(template, "spec.template", losses)
-        jobs = _mapping(template, "spec").get("replicatedJobs")
+        jobs = mapping_at(template, "spec").get("replicatedJobs")
         if isinstance(jobs, list):
             path = "spec.template.spec.replicatedJobs"
             decoded["template"]["spec"] = template["spec"] | {
@@ -180,8 +181,8 @@ def _replicated_job(job: Any, path: str, losses: _Losses) -> Any:
     if not isinstance(job, dict) or not isinstance(job.get("template"), dict):
         return job
     template = _with_metadata(job["template"], f"{path}.template", losses)
-    pod_template = _mapping(_mapping(template, "spec"), "template")
-    pod_spec = _mapping(pod_template, "spec")
+    pod_template = mapping_at(template, "spec", "template")
+    pod_spec = mapping_at(pod_template, "spec")
     literal = {
         kind: [_with_literal_command(each) if isinstance(each, dict) else each for each in pod_spec[kind]]
         for kind in ("containers", "initContainers")
@@ -206,7 +207,7 @@ def _ml_policy(policy: Object) -> Object:
     if isinstance(policy.get("numNodes"), int) and policy["numNodes"] < 1:
         decoded["numNodes"] = 1
     torch = policy.get("torch")
-    if isinstance(torch, dict) and not _mapping(torch, "envInjection").get("targets"):
+    if isinstance(torch, dict) and not mapping_at(torch, "envInjection").get("targets"):
         decoded["torch"] = {name: value for name, value in torch.items() if name != "envInjection"}
     mpi = policy.get("mpi")
     if isinstance(mpi, dict):
@@ -217,12 +218,3 @@ def _ml_policy(policy: Object) -> Object:
             if (name, value) not in (("numProcPerNode", 1), ("mpiImplementation", ""))
         }
     return decoded
-
-
-def _mapping(parent: Any, name: str) -> Object:
-    """A member of an object that was not checked; empty if it is absent or no mapping."""
-    return _object(_object(parent).get(name))
-
-
-def _object(value: Any) -> Object:
-    return value if isinstance(value, dict) else {}
