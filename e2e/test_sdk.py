@@ -196,10 +196,11 @@ def test_resumed(answers: Any) -> None:
 
 @needs("openmpi-bin", "openssh-server")
 def test_mpi(answers: Any) -> None:
-    """A function runs on the launcher and a node, which count as two nodes."""
+    """A function runs on the launcher and a node, which count as two nodes, with the Python of the container."""
     answer = answers("mpi")
     assert (answer["life"], answer["nodes"]) == (["Created", "Running", "Complete"], 2)
-    assert sorted(answer["log"]) == ["rank 0 on mpi-launcher-0-0", "rank 1 on mpi-node-0-0"]
+    hosts = ("mpi-launcher-0-0", "mpi-node-0-0")
+    assert sorted(answer["log"]) == [f"rank {rank} on {host} with {sys.prefix}" for rank, host in enumerate(hosts)]
 
 
 def test_builtin(answers: Any) -> None:

@@ -81,12 +81,13 @@ def train(rate: str) -> None:
 def train_with_mpi() -> None:
     """Runs in each process."""
     import os  # noqa: PLC0415 - the SDK sends this function alone
+    import sys  # noqa: PLC0415 - likewise
     import time  # noqa: PLC0415 - likewise
 
     rank = os.environ["OMPI_COMM_WORLD_RANK"]
     while rank == "0" and not os.path.exists("/gate/go"):  # noqa: PTH110 - likewise
         time.sleep(0.1)
-    print("rank", rank, "on", os.uname().nodename)
+    print("rank", rank, "on", os.uname().nodename, "with", sys.prefix)
 
 
 def measure(rate: str) -> None:
