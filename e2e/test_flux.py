@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from e2e.waiting import until
 
 if TYPE_CHECKING:
     from e2e.cluster import Cluster
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "flux-digits" / "trainjob.yaml"
 FLUX = Path(__file__).parent / "stand_ins" / "flux" / "flux"
 
 pytestmark = pytest.mark.timeout(180)
@@ -106,6 +108,28 @@ def test_ranks_of_brokers(cluster: Cluster) -> None:
     cluster.apply(flux_job("brokers", ["flux getattr rank"]))
     assert cluster.wait_for_state("brokers", "Complete", "Failed", timeout=90) == "Complete"
     assert sorted(log_of(cluster, "brokers")) == ["0", "1", "flux: 2 brokers are online"]
+
+
+def test_example(cluster: Cluster) -> None:
+    """The processes of the example meet and learn together, and one of them reports its progress."""
+    script, job = yaml.safe_load_all(EXAMPLE.read_text())
+    stand_in = flux_job("any", [])["spec"]["podSpecOverrides"]
+    job["spec"]["podSpecOverrides"] += stand_in
+    cluster.apply(script, job)
+    state = cluster.wait_for_state("flux-digits", "Complete", "Failed", timeout=150)
+
+    lines = log_of(cluster, "flux-digits")
+    assert state == "Complete", lines
+    assert sorted(line for line in lines if line.startswith("rank")) == [
+        f"rank {rank} of 4 on flux-digits-node-0-{rank // 2}" for rank in range(4)
+    ]
+    (accuracy,) = re.findall(r"test accuracy: ([\d.]+) %", "\n".join(lines))
+    assert float(accuracy) > 90
+    steps = [line for line in lines if '"currentStep":200' in line]
+    assert len(steps) <= 2, "one process reports its last step, and what it has learnt"
+    done = cluster.get("trainjob", "flux-digits")
+    assert done is not None
+    assert done["status"]["trainerStatus"]["progressPercentage"] == 100
 
 
 def test_failure(cluster: Cluster) -> None:

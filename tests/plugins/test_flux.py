@@ -31,11 +31,12 @@ GPUS = {"limits": {"nvidia.com/gpu": 4}}
 
 
 def flux_runtime(
-    container: Object | None = None, *, pod: Object | None = None, **policy: Any
+    container: Object | None = None, *, pod: Object | None = None, job: Object | None = None, **policy: Any
 ) -> ClusterTrainingRuntime:
     """One replicated Job of nodes."""
-    job = replicated_job("node", {"name": "trainer", "image": "image"} | (container or {}), pod=pod)
-    return runtime(job, policy={"numNodes": 2, "flux": policy})
+    settings = {"backoffLimit": 0} if job is None else job
+    nodes = replicated_job("node", {"name": "trainer", "image": "image"} | (container or {}), pod=pod, job=settings)
+    return runtime(nodes, policy={"numNodes": 2, "flux": policy})
 
 
 def enforced(blueprint: ClusterTrainingRuntime, **spec: Any) -> RuntimeInfo:
@@ -284,6 +285,14 @@ def test_other_runtimes() -> None:
     ("blueprint", "job", "message"),
     [
         pytest.param(flux_runtime(), {}, "", id="nothing-wrong"),
+        pytest.param(flux_runtime(job={}), {"trainer": {"numNodes": 1}}, "", id="nobody-to-wait-for"),
+        pytest.param(
+            flux_runtime(job={}),
+            {},
+            "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.backoffLimit: "
+            "should be 0: a broker that starts again waits for those of the other nodes, which may have ended",
+            id="brokers-that-start-again",
+        ),
         pytest.param(
             flux_runtime(pod={"initContainers": [{"name": "flux-installer", "image": "mine"}]}),
             {},
@@ -329,6 +338,6 @@ def test_other_runtimes() -> None:
         ),
     ],
 )
-def test_refused(blueprint: ClusterTrainingRuntime, job: Object, message: str) -> None:
+def test_findings(blueprint: ClusterTrainingRuntime, job: Object, message: str) -> None:
     """Each mistake has one message with field, rule and remedy."""
     assert findings(blueprint, **job) == ([message] if message else [])

@@ -443,6 +443,7 @@ def chief(kind: str, index: int, *kinds: str) -> str:
         pytest.param({"RANK": "1", "OMPI_COMM_WORLD_RANK": "0"}, 1, id="torchrun-within-mpirun"),
         pytest.param({"RANK": "3", "SLURM_PROCID": "0"}, 3, id="torchrun-within-srun"),
         pytest.param({"PMI_RANK": "1"}, 1, id="mpich"),
+        pytest.param({"FLUX_TASK_RANK": "1", "JOB_COMPLETION_INDEX": "0"}, 1, id="flux"),
         pytest.param({"PMIX_RANK": "1"}, 1, id="pmix"),
         pytest.param({"DMLC_TASK_ID": "1", "JOB_COMPLETION_INDEX": "1"}, 1, id="xgboost"),
         pytest.param({"RANK": "", "JOB_COMPLETION_INDEX": "1"}, 1, id="empty"),

@@ -45,6 +45,7 @@ _FORWARDED = (
     "PMIX_RANK",
     "PMI_RANK",  # MPICH, Intel MPI
     "MV2_COMM_WORLD_RANK",
+    "FLUX_TASK_RANK",
     "HOROVOD_RANK",
     "MLX_RANK",
     "SLURM_PROCID",  # after MPI: all that mpirun starts within a batch step of Slurm inherit 0

@@ -4,7 +4,10 @@ set -eu
 base=/mnt/flux
 config=$base/config
 view=$base/view
+child= stopped=
 trap 'touch "$base"/flux-operator-complete.txt' EXIT
+# The first process of a container hands no signal on unless it says so.
+trap 'stopped=1; if [ -n "$child" ]; then kill -TERM "$child" || true; fi' TERM
 
 # One word stands for all words of a command that needs no quotes.
 if [ $# -eq 1 ]; then
@@ -31,8 +34,9 @@ if ! command -v flux > /dev/null; then
 fi
 
 # For people in a shell of this container: `. /mnt/flux/flux-view.sh`, then `flux proxy $fluxsocket bash`.
-printf 'export %s=%q\n' PATH "$PATH" PYTHONPATH "${PYTHONPATH:-}" LD_LIBRARY_PATH "${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$view/lib" \
-  fluxsocket "local://$config/run/flux/local" > "$base"/flux-view.sh
+printf 'export %s=%q\n' PATH "$PATH" PYTHONPATH "${PYTHONPATH:-}" \
+  LD_LIBRARY_PATH "${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$view/lib" fluxsocket "local://$config/run/flux/local" \
+  > "$base"/flux-view.sh
 printf 'flux module %s\n' 'remove sched-simple' 'load sched-fluxion-resource' 'load sched-fluxion-qmanager' \
   > "$base"/load-fluxion.sh
 
@@ -49,11 +53,9 @@ broker=(
   -Slog-stderr-level=0 -Slog-stderr-mode=local
 )
 
-# The first process of a container hands no signal on unless it says so.
-child= stopped=
-trap 'stopped=1; if [ -n "$child" ]; then kill -TERM "$child" || true; fi' TERM
 supervise() {
   local status
+  if [ -n "$stopped" ]; then return 143; fi
   "$@" &
   child=$!
   while true; do

@@ -13,7 +13,16 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from trainer.framework import Container, Watch, by_name, devices_of, stated_processes, trainer_env, upsert
+from trainer.framework import (
+    AdmissionWarning,
+    Container,
+    Watch,
+    by_name,
+    devices_of,
+    stated_processes,
+    trainer_env,
+    upsert,
+)
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.resource import CONFIG_MAPS
 from trainer.plugins.flux.curve import CERTIFICATES, certificate_mount, certificate_secret, certificate_volume
@@ -75,8 +84,13 @@ class Flux:
         yield Watch(JOBSETS, triggers=False)
         yield from CERTIFICATES.watches()
 
-    def validate(self, info: RuntimeInfo, old: TrainJob | None, new: TrainJob) -> Iterator[FieldError]:  # noqa: ARG002
-        """Refuse names that are taken or too long, and processes that cannot share the GPUs of a node."""
+    def validate(
+        self,
+        info: RuntimeInfo,
+        old: TrainJob | None,  # noqa: ARG002
+        new: TrainJob,
+    ) -> Iterator[FieldError | AdmissionWarning]:
+        """Refuse names that are taken or too long, and processes that cannot share GPUs; warn of pods that hang."""
         if info.ml_policy.flux is None:
             return
         volume = scripts_name(info)
@@ -85,10 +99,13 @@ class Flux:
             rule = f"is too long by {excess}: pods get the volume {volume}, of at most {_NAME_LIMIT} characters"
             yield invalid("metadata.name", info.job_name, rule)
         nodes = info.trainer
+        job = f"{info.runtime} spec.template.spec.replicatedJobs[{nodes.name}].template.spec"
+        if nodes.count > 1 and info.job_of(nodes).template.spec.backoff_limit != 0:
+            rule = "should be 0: a broker that starts again waits for those of the other nodes, which may have ended"
+            yield AdmissionWarning(f"{job}.backoffLimit", rule)
         if any(container.name == INSTALLER for container in nodes.init_containers):
-            pod = f"{info.runtime} spec.template.spec.replicatedJobs[{nodes.name}].template.spec.template.spec"
             rule = "is the name of the init container that installs Flux; rename yours"
-            yield invalid(f"{pod}.initContainers", INSTALLER, rule)
+            yield invalid(f"{job}.template.spec.initContainers", INSTALLER, rule)
         yield from _check_processes(info, new)
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
