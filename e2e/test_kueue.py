@@ -168,7 +168,7 @@ def test_a_life_in_a_queue(kueue: Kueue, tmp_path: Path) -> None:
     for pod in nodes:
         assert pod["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux", "capacity": "spot"}
         assert all(each in pod["spec"]["tolerations"] for each in (SPOT, OWN))
-    assert kueue.reclaimable(name) == {"loader": 1}
+    until(lambda: kueue.reclaimable(name) == {"loader": 1}, "the loader gives its quota back")
     assert kueue.finished(name) is None
 
     stale = kueue.read(name)

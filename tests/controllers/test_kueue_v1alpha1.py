@@ -174,6 +174,23 @@ async def test_a_life_in_a_queue(cluster: Cluster) -> None:
         assert [job["succeeded"] for job in cluster.train_job["status"]["jobsStatus"]] == [1]
 
 
+async def test_the_deadline_does_not_run_in_the_queue(cluster: Cluster) -> None:
+    """It counts from each start, also if the manager was away meanwhile."""
+    async with cluster.managed():
+        await cluster.submit(activeDeadlineSeconds=60)
+        await cluster.clock.advance(120)
+        await cluster.change(suspend=False)
+        await cluster.clock.advance(50)
+        await cluster.change(suspend=True)
+        await cluster.clock.advance(120)
+        await cluster.change(suspend=False)
+        await cluster.clock.advance(50)
+    async with cluster.managed():
+        assert find_condition(cluster.train_job, "Failed") is None
+        await cluster.clock.advance(20)
+        assert (find_condition(cluster.train_job, "Failed") or {})["reason"] == "DeadlineExceeded"
+
+
 @pytest.mark.parametrize("at_once", [False, True], ids=["two requests", "one request"])
 async def test_a_start_while_the_manager_is_away(cluster: Cluster, at_once: bool) -> None:
     """The manager sees both requests at once, and the pods get all that they say."""
