@@ -47,6 +47,7 @@ from trainer.progress.controller import ProgressController
 from trainer.progress.status_server import StatusServer
 from trainer.webhooks.handlers import Admission
 from trainer.webhooks.live_runtimes import LiveRuntimes
+from trainer.webhooks.released_policies import priority_classes_of
 from trainer.webhooks.v1alpha1 import V1Alpha1Admission
 
 if TYPE_CHECKING:
@@ -141,7 +142,13 @@ def build_manager(
         ProgressController(manager, progress, namespace=only_namespace)
     live = LiveRuntimes(controller.runtimes, manager.api_reader)
     if served.version == "v1alpha1":
-        admission: Admission = V1Alpha1Admission(pipeline, live, manager.clock, metrics=manager.metrics)
+        admission: Admission = V1Alpha1Admission(
+            pipeline,
+            live,
+            manager.clock,
+            metrics=manager.metrics,
+            has_priority_class=priority_classes_of(manager.api_reader),
+        )
     else:
         admission = Admission(pipeline, live, metrics=manager.metrics)
     add_servers(manager, configuration, admission, certificates)

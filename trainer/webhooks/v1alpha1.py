@@ -15,16 +15,16 @@ from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, DEPRECATED, S
 from trainer.api.trainjob import TRAIN_JOBS, RuntimeRef, TrainJob, TrainJobSpec
 from trainer.api.v1alpha1.client import SERVED, decoded
 from trainer.api.v1alpha1.decode import override_paths
-from trainer.framework.building.extraction import subject_of
 from trainer.framework.plugin_api.errors import AdmissionWarning, BuildError, Review
 from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
-from trainer.kube.field_errors import FieldError, forbidden, invalid
+from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
 from trainer.webhooks.handlers import Admission
+from trainer.webhooks.released_policies import NODE, ignored, policy_errors, priority_errors
 from trainer.webhooks.runtime import review_runtime as review_model
 from trainer.webhooks.runtime_patches import change_errors, containers_of, manager_errors, name_errors, with_times
 
@@ -39,23 +39,12 @@ if TYPE_CHECKING:
     from trainer.kube.metrics import Metrics
     from trainer.kube.objects import Object
     from trainer.kube.webhook.admission import AdmissionRequest
+    from trainer.webhooks.released_policies import HasPriorityClass
 
 _GROUP: Final = TRAIN_JOBS.group
-_NODE: Final = "node"
 _INITIALIZERS: Final = {"dataset": "dataset-initializer", "model": "model-initializer"}
-_MAIN_CONTAINERS: Final = {step: step for step in _INITIALIZERS.values()} | {"trainer": _NODE}
+_MAIN_CONTAINERS: Final = {step: step for step in _INITIALIZERS.values()} | {"trainer": NODE}
 """The container that a Job with this ancestor must have."""
-_RESERVED: Final = {
-    "torch": ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
-    "mpi": (
-        "OMPI_MCA_orte_default_hostfile",
-        "OMPI_MCA_orte_keep_fqdn_hostnames",
-        "OMPI_MCA_orte_set_default_slots",
-        "OMPI_MCA_plm_rsh_args",
-    ),
-    "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
-}
-_FLUX_INSTALLER: Final = "flux-installer"
 _MOST_WARNINGS: Final = 10
 _MOST_ERRORS: Final = 50
 _LONGEST_TEXT: Final = 2000
@@ -70,15 +59,23 @@ class V1Alpha1Admission(Admission):
         runtimes: finds the runtimes of TrainJobs.
         clock: for the times of runtime patches.
         metrics: see `Admission`. Defaults to none.
+        has_priority_class: looks for the PriorityClasses of gangs. Defaults to not looking for them.
     """
 
     resources: ClassVar = tuple(SERVED.values())
 
     def __init__(
-        self, pipeline: Pipeline, runtimes: RuntimeSource, clock: Clock, *, metrics: Metrics | None = None
+        self,
+        pipeline: Pipeline,
+        runtimes: RuntimeSource,
+        clock: Clock,
+        *,
+        metrics: Metrics | None = None,
+        has_priority_class: HasPriorityClass | None = None,
     ) -> None:
         super().__init__(pipeline, runtimes, metrics=metrics)
         self._clock = clock
+        self._has_priority_class = has_priority_class
 
     async def default_train_job(self, request: AdmissionRequest) -> AdmissionResponse:
         """Set the times of runtime patches; all other defaults are in the schema."""
@@ -95,7 +92,14 @@ class V1Alpha1Admission(Admission):
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
         obj, must_exist = _placed(request.object, request), request.operation is Operation.CREATE
-        review = await review_train_job(obj, request.old_object, self._pipeline, self._runtimes, must_exist=must_exist)
+        review = await review_train_job(
+            obj,
+            request.old_object,
+            self._pipeline,
+            self._runtimes,
+            must_exist=must_exist,
+            has_priority_class=self._has_priority_class,
+        )
         return _response(review)
 
     async def validate_runtime(self, request: AdmissionRequest) -> AdmissionResponse:
@@ -106,7 +110,13 @@ class V1Alpha1Admission(Admission):
 
 
 async def review_train_job(
-    obj: Object, old: Object | None, pipeline: Pipeline, runtimes: RuntimeSource, *, must_exist: bool
+    obj: Object,
+    old: Object | None,
+    pipeline: Pipeline,
+    runtimes: RuntimeSource,
+    *,
+    must_exist: bool,
+    has_priority_class: HasPriorityClass | None = None,
 ) -> Review:
     """Errors for which the released Trainer refuses a TrainJob of v1alpha1, and warnings of what cannot be built.
 
@@ -115,8 +125,9 @@ async def review_train_job(
         old: what it replaces.
         pipeline: the plugins.
         runtimes: finds the runtime.
-        must_exist: whether a missing runtime is an error, as at the creation; else it is a warning, unless a new
-            TrainJob has probably mistyped the name.
+        must_exist: whether a missing runtime or PriorityClass is an error, as at the creation; else it is a warning,
+            unless a new TrainJob has probably mistyped the name.
+        has_priority_class: looks for PriorityClasses. Defaults to not looking for them.
     """
     ref = mapping_at(obj, "spec", "runtimeRef")
     kind, group = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("apiGroup") or _GROUP
@@ -134,10 +145,11 @@ async def review_train_job(
         return Review(errors, (AdmissionWarning("", text),))
     except BuildError as error:
         return Review(errors, tuple(map(_as_warning, error.errors)))
-    if errors := (*errors, *_fit_errors(obj, runtime)):
+    lacking = await priority_errors(runtime, has_priority_class) if has_priority_class is not None else []
+    if errors := (*errors, *_fit_errors(obj, runtime), *(lacking if must_exist else ())):
         return Review(errors, tuple(_deprecation(runtime)))
-    warnings = (*_deprecation(runtime), *_misplaced_resources(obj, runtime), *_trial_warnings(obj, runtime, pipeline))
-    return Review((), warnings)
+    warnings = (*_deprecation(runtime), *map(_as_warning, lacking), *ignored(mapping_at(obj, "spec"), runtime))
+    return Review((), (*warnings, *_trial_warnings(obj, runtime, pipeline)))
 
 
 def review_runtime(obj: Object, pipeline: Pipeline) -> Review:
@@ -169,45 +181,11 @@ def _fit_errors(obj: Object, runtime: Runtime) -> Iterator[FieldError]:
     """What does not fit the runtime."""
     spec = mapping_at(obj, "spec")
     jobs = {job.name: job for job in runtime.spec.template.spec.replicated_jobs or []}
-    policy = runtime.spec.ml_policy
-    source = policy.source if policy is not None else None
-    yield from _reserved_errors(mapping_at(spec, "trainer"), source)
-    if policy is not None and policy.mpi is not None and policy.mpi.run_launcher_as_node:
-        nodes = mapping_at(spec, "trainer").get("numNodes") or 1
-        if nodes > 1 and not {"launcher", _NODE} <= jobs.keys():
-            rule = (
-                "must have 1 when MPI trainingRuntime with enabled runLauncherAsNode does not have either launcher and "
-                "node"
-            )
-            yield invalid("spec.trainer.numNodes", nodes, rule)
-    if policy is not None and policy.flux is not None:
-        yield from _flux_errors(mapping_at(spec, "trainer"), jobs.get(_NODE))
+    yield from policy_errors(spec, runtime)
     for member, step in _INITIALIZERS.items():
         if mapping_at(spec, "initializer").get(member) is not None:
             yield from _initializer_errors(spec.get("runtimeRef"), step, f"{member}Config", jobs.get(step))
     yield from name_errors(spec, jobs)
-
-
-def _reserved_errors(trainer: Object, source: str | None) -> Iterator[FieldError]:
-    names = [str(each.get("name")) for each in objects_in(trainer.get("env"))]
-    reserved = _RESERVED.get(source or "", ())
-    if source == "xgboost":
-        for index, name in enumerate(names):
-            if name in reserved:
-                yield forbidden(f"spec.trainer.env[{index}]", f"{name} is reserved for the XGBoost runtime")
-    elif found := sorted(set(names) & set(reserved)):
-        rule = f"must not have reserved envs, invalid envs configured: [{' '.join(found)}]"
-        yield invalid("spec.trainer.env", trainer.get("env"), rule)
-
-
-def _flux_errors(trainer: Object, node: ReplicatedJob | None) -> Iterator[FieldError]:
-    processes = trainer.get("numProcPerNode")
-    if isinstance(processes, int) and processes < 1:
-        rule = "must be greater than or equal to 1 for Flux TrainJob"
-        yield invalid("spec.trainer.numProcPerNode", processes, rule)
-    if node is not None and _FLUX_INSTALLER in containers_of(node):
-        rule = f"InitContainer '{_FLUX_INSTALLER}' is reserved"
-        yield invalid("spec.trainer.initContainers", _FLUX_INSTALLER, rule)
 
 
 def _initializer_errors(ref: Any, step: str, member: str, job: ReplicatedJob | None) -> Iterator[FieldError]:
@@ -248,18 +226,6 @@ def _deprecation(runtime: Runtime) -> Iterator[AdmissionWarning]:
             f'Referenced ClusterTrainingRuntime "{name_of(obj)}" is deprecated and will be removed in a future release '
             "of Kubeflow Trainer",
         )
-
-
-def _misplaced_resources(obj: Object, runtime: Runtime) -> Iterator[AdmissionWarning]:
-    """Where the nodes do not get their resources; they do not in the released Trainer, whose pods Kueue counts."""
-    path, policy = "spec.trainer.resourcesPerNode", runtime.spec.ml_policy
-    if mapping_at(obj, "spec", "trainer").get("resourcesPerNode") is None:
-        return
-    if policy is None:
-        yield AdmissionWarning(path, f"has no effect: {subject_of(runtime)} has no spec.mlPolicy")
-    elif policy.mpi is not None and not policy.mpi.run_launcher_as_node:
-        where = f"give resources of the nodes in {subject_of(runtime)}"
-        yield AdmissionWarning(path, f"is for the launcher alone, since runLauncherAsNode is false; {where}")
 
 
 def _reference(obj: Object) -> TrainJob:

@@ -1,0 +1,227 @@
+"""What the released Trainer refuses of a TrainJob because of the policies of its runtime, in its words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from trainer.api.v1alpha1 import torchtune
+from trainer.api.v1alpha1.torchtune import Method
+from trainer.framework.building.extraction import subject_of
+from trainer.framework.building.resources import devices_of
+from trainer.framework.plugin_api.errors import AdmissionWarning
+from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL, LAUNCHER, Ancestor, Container
+from trainer.kube.errors import ForbiddenError, NotFoundError
+from trainer.kube.field_errors import forbidden, invalid
+from trainer.kube.objects import mapping_at, objects_in
+from trainer.kube.resource import PRIORITY_CLASSES
+from trainer.webhooks.runtime_patches import containers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from typing import TypeAlias
+
+    from trainer.api.jobset import ReplicatedJob
+    from trainer.api.trainingruntime import MLPolicy, Runtime
+    from trainer.kube.client import Client
+    from trainer.kube.field_errors import FieldError
+    from trainer.kube.objects import Object
+
+    HasPriorityClass: TypeAlias = Callable[[str], Awaitable[bool]]
+    """Whether the cluster has a PriorityClass of this name."""
+
+NODE: Final = "node"
+"""Name of the container that trains, and of the nodes of an MPI training."""
+_TRAINER: Final = "spec.trainer"
+_FLUX_INSTALLER: Final = "flux-installer"
+_RESERVED: Final = {
+    "torch": ("PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
+    "mpi": (
+        "OMPI_MCA_orte_default_hostfile",
+        "OMPI_MCA_orte_keep_fqdn_hostnames",
+        "OMPI_MCA_orte_set_default_slots",
+        "OMPI_MCA_plm_rsh_args",
+    ),
+    "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
+}
+_QUEUE: Final = "scheduling.volcano.sh/queue-name"
+log = structlog.get_logger(__name__)
+
+_SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+
+
+def policy_errors(spec: Object, runtime: Runtime) -> Iterator[FieldError]:
+    """What does not fit the policies of the runtime.
+
+    Args:
+        spec: of a TrainJob, which may be wrong in any way.
+        runtime: what it builds on.
+    """
+    jobs, trainer = _jobs(runtime), mapping_at(spec, "trainer")
+    policy, groups = runtime.spec.ml_policy, runtime.spec.pod_group_policy
+    if policy is not None:
+        yield from _reserved_errors(trainer, policy.source)
+        yield from _torch_errors(spec, policy, jobs)
+        yield from _mpi_errors(trainer, policy, jobs)
+        if policy.flux is not None:
+            yield from _flux_errors(trainer, jobs.get(NODE))
+    if groups is not None and groups.volcano is not None and _queue(spec, runtime) == "":
+        yield invalid(f"spec.annotations[{_QUEUE}]", "", "Volcano queue name must not be empty")
+
+
+async def priority_errors(runtime: Runtime, exists: HasPriorityClass) -> list[FieldError]:
+    """PriorityClasses of a gang of Volcano that the cluster lacks; behind one of the system's none is looked at."""
+    groups, errors = runtime.spec.pod_group_policy, []
+    for job in _jobs(runtime).values() if groups is not None and groups.volcano is not None else ():
+        name = _pod_spec(job).get("priorityClassName")
+        if name in _SYSTEM_CLASSES:
+            break
+        if name and not await exists(str(name)):
+            rule = f'PriorityClass "{name}" doesn\'t exist: create it, or let the runtime name another one'
+            errors.append(invalid("spec.templateSpec.priorityClassName", name, rule))
+    return errors
+
+
+def ignored(spec: Object, runtime: Runtime) -> Iterator[AdmissionWarning]:
+    """Settings of a TrainJob that have no effect on this runtime, or not on its nodes.
+
+    They have none in the released Trainer, whose pods Kueue counts.
+    """
+    trainer, policy = mapping_at(spec, "trainer"), runtime.spec.ml_policy
+    if trainer and not any(_ancestor(job) == Ancestor.TRAINER for job in _jobs(runtime).values()):
+        rule = f"no replicated Job of {subject_of(runtime)} has the label {ANCESTOR_LABEL}: {Ancestor.TRAINER}"
+        yield AdmissionWarning(_TRAINER, f"has no effect: {rule}")
+    elif trainer.get("resourcesPerNode") is None:
+        return
+    elif policy is None:
+        path = f"{_TRAINER}.resourcesPerNode"
+        yield AdmissionWarning(path, f"has no effect: {subject_of(runtime)} has no spec.mlPolicy")
+    elif policy.mpi is not None and not policy.mpi.run_launcher_as_node:
+        where = f"give resources of the nodes in {subject_of(runtime)}"
+        rule = f"is for the launcher alone, since runLauncherAsNode is false; {where}"
+        yield AdmissionWarning(f"{_TRAINER}.resourcesPerNode", rule)
+
+
+def priority_classes_of(client: Client) -> HasPriorityClass:
+    """Looks for PriorityClasses; who may not see them is taken to have them."""
+
+    async def exists(name: str) -> bool:
+        try:
+            await client.get(PRIORITY_CLASSES, name)
+        except NotFoundError:
+            return False
+        except ForbiddenError as error:
+            log.warning("may not look for priority classes", error=str(error))
+        return True
+
+    return exists
+
+
+def _reserved_errors(trainer: Object, source: str | None) -> Iterator[FieldError]:
+    names = [str(each.get("name")) for each in objects_in(trainer.get("env"))]
+    reserved = _RESERVED.get(source or "", ())
+    if source == "xgboost":
+        for index, name in enumerate(names):
+            if name in reserved:
+                yield forbidden(f"{_TRAINER}.env[{index}]", f"{name} is reserved for the XGBoost runtime")
+    elif found := sorted(set(names) & set(reserved)):
+        rule = f"must not have reserved envs, invalid envs configured: [{' '.join(found)}]"
+        yield invalid(f"{_TRAINER}.env", trainer.get("env"), rule)
+
+
+def _torch_errors(spec: Object, policy: MLPolicy, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:
+    if policy.torch is None:
+        return
+    for target in policy.torch.env_injection.targets if policy.torch.env_injection else ():
+        job = jobs.get(target.job_name)
+        for name in target.container_names:
+            if job is None or name not in containers_of(job):
+                where = f'podSet "{target.job_name}" container "{name}"'
+                rule = f"envInjection target {where} not found in runtime template"
+                yield invalid("spec.runtimeRef", spec.get("runtimeRef"), rule)
+    if mapping_at(spec, "trainer").get("command") == torchtune.COMMAND:
+        yield from _torchtune_errors(spec, jobs)
+
+
+def _torchtune_errors(spec: Object, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:
+    trainer, runtime = mapping_at(spec, "trainer"), str(mapping_at(spec, "runtimeRef").get("name"))
+    args = [str(arg) for arg in trainer.get("args") or []]
+    model, method, nodes = torchtune.model_of(runtime), torchtune.method_of(args), trainer.get("numNodes") or 1
+    name, size = "spec.runtimeRef.name", f"{_TRAINER}.numNodes"
+    if model not in torchtune.MODELS:
+        yield invalid(name, runtime, f"must have a supported pretrained model, invalid model configured: {model}")
+    if nodes > 1 and model != torchtune.MULTI_NODE_MODEL:
+        yield invalid(size, nodes, f"must be 1 for {model} model")
+    if method is Method.QLORA and model == torchtune.NO_QLORA_MODEL:
+        yield invalid(name, runtime, f"QLoRA is not supported for {model} model")
+    resources = _resources(trainer, jobs)
+    if method is Method.QLORA and model in torchtune.SMALL_MODELS and not _is_one_device(trainer, resources):
+        rule = f"must be auto or 1 for {model} model when using QLoRA"
+        yield invalid(f"{_TRAINER}.numProcPerNode", trainer.get("numProcPerNode", "auto"), rule)
+        rule = f"must have gpu resource with value 1 for {model} model when using QLoRA"
+        yield invalid(f"{_TRAINER}.resourcesPerNode", resources, rule)
+    if nodes > 1 and method is not Method.FULL:
+        yield invalid(size, nodes, "LoRA fine-tuning is not supported for multi-node training in TorchTune")
+    for index, arg in enumerate(args):
+        key = torchtune.key_of(arg)
+        if key in torchtune.MANAGED_KEYS:
+            rule = f'must not set immutable config "{key}" in trainer args; it is managed by the runtime'
+            yield invalid(f"{_TRAINER}.args[{index}]", arg, rule)
+
+
+def _resources(trainer: Object, jobs: dict[str, ReplicatedJob]) -> Object:
+    """What a node has: the resources of the runtime, with those of the TrainJob."""
+    nodes = (job for job in jobs.values() if job.name == NODE or _ancestor(job) == Ancestor.TRAINER)
+    containers = (containers_of(job).get(NODE) for job in nodes)
+    own, stated = mapping_at(next(filter(None, containers), None), "resources"), mapping_at(trainer, "resourcesPerNode")
+    return {kind: mapping_at(own, kind) | mapping_at(stated, kind) for kind in ("limits", "requests")}
+
+
+def _is_one_device(trainer: Object, resources: Object) -> bool:
+    try:
+        return trainer.get("numProcPerNode") == 1 or devices_of(Container(NODE, resources=resources)).count == 1
+    except ValueError:  # an amount that cannot be read
+        return False
+
+
+def _mpi_errors(trainer: Object, policy: MLPolicy, jobs: dict[str, ReplicatedJob]) -> Iterator[FieldError]:
+    nodes = trainer.get("numNodes") or 1
+    launcher_is_node = policy.mpi is not None and policy.mpi.run_launcher_as_node
+    if launcher_is_node and nodes > 1 and not {LAUNCHER, NODE} <= jobs.keys():
+        condition = "MPI trainingRuntime with enabled runLauncherAsNode does not have either launcher and node"
+        rule = f"must have 1 when {condition}"
+        yield invalid(f"{_TRAINER}.numNodes", nodes, rule)
+
+
+def _flux_errors(trainer: Object, node: ReplicatedJob | None) -> Iterator[FieldError]:
+    processes = trainer.get("numProcPerNode")
+    if isinstance(processes, int) and processes < 1:
+        rule = "must be greater than or equal to 1 for Flux TrainJob"
+        yield invalid(f"{_TRAINER}.numProcPerNode", processes, rule)
+    if node is not None and _FLUX_INSTALLER in containers_of(node):
+        rule = f"InitContainer '{_FLUX_INSTALLER}' is reserved"
+        yield invalid(f"{_TRAINER}.initContainers", _FLUX_INSTALLER, rule)
+
+
+def _queue(spec: Object, runtime: Runtime) -> str | None:
+    """The queue of Volcano that the runtime names, or the last patch that names one."""
+    metadata = runtime.spec.template.metadata
+    queue = ((metadata and metadata.annotations) or {}).get(_QUEUE)
+    for patch in objects_in(spec.get("runtimePatches")):
+        changes = mapping_at(patch, "trainingRuntimeSpec", "template", "metadata")
+        queue = mapping_at(changes, "annotations").get(_QUEUE, queue)
+    return queue
+
+
+def _jobs(runtime: Runtime) -> dict[str, ReplicatedJob]:
+    return {job.name: job for job in runtime.spec.template.spec.replicated_jobs or []}
+
+
+def _pod_spec(job: ReplicatedJob) -> Object:
+    return mapping_at(job.template.spec.template, "spec")
+
+
+def _ancestor(job: ReplicatedJob) -> str | None:
+    metadata = job.template.metadata
+    return ((metadata and metadata.labels) or {}).get(ANCESTOR_LABEL)
