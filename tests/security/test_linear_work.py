@@ -32,6 +32,7 @@ from trainer.kube.webhook.admission import AdmissionResponse
 from trainer.kube.webhook.review import AdmissionReview, ReviewError
 from trainer.plugins import BUILT_IN
 from trainer.progress.protocol import RejectedMessageError, parse, tagged_lines
+from trainer.progress.push_request import parse_push
 from trainer.progress.report import TAG
 from trainer.webhooks.defaults import default_runtime, default_train_job
 from trainer.webhooks.runtime import review_runtime
@@ -430,6 +431,27 @@ def test_log_lines(make: Callable[[int], bytes]) -> None:
 
     assert is_linear(lambda size: read(make(size)))
     assert is_linear(lambda size: read(make(SMALL), lines=size))
+
+
+POSTS: dict[str, Callable[[int], object]] = {
+    "metrics": lambda size: {"metrics": [{"name": f"m{index}", "value": "1"} for index in range(size)]},
+    "wrong metrics": lambda size: {"metrics": [{"name": 1}] * size},
+    "a long metric": lambda size: {"metrics": [{"name": "m" * size, "value": "9" * size}]},
+    "unknown fields": lambda size: {f"m{index}": index for index in range(size)},
+    "a long time": lambda size: {"lastUpdatedTime": "2026-01-01T00:00:00." + "9" * size},
+    "depth": nested,
+}
+
+
+@pytest.mark.parametrize("make", POSTS.values(), ids=POSTS.keys())
+def test_posts(make: Callable[[int], object]) -> None:
+    """What a pod posts about its progress costs linear work."""
+
+    def read(size: int) -> None:
+        with suppress(InvalidObjectError):
+            parse_push(json.dumps({"trainerStatus": make(size)}).encode())
+
+    assert is_linear(read)
 
 
 @pytest.mark.parametrize("text", ["a", "-eyJ", "Bearer ", "a=b ", "\n", "\x1b[", "ü"])
