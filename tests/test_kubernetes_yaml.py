@@ -31,6 +31,15 @@ def test_what_is_no_yaml(text: str, message: str, where: str) -> None:
     assert caught.value.where == where
 
 
+def test_aliases_may_be_refused() -> None:
+    """A short text with them can stand for a huge object."""
+    text = "a: &a [1]\nb: *a\n"
+    assert list(parse(text)) == [{"a": [1], "b": [1]}]
+    with pytest.raises(YamlError, match="not valid YAML: an alias is not allowed here"):
+        list(parse(text, aliases=False))
+    assert list(parse("a: '*a'\nb: &b 1\n", aliases=False)) == [{"a": "*a", "b": 1}]
+
+
 @pytest.mark.parametrize(
     ("written", "value"),
     [

@@ -63,6 +63,16 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+class _TreeLoader(_Loader):
+    """Refuses aliases, by which a short text can stand for a huge object."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(None, None, "an alias is not allowed here", None)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        return node
+
+
 def _read_integer(_loader: _Loader, node: yaml.ScalarNode) -> int:
     digits = node.value.replace("_", "")
     if len(digits) > _LONGEST_NUMBER:
@@ -132,14 +142,18 @@ _Dumper.add_implicit_resolver(
 _Dumper.add_implicit_resolver(_BOOLEAN, re.compile(r"[yYnN]$"), list("yYnN"))
 
 
-def parse(text: str) -> Iterator[object]:
+def parse(text: str, *, aliases: bool = True) -> Iterator[object]:
     """The documents of a text; None for an empty one.
+
+    Args:
+        text: of which the time is a multiple of its length.
+        aliases: whether it may have them. Defaults to yes.
 
     Raises:
         YamlError: it is not YAML, or says what JSON cannot; the documents before that have been yielded.
     """
     try:
-        yield from yaml.load_all(text, Loader=_Loader)
+        yield from yaml.load_all(text, Loader=_Loader if aliases else _TreeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""

@@ -12,6 +12,9 @@ from tests.configurations import bare
 from tests.framework.samples import runtime_object
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.trainjob import TRAIN_JOBS
+from trainer.api.v1alpha1.client import SERVED
+from trainer.api.v1alpha1.discovery import V2ALPHA1
+from trainer.api.v1alpha1.status import decode_status
 from trainer.kube.metrics import Metrics
 from trainer.kube.objects import Object, find_condition, resource_version_of
 from trainer.kube.resource import EVENTS
@@ -22,17 +25,25 @@ from trainer.workloads import JOBSETS
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
+    from trainer.api.v1alpha1.discovery import Served
     from trainer.framework.startup.discovery import EnabledPlugin
 
 RESOURCES = (TRAIN_JOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES, JOBSETS)
 
 
 class Cluster:
-    """A fake API server with the runtime `blueprint`; tests play the user and the JobSet controller."""
+    """A fake API server with the runtime `blueprint`; tests play the user and the JobSet controller.
 
-    def __init__(self) -> None:
+    It serves the version of TrainJobs that it is made with.
+    """
+
+    def __init__(self, served: Served = V2ALPHA1) -> None:
         self.clock = ManualClock()
-        self.client = FakeClient(runtime_object(), resources=RESOURCES, clock=self.clock)
+        self.served = served
+        self.train_jobs = TRAIN_JOBS if served is V2ALPHA1 else SERVED[TRAIN_JOBS]
+        resources = RESOURCES if served is V2ALPHA1 else (*SERVED.values(), JOBSETS)
+        runtimes = [runtime_object()] if served is V2ALPHA1 else []
+        self.client = FakeClient(*runtimes, resources=resources, clock=self.clock)
         self.metrics = Metrics()
 
     @asynccontextmanager
@@ -41,7 +52,8 @@ class Cluster:
     ) -> AsyncIterator[None]:
         """Run the manager; it has done all it can when the body starts."""
         settings = bare(controller={"namespace": namespace})
-        manager = build_manager(self.client, settings, plugins=plugins, clock=self.clock)
+        client = self.served.client(self.client)
+        manager = build_manager(client, settings, served=self.served, plugins=plugins, clock=self.clock)
         self.metrics = manager.metrics
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(manager.run)
@@ -57,7 +69,7 @@ class Cluster:
 
     async def change(self, obj: Object, **spec: Any) -> None:
         """The user changes the spec of a stored object."""
-        await self.client.update(TRAIN_JOBS, obj | {"spec": obj["spec"] | spec})
+        await self.client.update(self.train_jobs, obj | {"spec": obj["spec"] | spec})
         await settle()
 
     async def look_again(self) -> None:
@@ -93,8 +105,13 @@ class Cluster:
     @property
     def train_job(self) -> Object:
         """The only TrainJob."""
-        (obj,) = self.client.objects(TRAIN_JOBS)
+        (obj,) = self.client.objects(self.train_jobs)
         return obj
+
+    @property
+    def status(self) -> Object:
+        """Its status in the form of the model."""
+        return decode_status(self.train_job) or {}
 
     @property
     def jobset(self) -> Object:
@@ -122,6 +139,21 @@ class Cluster:
         """Status, reason and message of a condition of the TrainJob."""
         found = find_condition(self.train_job, condition_type)
         return (found["status"], found["reason"], found["message"]) if found else None
+
+    def counted(self) -> dict[str, float]:
+        """The counters of TrainJobs, over all groups."""
+        samples = [sample for metric in self.metrics.registry.collect() for sample in metric.samples]
+        return {
+            name: sum(each.value for each in samples if each.name == f"trainer_trainjobs_{name}_total")
+            for name in ("created", "completed", "failed")
+        }
+
+    def timed(self) -> float:
+        """How many durations of TrainJobs have been observed."""
+        samples = [sample for metric in self.metrics.registry.collect() for sample in metric.samples]
+        return sum(
+            each.value for each in samples if each.name.startswith("trainer_trainjob_") and each.name.endswith("_count")
+        )
 
     def forget_requests(self) -> None:
         """Start recording anew."""

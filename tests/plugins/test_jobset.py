@@ -14,6 +14,7 @@ from tests.framework.static_reader import StaticReader
 from trainer.api.trainingruntime import ClusterTrainingRuntime
 from trainer.api.trainjob import TrainJob
 from trainer.api.trainjob_status import ConditionType
+from trainer.framework import APPLIED_HASH
 from trainer.framework.building.extraction import extract
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.errors import BuildError
@@ -303,6 +304,8 @@ def test_a_jobset_that_others_have_resumed_is_not_created_again() -> None:
     assert not revision(before, train_job(suspend=True, trainer={"numNodes": 2}), existing).may_recreate
 
 
+OURS = {APPLIED_HASH: "0"}
+"""Annotation of a JobSet that this manager has made."""
 BY_TRAIN_JOB = {SUSPEND: "true"}
 """Annotation of a JobSet that its TrainJob has suspended last."""
 
@@ -315,7 +318,9 @@ BY_TRAIN_JOB = {SUSPEND: "true"}
         pytest.param({"spec": {}}, {}, False, None, id="not-suspended"),
         pytest.param({"spec": {}}, {SUSPEND: "false"}, False, None, id="resumed-already"),
         pytest.param({"spec": {"suspend": True}}, BY_TRAIN_JOB, True, None, id="suspended-already"),
-        pytest.param({"spec": {"suspend": True}}, {}, False, None, id="suspended-by-others"),
+        pytest.param({"spec": {"suspend": True}}, OURS, False, None, id="suspended-by-others"),
+        pytest.param({"spec": {"suspend": True}}, {}, False, {"suspend": False}, id="released-manager-has-suspended"),
+        pytest.param({"spec": {"suspend": True}}, {}, True, None, id="released-manager-has-suspended-still"),
         pytest.param({"spec": {"suspend": True}}, {SUSPEND: "false"}, False, None, id="suspended-by-others-later"),
         pytest.param({"spec": {"suspend": False}}, BY_TRAIN_JOB, True, {"suspend": False}, id="resumed-by-others"),
         pytest.param({"spec": {"suspend": False}}, BY_TRAIN_JOB, False, {"suspend": False}, id="resumed-by-both"),

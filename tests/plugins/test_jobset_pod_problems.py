@@ -8,7 +8,7 @@ import pytest
 
 from tests.framework.samples import pod_metadata, train_job
 from tests.framework.static_reader import StaticReader
-from tests.plugins.test_jobset import BY_TRAIN_JOB, failed_pod, owned_jobset, static_reader
+from tests.plugins.test_jobset import BY_TRAIN_JOB, OURS, failed_pod, owned_jobset, static_reader
 from trainer.kube.cache.cached_object import CachedObject
 from trainer.kube.resource import PODS
 from trainer.plugins.jobset import JobSetPlugin
@@ -306,7 +306,7 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
             id="suspended",
         ),
         pytest.param(
-            [jobset(spec={"suspend": True}), waiting("ErrImagePull")],
+            [jobset(spec={"suspend": True}, metadata={"annotations": OURS}), waiting("ErrImagePull")],
             [
                 (
                     "Pending",
@@ -318,7 +318,12 @@ SAID = "pod demo-node-0-0-y: container trainer exited with code 3"
             id="suspended-by-others",
         ),
         pytest.param(
-            [jobset(spec={"suspend": True}, metadata={"labels": {"kueue.x-k8s.io/queue-name": "team-a"}})],
+            [
+                jobset(
+                    spec={"suspend": True},
+                    metadata={"labels": {"kueue.x-k8s.io/queue-name": "team-a"}, "annotations": OURS},
+                )
+            ],
             [("Pending", "JobSetSuspended", "waits in Kueue's queue team-a", "")],
             id="suspended-by-kueue",
         ),

@@ -11,9 +11,9 @@ import structlog
 from trainer.api.invalid_object import InvalidObjectError
 from trainer.api.trainjob import TRAIN_JOBS, TrainJob
 from trainer.api.trainjob_status import ConditionReason, ConditionType
-from trainer.framework.deploying.deployer import RETRY_AFTER, ForeignObjectError, workload_of
+from trainer.framework.deploying.deployer import FIELD_MANAGER, RETRY_AFTER, ForeignObjectError, workload_of
 from trainer.framework.plugin_api.errors import BuildError, InternalError
-from trainer.framework.runtimes.snapshot import make_snapshot
+from trainer.framework.runtimes.snapshot import SNAPSHOT_LABEL, make_snapshot
 from trainer.framework.status.status import JOBS_CREATED, Creation, is_finished
 from trainer.kube.client import DeleteOptions
 from trainer.kube.errors import (
@@ -25,7 +25,7 @@ from trainer.kube.errors import (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, name_of, namespace_of, uid_of
+from trainer.kube.objects import is_condition_true, is_controlled_by, key_of, labels_of, name_of, namespace_of, uid_of
 from trainer.kube.resource import CONFIG_MAPS
 
 if TYPE_CHECKING:
@@ -120,7 +120,10 @@ class Creator:
         """
         was_created = is_condition_true(obj, ConditionType.CREATED)
         try:
-            plan = await self._plan(train_job, obj, was_created=was_created)
+            built_on = self._built_on(train_job, obj)
+            # Before the first status of ours: another manager has made it, or this one was stopped.
+            was_created = was_created or (built_on is not None and not _recorded(train_job))
+            plan = await self._plan(train_job, obj, built_on, was_created=was_created)
         except BuildError as error:
             if was_created and await self._is_outdated(obj):
                 return Stale()
@@ -134,10 +137,10 @@ class Creator:
             return Deferred()
         return created
 
-    async def _plan(self, train_job: TrainJob, obj: Object, *, was_created: bool) -> _Plan:
+    async def _plan(self, train_job: TrainJob, obj: Object, built_on: str | None, *, was_created: bool) -> _Plan:
         try:
             _check_bounds(obj)
-            found = await self._find_runtime(train_job, obj)
+            found = await self._runtimes.find(train_job, built_on=built_on or "", is_built=built_on is not None)
             components = [
                 replace(each, runtime_digest=found.digest) if each.runs_pods else each
                 for each in self._pipeline.build(train_job, found.runtime)
@@ -160,13 +163,12 @@ class Creator:
             note = f"; later changes, except of suspend, are not applied: {error}"
             return _Plan(existing, is_whole=False, note=note)
 
-    async def _find_runtime(self, train_job: TrainJob, obj: Object) -> FoundRuntime:
-        """The runtime that the TrainJob was built on, by its status or by the objects that run pods."""
-        recorded = train_job.status and train_job.status.runtime_digest
-        if recorded:
-            return await self._runtimes.find(train_job, built_on=recorded)
-        digest = self._deployer.built_on(obj, self._pipeline.suspension(train_job))
-        return await self._runtimes.find(train_job, built_on=digest or "", is_built=digest is not None)
+    def _built_on(self, train_job: TrainJob, obj: Object) -> str | None:
+        """The digest of the runtime that the TrainJob was built on, by its status or by the objects that run pods.
+
+        Empty if it is not recorded, as where the released manager has built it; None before it is built.
+        """
+        return _recorded(train_job) or self._deployer.built_on(obj, self._pipeline.suspension(train_job))
 
     async def _deploy(self, obj: Object, plan: _Plan, *, exists: bool) -> Built | Failed:
         failure: Exception | None = None
@@ -203,16 +205,24 @@ class Creator:
     async def _keep_snapshot(self, owner: Object, found: FoundRuntime) -> None:
         """Store the runtime that the TrainJob is built on, before any other object is created."""
         snapshot = make_snapshot(owner, found.resource, found.object)
+        key = name_of(snapshot), namespace_of(snapshot)
+        if found.is_released:
+            await self._client.apply(CONFIG_MAPS, snapshot, field_manager=FIELD_MANAGER, force=True)
+            log.info("took over runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
+            return
         if found.outdated_snapshot is not None:
             options = DeleteOptions(uid=uid_of(found.outdated_snapshot))
             with suppress(NotFoundError):
-                await self._client.delete(CONFIG_MAPS, name_of(snapshot), namespace_of(snapshot), options)
+                await self._client.delete(CONFIG_MAPS, *key, options)
         try:
             await self._client.create(CONFIG_MAPS, snapshot)
         except AlreadyExistsError as error:
-            existing = await self._client.get(CONFIG_MAPS, name_of(snapshot), namespace_of(snapshot))
+            existing = await self._client.get(CONFIG_MAPS, *key)
             if not is_controlled_by(existing, owner):
                 raise ForeignObjectError(CONFIG_MAPS, existing) from error
+            if SNAPSHOT_LABEL not in labels_of(existing):
+                # The released manager has taken it, of which nothing was built.
+                await self._client.delete(CONFIG_MAPS, *key, DeleteOptions(uid=uid_of(existing)))
             raise ConflictError(409, f"the cache does not show ConfigMap {key_of(snapshot)} yet") from error
         log.debug("took runtime snapshot", runtime=f"{found.resource.kind}/{name_of(found.object)}")
 
@@ -226,6 +236,10 @@ class Creator:
         except NotFoundError:
             return True
         return uid_of(current) != uid_of(obj) or is_finished(TrainJob.from_object(current))
+
+
+def _recorded(train_job: TrainJob) -> str | None:
+    return None if train_job.status is None else train_job.status.runtime_digest
 
 
 def _former(found: FoundRuntime) -> str:

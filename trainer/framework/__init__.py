@@ -22,6 +22,7 @@ from trainer.framework.building.trainer_step import (
     trainer_env,
 )
 from trainer.framework.deploying.comparison import differences
+from trainer.framework.deploying.deployer import APPLIED_HASH
 from trainer.framework.pipeline import Pipeline
 from trainer.framework.plugin_api.component import Component, Loss, Revision, revise_while_suspended, unique_name
 from trainer.framework.plugin_api.conventions import RENDEZVOUS_PORT, Conventions
@@ -65,6 +66,7 @@ from trainer.kube.field_errors import FieldError, forbidden, invalid, required
 
 __all__ = [
     "ANCESTOR_LABEL",
+    "APPLIED_HASH",
     "LAUNCHER",
     "NODE_RANK",
     "RENDEZVOUS_PORT",

@@ -72,7 +72,7 @@ def component(*, revise: Any = None, labels: Object | None = None, **data: str) 
 def jobset() -> Component:
     """What runs the pods."""
     obj = {"apiVersion": JOBSETS.api_version, "kind": "JobSet", "metadata": {"name": "demo", "namespace": "default"}}
-    return Component(JOBSETS, obj, runs_pods=True)
+    return Component(JOBSETS, obj, runs_pods=True, runtime_digest="d")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Decodes TrainJobs and training runtimes of v1alpha1 into the shape of the model, which is that of v2alpha1.
 
+Runtimes are encoded as well, for snapshots that the released Trainer can read.
+
 Nothing is refused: what is wrong in v1alpha1 is wrong in the result as well, where its reader finds it. Members that
 neither version knows are kept for the same reason.
 """
@@ -26,6 +28,9 @@ KINDS: Final = frozenset({TRAIN_JOBS.kind, TRAINING_RUNTIMES.kind, CLUSTER_TRAIN
 
 _CONTROLLER: Final = f"{TRAIN_JOBS.group}/trainjob-controller"
 """The default of `spec.managedBy`, which names the controller of the cluster."""
+_MPI_NAMES: Final = {"SSHAuthMountPath": "sshAuthMountPath"}
+_MPI_DEFAULTS: Final = {"numProcPerNode": 1, "mpiImplementation": ""}
+"""What the model leaves out: 1 counts the GPUs of a node where it has any."""
 _TEMPLATE_METADATA: Final = frozenset({"labels", "annotations"})
 
 
@@ -71,6 +76,21 @@ def decode(obj: Object) -> Decoded:
     decoded = {name: value for name, value in obj.items() if name not in {"spec", "status"}}
     decoded["apiVersion"] = TRAIN_JOBS.api_version
     return Decoded(decoded | ({} if spec is None else {"spec": spec}), tuple(losses.found))
+
+
+def encode_runtime(runtime: Object) -> Object:
+    """A training runtime in the shape of the model, as v1alpha1 has it; `decode` makes the same of it again.
+
+    Args:
+        runtime: one that was decoded; it is not changed.
+    """
+    policy = mapping_at(runtime, "spec", "mlPolicy")
+    encoded = runtime | {"apiVersion": API_VERSION}
+    if "mpi" not in policy:
+        return encoded
+    mpi = {_MPI_NAMES.get(name, name): value for name, value in policy["mpi"].items()}
+    policy = policy | {"mpi": _MPI_DEFAULTS | mpi}
+    return encoded | {"spec": runtime["spec"] | {"mlPolicy": policy}}
 
 
 def override_paths(obj: Object) -> Iterator[tuple[str, str]]:
@@ -214,7 +234,6 @@ def _ml_policy(policy: Object) -> Object:
         decoded["mpi"] = {
             {"sshAuthMountPath": "SSHAuthMountPath"}.get(name, name): value
             for name, value in mpi.items()
-            # 1 is the default, and counts the GPUs of a node where it has any.
-            if (name, value) not in (("numProcPerNode", 1), ("mpiImplementation", ""))
+            if (name, value) not in _MPI_DEFAULTS.items()
         }
     return decoded

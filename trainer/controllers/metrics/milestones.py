@@ -78,9 +78,14 @@ class Milestones:
             age = 0.0
         begun = now - age
         life = self._lives[obj.uid] = Life(begun, summary.is_suspended, awaits_jobset_since=begun)
+        status = obj.get("status") or {}
+        if summary.state == UNKNOWN and (jobs := status.get("jobsStatus")):
+            # The released manager has made it, which does not say when it ran first.
+            life.got_jobset()
+            if any(job.get(count) for job in jobs for count in ("active", "ready", "succeeded", "failed")):
+                life.ran(begun)
         if summary.state in {UNKNOWN, EXTERNAL}:
             return
-        status = obj.get("status") or {}
         if _since(status, ConditionType.CREATED) is not None:
             life.got_jobset()
         ran = _ran_since(status, summary.state)

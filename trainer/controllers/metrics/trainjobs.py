@@ -13,6 +13,7 @@ from trainer.controllers.metrics.series import Group, TrainJobSeries
 from trainer.controllers.metrics.state_counts import Frameworks, StateCounts
 from trainer.framework.runtimes.runtimes import runtime_place
 from trainer.framework.status.conditions import Conditions
+from trainer.framework.status.status import is_finished
 from trainer.kube.selection import Selection
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class TrainJobMetrics:
 
         It is determined before the write, since the watch event may arrive before the response and change the records.
         """
+        if is_finished(train_job):
+            return []  # it ended under another manager, or has been counted
         group = self._group(train_job)
         life = self._milestones.of(train_job.metadata.uid or "")
         before = train_job.status or TrainJobStatus()
@@ -79,7 +82,7 @@ class TrainJobMetrics:
         return Group(train_job.metadata.namespace or "", *self._frameworks.labels_of(str(key)))
 
     def _counts(self, group: Group, before: TrainJobStatus, status: TrainJobStatus) -> Iterator[Step]:
-        if not before.conditions:
+        if not before.conditions and not before.jobs_status:
             yield self._series.created.labels(*group).inc, 1
         if status.state is before.state:
             return

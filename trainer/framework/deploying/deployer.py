@@ -158,7 +158,7 @@ class Deployer:
         is_resumed = False
         for component in sorted(applied, key=lambda each: each.runs_pods):
             with self._series.call(component.plugin, "build"):
-                shortfall = await self._deploy(owner, component, generated)
+                shortfall = await self._deploy(owner, component, components)
             too_late += shortfall.too_late
             rejected += shortfall.rejected
             is_resumed = is_resumed or shortfall.is_resumed
@@ -229,28 +229,44 @@ class Deployer:
             await self._client.create(component.resource, self._owned(obj, component, owner))
         except AlreadyExistsError:
             if component.asks_owner:
-                await self._check_owner(owner, component)
+                await self._stored(owner, component)
             return
         log.info("created object", kind=component.resource.kind, object=str(key_of(obj)))
 
-    async def _check_owner(self, owner: Object, component: Component) -> None:
-        """Refuse to take over an object of somebody else that the cache does not show."""
+    async def _stored(self, owner: Object, component: Component) -> Object | None:
+        """An object of the TrainJob that the cache does not show.
+
+        Raises:
+            ForeignObjectError: it belongs to somebody else.
+        """
         name, namespace = name_of(component.object), namespace_of(component.object)
         try:
             existing = await self._client.get(component.resource, name, namespace)
         except NotFoundError:
-            return
+            return None
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
+        return existing
 
-    async def _deploy(self, owner: Object, component: Component, generated: Sequence[Component]) -> Shortfall:
+    async def _create(self, owner: Object, component: Component, workload: Sequence[Component]) -> None:
+        """Apply an object that the cache does not show.
+
+        One that the released manager has made lacks our labels. The pods that it has made use it, so it stays as it is
+        but for metadata.
+        """
+        wanted = component.object
+        hidden = None if self._reader.holds_all(component.resource) else await self._stored(owner, component)
+        is_released = hidden is not None and APPLIED_HASH not in annotations_of(hidden)
+        if hidden is not None and is_released and self.built_on(owner, workload) == "":
+            wanted = hidden | {"metadata": metadata_of(wanted)}
+        # Without force: an object that the cache does not show yet may belong to somebody else.
+        await self._apply(component, self._owned(wanted, component, owner), force=False)
+
+    async def _deploy(self, owner: Object, component: Component, components: Sequence[Component]) -> Shortfall:
         wanted = component.object
         existing = self._existing(component)
         if existing is None:
-            if not self._reader.holds_all(component.resource):
-                await self._check_owner(owner, component)
-            # Without force: an object that the cache does not show yet may belong to somebody else.
-            await self._apply(component, self._owned(wanted, component, owner), force=False)
+            await self._create(owner, component, workload_of(each for each in components if each.generated is None))
             return Shortfall()
         if not is_controlled_by(existing, owner):
             raise ForeignObjectError(component.resource, existing)
@@ -265,8 +281,12 @@ class Deployer:
             await self._recreate(component.resource, existing)
             return Shortfall()
         if revision.starts_pods:
-            for each in generated:
+            for each in (each for each in components if each.generated is not None):
                 await self._generate(owner, each)
+        if component.runs_pods and RUNTIME_DIGEST not in annotations_of(existing):
+            # The released manager has built it, so it differs although the TrainJob asks for nothing new.
+            shortfall = await self._revise(owner, replace(component, runtime_digest=""), existing, revision)
+            return replace(shortfall, too_late=())
         return await self._revise(owner, component, existing, revision)
 
     async def _revise(self, owner: Object, component: Component, existing: Object, revision: Revision) -> Shortfall:

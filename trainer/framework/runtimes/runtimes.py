@@ -107,6 +107,8 @@ class FoundRuntime:
     """Metadata of a snapshot of which nothing was built, to be replaced by one of this runtime. Defaults to none."""
     is_former: bool = False
     """Whether `spec.runtimeRef` has been changed to another since the Jobs were created. Defaults to no."""
+    is_released: bool = False
+    """Whether it is from a snapshot of the released manager, of which one of ours is to be made. Defaults to no."""
 
 
 class Runtimes:
@@ -131,7 +133,7 @@ class Runtimes:
             train_job: the TrainJob.
             built_on: the recorded digest of what it was built on; default: nothing is recorded.
             is_built: whether the object that runs its pods exists. If not, a snapshot without a recorded digest, which
-                older managers left, must agree with the runtime of today.
+                older managers and the released one left, must agree with the runtime of today.
 
         Raises:
             RuntimeNotFoundError: there is no such runtime (yet).
@@ -140,14 +142,16 @@ class Runtimes:
         """
         resource, key = runtime_place(train_job)
         snapshot = self._snapshots.metadata(train_job)
+        if snapshot is None and is_built and not built_on:
+            released = await self._snapshots.open_released(train_job)
+            if released is not None:
+                return _found(released, (resource, key.name), digest_of(released[1]), is_released=True)
         live = self._listers[resource].peek(key)
         digest = "" if live is None else self._digest(live)
         if snapshot is not None and (live is None or digest != built_on) and (built_on or is_built):
             kept = await self._snapshots.open(snapshot, built_on)
             if kept is not None:
-                is_former = (kept[0], name_of(kept[1])) != (resource, key.name)
-                runtime = read_runtime(*kept)
-                return FoundRuntime(runtime, *kept, is_snapshot=True, digest=built_on, is_former=is_former)
+                return _found(kept, (resource, key.name), built_on)
             snapshot = None
         if live is None:
             present = None if built_on or is_built else self._present(train_job, resource, key)
@@ -189,6 +193,15 @@ class Runtimes:
     def train_jobs_of(self, runtime: CachedObject) -> Iterable[ObjectKey]:
         """The TrainJobs that name a runtime."""
         return self._train_jobs.keys_by_index(_INDEX, _index_value(runtime["kind"], runtime.key))
+
+
+def _found(
+    kept: tuple[Resource, Object], referred: tuple[Resource, str], digest: str, *, is_released: bool = False
+) -> FoundRuntime:
+    """What a snapshot holds; `referred` is what `spec.runtimeRef` names today."""
+    is_former = (kept[0], name_of(kept[1])) != referred
+    runtime = read_runtime(*kept)
+    return FoundRuntime(runtime, *kept, not is_released, digest, is_former=is_former, is_released=is_released)
 
 
 def _index_values(train_job: CachedObject) -> list[str]:

@@ -112,7 +112,7 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     status = TrainJobStatus(
         conditions=ours,
         jobs_status=jobs,
-        state=previous.state,
+        state=previous.state or _end_state(ours),
         start_time=previous.start_time,
         observed_generation=generation,
         scale=scale,
@@ -140,8 +140,22 @@ def next_status(train_job: TrainJob, seen: Observation, now: str) -> TrainJobSta
     status.conditions = conditions.to_list()
     status.state = _state(conditions, seen.jobs or [], previous)
     if status.start_time is None and _is_let_run(conditions):
-        status.start_time = now
+        status.start_time = _start(train_job, previous, conditions, now)
     return status
+
+
+def _end_state(conditions: list[Condition]) -> State | None:
+    """The state of a TrainJob that has ended under another manager."""
+    ended = {condition.type for condition in conditions if condition.status == "True"}
+    return next((state for state in (State.FAILED, State.COMPLETE) if state.value in ended), None)
+
+
+def _start(train_job: TrainJob, previous: TrainJobStatus, conditions: Conditions, now: str) -> str:
+    """When a TrainJob that is let run was so for the first time; another manager may have started it earlier."""
+    if previous.state is not None or not previous.jobs_status:
+        return now
+    suspended = conditions.get(ConditionType.SUSPENDED)
+    return suspended.last_transition_time if suspended else train_job.metadata.creation_timestamp or now
 
 
 def _stopped(jobs: list[JobStatus] | None) -> list[JobStatus] | None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trainer.api.jobset_labels import JOBSET_NAME, REPLICATED_JOB
 from trainer.api.trainjob_status import NodeScale
-from trainer.framework import Revision, differences
+from trainer.framework import APPLIED_HASH, Revision, differences
 from trainer.kube.objects import annotations_of, name_of
 
 if TYPE_CHECKING:
@@ -195,9 +195,13 @@ def resuspend_jobset(existing: Object, *, suspend: bool) -> Revision | None:
 def is_decided(existing: Object, *, suspend: bool) -> bool:
     """Whether the TrainJob has changed its `suspend` since it was applied to the JobSet.
 
-    If it has not, whoever else suspends or resumes the JobSet has the say: Kueue, or an administrator.
+    If it has not, whoever else suspends or resumes the JobSet has the say: Kueue, or an administrator. The released
+    manager, whose JobSets have no annotations of ours, undoes what others do: there the JobSet shows what was applied.
     """
-    return suspend != (annotations_of(existing).get(SUSPEND) in _SUSPENDED)
+    annotations = annotations_of(existing)
+    is_ours = SUSPEND in annotations or APPLIED_HASH in annotations
+    was_suspended = annotations.get(SUSPEND) in _SUSPENDED if is_ours else _is_suspended(existing)
+    return suspend != was_suspended
 
 
 def _noted(jobset: Object, existing: Object, *, suspend: bool) -> Object:
