@@ -127,8 +127,10 @@ def test_built(version: str) -> None:
     certificates = [b"OLD", b"OLD\nNEW"]
     access = StatusServerAccess(StaticReader(), "https://trainer:10443", lambda: certificates[0])
     together = Pipeline(Registry([*pipeline().plugins, access]))
+    nodes = replicated_job("node", TRAINER | {"name": "node"})
+    nodes["template"]["metadata"] = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
     for pem in tuple(certificates):
-        built = together.build(job, runtime(replicated_job("node", TRAINER)))
+        built = together.build(job, runtime(nodes))
         (config_map,) = [each for each in built if each.resource == CONFIG_MAPS]
         (jobset,) = [each.object for each in built if each.resource == JOBSETS]
         assert config_map.object["metadata"] == {
@@ -137,8 +139,17 @@ def test_built(version: str) -> None:
             "labels": {AUTHORITY_LABEL: "demo"},
         }
         assert config_map.object["data"] == {"ca.crt": pem.decode()}
-        (nodes,) = jobset["spec"]["replicatedJobs"]
-        pod = nodes["template"]["spec"]["template"]["spec"]
+        (built_nodes,) = jobset["spec"]["replicatedJobs"]
+        pod = built_nodes["template"]["spec"]["template"]["spec"]
         assert pod["volumes"] == [VOLUME]
         assert env_of(pod["containers"][0]) | ENV == env_of(pod["containers"][0])
         certificates.pop(0)
+
+
+def test_nobody_trains() -> None:
+    """By the conventions of v1alpha1 a runtime need not have a trainer; then nothing is added."""
+    job = TrainJob.from_object(train_job().to_object() | {"apiVersion": "trainer.kubeflow.org/v1alpha1"})
+    access = StatusServerAccess(StaticReader(), "https://trainer:10443", lambda: b"PEM")
+    together = Pipeline(Registry([*pipeline().plugins, access]))
+    built = together.build(job, runtime(replicated_job("node", TRAINER)))
+    assert [each.resource for each in built] == [JOBSETS]

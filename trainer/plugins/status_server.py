@@ -56,7 +56,7 @@ class StatusServerAccess:
 
     def enforce_ml_policy(self, info: RuntimeInfo, train_job: TrainJob) -> None:
         """Set variables and mount the volume in all containers of the nodes, or of an MPI launcher."""
-        if not self._may_post(train_job):
+        if not self._may_post(info, train_job):
             return
         namespace = train_job.metadata.namespace or ""
         pods = info.training_pod_sets[0]
@@ -72,7 +72,7 @@ class StatusServerAccess:
 
     def build(self, info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
         """The ConfigMap with the certificates, which follows them while the pods run."""
-        if not self._may_post(train_job):
+        if not self._may_post(info, train_job):
             return
         config_map: Object = {
             "apiVersion": CONFIG_MAPS.api_version,
@@ -86,8 +86,10 @@ class StatusServerAccess:
         }
         yield Component(CONFIG_MAPS, config_map, metadata_only=True)
 
-    def _may_post(self, train_job: TrainJob) -> bool:
-        """Whether its pods get a token: not those of a JobSet from before the gate was on, which cannot change."""
+    def _may_post(self, info: RuntimeInfo, train_job: TrainJob) -> bool:
+        """Whether a pod trains and may get a token; none of a JobSet from before the gate was on can change."""
+        if not info.trains:
+            return False
         key = ObjectKey(train_job.metadata.namespace or "", train_job.metadata.name)
         jobset = self._reader.get(JOBSETS, key)
         return jobset is None or any(

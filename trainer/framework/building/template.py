@@ -5,13 +5,13 @@ Runtimes are written as the KEP does: Jobs are called `Node`, a command is one l
 
 from __future__ import annotations
 
-import copy
 import pickle
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from trainer.api.bounds import MOST_WORDS
+from trainer.api.model import ApiModel
 from trainer.api.pod_template import pod_template_errors
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.field_errors import invalid, required, too_many
@@ -19,6 +19,9 @@ from trainer.kube.field_errors import invalid, required, too_many
 if TYPE_CHECKING:
     from trainer.api.jobset import JobSetSpec, ReplicatedJob
     from trainer.kube.objects import Object
+
+_T = TypeVar("_T")
+_MUTABLE: Final = (ApiModel, list, dict)
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
@@ -54,13 +57,22 @@ def split_command(command: list[str], field: str) -> list[str]:
 
 
 def private_copy(template: JobSetSpec) -> JobSetSpec:
-    """A copy that may be changed in place.
+    """A copy that may be changed in place."""
+    return _copied(template)
 
-    Pod templates are most of it. They are plain JSON, which `pickle` copies in a twentieth of the time of `deepcopy`.
-    """
-    templates = [job.template.spec.template for job in template.replicated_jobs or []]
-    copies = {id(each): pickle.loads(pickle.dumps(each)) for each in templates}  # noqa: S301 written right here
-    return copy.deepcopy(template, copies)
+
+def _copied(value: _T) -> _T:
+    """A deep copy of models and JSON, in a fifth of the time of `copy.deepcopy`."""
+    if isinstance(value, ApiModel):
+        copy = value.model_copy()
+        members = vars(copy)  # to set an attribute would also mark an absent field as present
+        members |= {name: _copied(each) for name, each in members.items() if isinstance(each, _MUTABLE)}
+        return copy
+    if isinstance(value, list):
+        return cast("_T", [_copied(each) for each in value])
+    if isinstance(value, dict):  # plain JSON, mostly pod templates
+        return cast("_T", pickle.loads(pickle.dumps(value)))  # noqa: S301 - written right here
+    return value
 
 
 def pod_spec_of(job: ReplicatedJob) -> Object:
