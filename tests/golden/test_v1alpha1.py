@@ -16,6 +16,8 @@ NAME<fieldPath.
 from __future__ import annotations
 
 import copy
+import shlex
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,7 +127,24 @@ def companion(component: Component) -> Object:
     content = {
         name: value for name, value in component.object.items() if name not in {"apiVersion", "kind", "metadata"}
     }
-    return content | ({"data": sorted(component.generated()["data"])} if component.generated else {})
+    if component.generated:
+        return content | {"data": sorted(component.generated()["data"])}
+    if "data" in content:
+        content["data"] = {name: settings(text) for name, text in content["data"].items()}
+    return content
+
+
+def settings(text: str) -> Any:
+    """The settings with which a script begins, those of Flux's brokers as their URIs and queue policy."""
+    if not text.startswith("#!"):
+        return text
+    found: Object = dict(each.split("=", 1) for each in shlex.split(text.partition("set -eu")[0], comments=True))
+    if "broker_toml" in found:
+        broker = tomllib.loads(found.pop("broker_toml"))
+        hosts = broker["bootstrap"]
+        found |= {"bind": hosts["default_bind"], "connect": hosts["default_connect"]}
+        found["policy"] = broker["sched-fluxion-qmanager"]["queue-policy"]
+    return found
 
 
 def expected(case: Object) -> dict[str, Object]:
@@ -137,7 +156,7 @@ def expected(case: Object) -> dict[str, Object]:
         for name, change in changes.get(section, {}).items():
             is_step = section == "jobs"
             counted = {"pods": change} if isinstance(change, int) else change
-            wanted[section][name] |= counted | ({"replicas": 1} if is_step else {})
+            wanted[section].setdefault(name, {}).update(counted | ({"replicas": 1} if is_step else {}))
     return wanted | {"objects": changes.get("objects", {})}
 
 
