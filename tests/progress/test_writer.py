@@ -341,6 +341,24 @@ async def test_end_seen_by_another_manager(end: str, remaining: Object) -> None:
         assert desk.shown == {"progressPercentage": 40, "lastUpdatedTime": "2026-01-01T00:00:00Z"}
 
 
+async def test_end_of_what_the_released_trainer_has_written(desk: Desk) -> None:
+    """No time remains, although it belongs to another field manager; who has reported the rest does not matter."""
+    time = "2026-01-01T00:00:00Z"
+    progress = {"progressPercentage": 50, "estimatedRemainingSeconds": 60, "lastUpdatedTime": time}
+    posted = train_job() | {"status": {"trainerStatus": progress}}
+    peer = desk.client.peer()
+    await peer.apply(TRAIN_JOBS, posted, field_manager="trainer-status", force=True, subresource="status")
+    await peer.patch(TRAIN_JOBS, KEY.name, {"status": COMPLETE}, KEY.namespace, subresource="status")
+    async with desk.open():
+        desk.writer.close(KEY)
+        await settle()
+        assert desk.shown == {"progressPercentage": 50, "lastUpdatedTime": time}
+        writes = len(desk.client.requests)
+        desk.writer.close(KEY)
+        await settle()
+        assert len(desk.client.requests) == writes
+
+
 async def test_lag(desk: Desk) -> None:
     """The lag is measured from the log's time to the answer of the API server."""
     async with desk.open():

@@ -244,7 +244,12 @@ async def _apply(client: Client, obj: Object, fields: Object, *, if_unchanged: b
         "metadata": metadata,
         "status": fields,
     }
-    await client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
+    answer = await client.apply(TRAIN_JOBS, applied, field_manager=FIELD_MANAGER, force=True, subresource="status")
+    # What the released Trainer has written belongs to its field manager, so that apply cannot remove it.
+    outlived = REMAINING & _progress_of(answer).keys() - _progress_of(applied).keys()
+    if outlived:
+        removal = {"status": {"trainerStatus": dict.fromkeys(outlived)}}
+        await client.patch(TRAIN_JOBS, name_of(obj), removal, namespace_of(obj), subresource="status")
 
 
 def has_stopped(obj: Mapping[str, Any]) -> bool:
@@ -254,7 +259,11 @@ def has_stopped(obj: Mapping[str, Any]) -> bool:
 
 def shows_remaining(obj: Mapping[str, Any]) -> bool:
     """Whether a TrainJob, as JSON, shows a remaining time."""
-    return not REMAINING.isdisjoint((obj.get("status") or {}).get("trainerStatus") or {})
+    return not REMAINING.isdisjoint(_progress_of(obj))
+
+
+def _progress_of(obj: Mapping[str, Any]) -> Object:
+    return (obj.get("status") or {}).get("trainerStatus") or {}
 
 
 def _present(obj: Object) -> Object:
@@ -266,8 +275,10 @@ def _present(obj: Object) -> Object:
 
 def _is_newer(obj: Object, status: TrainerStatus) -> bool:
     """Whether a TrainJob shows newer progress than this."""
-    progress = (obj.get("status") or {}).get("trainerStatus") or {}
-    present, other = Instant.parse(progress.get("lastUpdatedTime") or ""), Instant.parse(status.last_updated_time)
+    present, other = (
+        Instant.parse(_progress_of(obj).get("lastUpdatedTime") or ""),
+        Instant.parse(status.last_updated_time),
+    )
     return present is not None and other is not None and present > other
 
 
