@@ -15,12 +15,12 @@ ACCOUNT = "trainer-controller-manager"
 NAMESPACE = "trainer-system"
 
 
-def write_credentials(kubectl: Kubectl, file: Path) -> None:
+def write_credentials(kubectl: Kubectl, file: Path, account: str = ACCOUNT, namespace: str = NAMESPACE) -> None:
     """Write the kubeconfig of the manager, with a token that outlives any run of the tests."""
-    token = kubectl.kubectl("create", "token", ACCOUNT, "-n", NAMESPACE, "--duration=24h").stdout.strip()
+    token = kubectl.kubectl("create", "token", account, "-n", namespace, "--duration=24h").stdout.strip()
     shown = kubectl.kubectl("config", "view", "--minify", "--flatten", "-o", "yaml").stdout
     document = yaml.safe_load(shown)
-    document["users"] = [{"name": ACCOUNT, "user": {"token": token}}]
-    document["contexts"][0]["context"] |= {"user": ACCOUNT, "namespace": NAMESPACE}
+    document["users"] = [{"name": account, "user": {"token": token}}]
+    document["contexts"][0]["context"] |= {"user": account, "namespace": namespace}
     file.touch(mode=0o600)
     file.write_text(yaml.safe_dump(document))

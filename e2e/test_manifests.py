@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from e2e.cluster import Cluster
+from e2e.cluster import IMAGE, Cluster
 from e2e.identity import write_credentials
 from e2e.installation import CONFIG, HOST, free_ports
 from e2e.kubectl import BIN
@@ -22,8 +23,40 @@ from e2e.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SYSTEM = "trainer-system"
-SERVICE = "trainer-webhook"
+
+@dataclass(frozen=True)
+class Installation:
+    """What is applied, and how it is called."""
+
+    overlay: str
+    runtimes: str
+    namespace: str
+    manager: str
+    """Name of the Deployment, and of its account."""
+    service: str
+
+    @property
+    def api_version(self) -> str:
+        """Of TrainJobs."""
+        return f"trainer.kubeflow.org/{'v1alpha1' if 'v1alpha1' in self.overlay else 'v2alpha1'}"
+
+
+INSTALLATIONS = [
+    pytest.param(
+        Installation("default", "runtimes", "trainer-system", "trainer-controller-manager", "trainer-webhook"),
+        id="v2alpha1",
+    ),
+    pytest.param(
+        Installation(
+            "v1alpha1/default",
+            "v1alpha1/runtimes",
+            "kubeflow-system",
+            "kubeflow-trainer-controller-manager",
+            "kubeflow-trainer-controller-manager",
+        ),
+        id="v1alpha1",
+    ),
+]
 MONITORING = Path(__file__).parents[1] / "tests" / "config" / "monitoring_crds.yaml"
 OPTIONAL = ("networkpolicy", "prometheus", "grafana", "runtimes")
 UNOWNED = {"Event", "Lease", "Node"}
@@ -90,19 +123,19 @@ def delete(cluster: Cluster, before: dict[str, str], *overlays: str) -> None:
     until(lambda: inventory(cluster).keys() == before.keys(), f"nothing is left of {overlays}")
 
 
-def start_replicas(cluster: Cluster) -> None:
+def start_replicas(cluster: Cluster, manager: str) -> None:
     """Make the pods that the Deployment asks for, as nobody on a dev cluster does, and wait until they are ready."""
-    deployment = cluster.get("deployment", "trainer-controller-manager")
+    deployment = cluster.get("deployment", manager)
     assert deployment is not None
     template = deployment["spec"]["template"]
-    names = [f"trainer-controller-manager-{number}" for number in range(deployment["spec"]["replicas"])]
+    names = [f"{manager}-{number}" for number in range(deployment["spec"]["replicas"])]
     for name in names:
-        metadata = {**template["metadata"], "name": name, "namespace": SYSTEM}
+        metadata = {**template["metadata"], "name": name, "namespace": cluster.namespace}
         cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
     cluster.kubectl("wait", "--for=condition=Ready", *(f"pod/{name}" for name in names), "--timeout=80s")
 
 
-def start_reachable_replica(cluster: Cluster, directory: Path) -> Process:
+def start_reachable_replica(cluster: Cluster, directory: Path, installed: Installation) -> Process:
     """A third replica, on this machine: the API server, which is here as well, has no way into the network of pods.
 
     It reads the ConfigMap of the Deployment, acts as its account, and serves with the certificates of its Secret.
@@ -110,7 +143,7 @@ def start_reachable_replica(cluster: Cluster, directory: Path) -> Process:
     webhook, metrics, health = free_ports(3)
     (config_map,) = (obj for obj in cluster.list("configmaps") if "configuration.yaml" in obj["data"])
     cluster.configuration = yaml.safe_load(config_map["data"]["configuration.yaml"])
-    write_credentials(cluster, cluster.manager_kubeconfig)
+    write_credentials(cluster, cluster.manager_kubeconfig, installed.manager, installed.namespace)
     replica = manager(
         cluster,
         directory,
@@ -123,7 +156,11 @@ def start_reachable_replica(cluster: Cluster, directory: Path) -> Process:
         {
             "apiVersion": "discovery.k8s.io/v1",
             "kind": "EndpointSlice",
-            "metadata": {"name": SERVICE, "namespace": SYSTEM, "labels": {"kubernetes.io/service-name": SERVICE}},
+            "metadata": {
+                "name": installed.service,
+                "namespace": installed.namespace,
+                "labels": {"kubernetes.io/service-name": installed.service},
+            },
             "addressType": "IPv4",
             "endpoints": [{"addresses": [HOST], "conditions": {"ready": True}}],
             "ports": [{"name": "webhook", "port": webhook}],
@@ -132,16 +169,19 @@ def start_reachable_replica(cluster: Cluster, directory: Path) -> Process:
     return replica
 
 
-def test_one_apply_installs_everything(empty: Cluster, directory: Path, stack: ExitStack) -> None:
+@pytest.mark.parametrize("installed", INSTALLATIONS)
+def test_one_apply_installs_everything(
+    empty: Cluster, directory: Path, stack: ExitStack, installed: Installation
+) -> None:
     """Two replicas serve the webhooks, the runtimes come by themselves, a TrainJob completes; then all of it goes."""
     if not empty.pod_network.startswith("netns"):
         pytest.skip("two replicas need two networks, and this machine does not let pods have one")
     before = inventory(empty)
-    system, team = (replaced(empty, name) for name in (SYSTEM, "team-a"))
+    system, team = (replaced(empty, name) for name in (installed.namespace, "team-a"))
 
-    warnings = apply(empty, "default")
+    warnings = apply(empty, installed.overlay)
     applied = inventory(empty)
-    apply(empty, "default")
+    apply(empty, installed.overlay)
 
     # The Deployment, of which the dev cluster makes no pods.
     assert warnings.count("Warning:") == 1, warnings
@@ -151,14 +191,14 @@ def test_one_apply_installs_everything(empty: Cluster, directory: Path, stack: E
     }
     assert empty.list("clustertrainingruntimes") == []
 
-    start_replicas(system)
+    start_replicas(system, installed.manager)
     holder = until(lambda: leader(system), "one of them leads")
-    replica = start_reachable_replica(system, directory)
+    replica = start_reachable_replica(system, directory, installed)
     stack.callback(replica.stop)
     installer = ("-l", "app.kubernetes.io/component=runtimes")
     system.kubectl("wait", "job", *installer, "--for=condition=Complete", "--timeout=80s")
     log = system.kubectl("logs", *installer, "--tail=-1").stdout.splitlines()
-    shipped = [obj["metadata"]["name"] for obj in documents("runtimes")]
+    shipped = [obj["metadata"]["name"] for obj in documents(installed.runtimes)]
     assert log[0].startswith("note: not ready yet: ")
     assert sorted(line for line in log if not line.startswith("note: ")) == sorted(
         f"{name} applied" for name in shipped
@@ -166,16 +206,17 @@ def test_one_apply_installs_everything(empty: Cluster, directory: Path, stack: E
     assert sorted(obj["metadata"]["name"] for obj in empty.list("clustertrainingruntimes")) == sorted(shipped)
 
     empty.kubectl("create", "namespace", team.namespace)
-    team.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(CONFIG / "samples"))
-    team.kubectl("apply", "-f", str(CONFIG / "samples" / "plain.yaml"))
-    team.wait_for_condition("sample-plain", "Complete")
+    if installed.overlay == "default":
+        team.kubectl("apply", "--server-side", "--dry-run=server", "-k", str(CONFIG / "samples"))
+    team.apply(TRAIN_JOB | {"apiVersion": installed.api_version})
+    team.wait_for_condition("short", "Complete")
     assert leader(system) == holder
-    refused = team.kubectl("patch", "trainjob", "sample-plain", "--type=merge", "-p", PATCH, check=False)
-    assert "spec.runtimeRef" in refused.stderr
+    refused = team.kubectl("patch", "trainjob", "short", "--type=merge", "-p", PATCH, check=False)
+    assert "runtimeRef" in refused.stderr
 
     empty.kubectl("delete", "namespace", team.namespace, "--timeout=60s")
     replica.stop()
-    delete(empty, before, "default")
+    delete(empty, before, installed.overlay)
 
 
 def leader(cluster: Cluster) -> str:
@@ -184,7 +225,15 @@ def leader(cluster: Cluster) -> str:
     return str((lease.get("spec") or {}).get("holderIdentity", ""))
 
 
-PATCH = '{"spec": {"runtimeRef": {"name": "torch-distributed"}}}'
+TRAIN_JOB = {
+    "kind": "TrainJob",
+    "metadata": {"name": "short"},
+    "spec": {
+        "runtimeRef": {"name": "torch-distributed"},
+        "trainer": {"image": IMAGE, "numNodes": 1, "command": ["python", "-c", "pass"]},
+    },
+}
+PATCH = '{"spec": {"runtimeRef": {"name": "jax-distributed"}}}'
 """Of what is immutable."""
 
 
@@ -202,7 +251,8 @@ def replaced(cluster: Cluster, namespace: str) -> Cluster:
 
 def is_ours(key: str) -> bool:
     """Whether only `kubectl apply` writes it: not the Job, its pods, and what others fill in."""
-    return not key.startswith(("Job ", "Pod ", "CustomResourceDefinition ", "Namespace "))
+    others = ("Job ", "Pod ", "CustomResourceDefinition ", "Namespace ", "ClusterRole /kubeflow-trainer-admin")
+    return not key.startswith(others)
 
 
 def documents(overlay: str) -> list[dict[str, Any]]:
