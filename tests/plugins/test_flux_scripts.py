@@ -29,7 +29,7 @@ BROKER = """broker
 -Srundir=/mnt/flux/config/run/flux
 -Sstatedir=/mnt/flux/config/var/lib/flux
 -Slocal-uri=local:///mnt/flux/config/run/flux/local
--Slog-stderr-level=0
+-Slog-stderr-level=4
 -Slog-stderr-mode=local
 """
 

@@ -50,7 +50,7 @@ broker=(
   flux broker "--config-path=$config/etc/flux/config"
   "-Scron.directory=$config/etc/flux/system/cron.d" -Stbon.fanout=256
   "-Srundir=$config/run/flux" "-Sstatedir=$STATE_DIR" "-Slocal-uri=local://$config/run/flux/local"
-  -Slog-stderr-level=0 -Slog-stderr-mode=local
+  -Slog-stderr-level=4 -Slog-stderr-mode=local # warnings, such as of brokers that have not come
 )
 
 supervise() {
