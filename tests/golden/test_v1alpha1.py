@@ -7,6 +7,7 @@
 | `runtime` | which; `policy` and `podGroupPolicy` replace its own, `pod` and `container` are added to `node` |
 | `spec`, `metadata` | of the TrainJob `tj` |
 | `patches` | one runtime patch: `metadata` of the JobSet, `node` or the `pods` of that Job |
+| `posts` | whether pods may post their progress |
 | `expect` | what differs from the runtime, and the `objects` beside the JobSet; all else must be as the runtime says |
 
 Of a Job that is expected as a number, this is the number of its pods. Variables are written NAME=value or
@@ -25,12 +26,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from tests.framework.static_reader import StaticReader
 from tests.webhooks.nets import pipeline
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES
 from trainer.api.trainjob import TrainJob
 from trainer.api.v1alpha1.client import decoded
+from trainer.framework.pipeline import Pipeline
 from trainer.framework.runtimes.runtimes import read_runtime
+from trainer.framework.startup.registry import Registry
 from trainer.kube.objects import name_of
+from trainer.plugins.status_server import StatusServerAccess
 
 if TYPE_CHECKING:
     from trainer.framework import Component
@@ -80,7 +85,14 @@ def train_job_of(case: Object) -> Object:
 def built(case: Object) -> list[Component]:
     """What the TrainJob becomes."""
     found = read_runtime(CLUSTER_TRAINING_RUNTIMES, decoded(runtime_of(case)))
-    return pipeline().build(TrainJob.from_object(decoded(train_job_of(case))), found)
+    built_by = with_posts() if case.get("posts") else pipeline()
+    return built_by.build(TrainJob.from_object(decoded(train_job_of(case))), found)
+
+
+def with_posts() -> Pipeline:
+    """The plugins of a manager behind the gate TrainJobStatus."""
+    url = "https://kubeflow-trainer-controller-manager.kubeflow-system.svc:10443"
+    return Pipeline(Registry([*pipeline().plugins, StatusServerAccess(StaticReader(), url, lambda: b"PEM")]))
 
 
 def view(template: Object) -> dict[str, Object]:
