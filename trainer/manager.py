@@ -18,6 +18,7 @@ from trainer.api.trainjob import TRAIN_JOBS
 from trainer.api.v1alpha1.discovery import V2ALPHA1
 from trainer.configuration.feature_gates import TRAIN_JOB_STATUS
 from trainer.configuration.values import host_and_port
+from trainer.controllers.released_finalizer import register_finalizer_removal
 from trainer.controllers.trainjob import TrainJobController
 from trainer.framework.deploying.transforms import NAMESPACE_LIMITS, TRANSFORMS
 from trainer.framework.pipeline import Pipeline
@@ -142,6 +143,7 @@ def build_manager(
         ProgressController(manager, progress, namespace=only_namespace)
     live = LiveRuntimes(controller.runtimes, manager.api_reader)
     if served.version == "v1alpha1":
+        register_finalizer_removal(manager, only_namespace)
         admission: Admission = V1Alpha1Admission(
             pipeline,
             live,

@@ -308,3 +308,23 @@ async def stored_snapshot(cluster: Cluster) -> Object:
     assert found["immutable"] is True
     runtime: Object = yaml.safe_load(found["data"]["runtime"])
     return runtime
+
+
+@pytest.mark.parametrize("kind", ["ClusterTrainingRuntime", "TrainingRuntime"])
+async def test_the_finalizer_of_early_releases(cluster: Cluster, kind: str) -> None:
+    """It goes, so that the runtime can be deleted while TrainJobs use it; finalizers of others stay."""
+    runtime = TORCH | {"kind": kind}
+    own = {"namespace": "default"} if kind == "TrainingRuntime" else {}
+    finalizers = ["example.com/theirs", released.FINALIZER]
+    resource = next(each for each in SERVED.values() if each.kind == kind)
+    cluster.client.add(runtime | {"metadata": runtime["metadata"] | own | {"finalizers": finalizers}})
+    cluster.client.add(runtime | {"metadata": {"name": "other", "finalizers": ["example.com/theirs"]} | own})
+    async with cluster.managed():
+        found = cluster.client.find(resource, "blueprint", own.get("namespace", ""))
+        assert found is not None
+        assert found["metadata"]["finalizers"] == ["example.com/theirs"]
+        assert found["spec"] == TORCH["spec"]
+        assert [request.name for request in cluster.client.requests_of("patch")] == ["blueprint"]
+        cluster.forget_requests()
+        await cluster.put(found | {"metadata": found["metadata"] | {"finalizers": [released.FINALIZER]}})
+        assert len(cluster.client.requests_of("patch")) == 1

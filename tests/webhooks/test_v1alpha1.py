@@ -325,6 +325,15 @@ async def test_runtimes(admission: V1Alpha1Admission, obj: Object, text: str) ->
         assert text in response.message
 
 
+async def test_a_runtime_that_keeps_its_mistakes(admission: V1Alpha1Admission) -> None:
+    """One that was stored before can get labels and lose finalizers."""
+    wrong = runtime("r", {}, {**NODE, "replicas": 2})
+    labelled = wrong | {"metadata": wrong["metadata"] | {"labels": {"a": "b"}}}
+    assert not (await validated(admission, wrong)).allowed
+    assert (await validated(admission, labelled, old=wrong)).allowed
+    assert not (await validated(admission, wrong, old=runtime("r", {}))).allowed
+
+
 async def test_a_runtime_without_mistakes(admission: V1Alpha1Admission) -> None:
     """Its author is not warned."""
     assert (await validated(admission, RUNTIMES[0])).warnings == ()

@@ -106,6 +106,8 @@ class V1Alpha1Admission(Admission):
         """Refuse what the released Trainer refuses, and warn of what no TrainJob can be built on."""
         if request.object is None or request.subresource:
             return AdmissionResponse.allow()
+        if request.old_object is not None and request.old_object.get("spec") == request.object.get("spec"):
+            return AdmissionResponse.allow()  # also where an earlier release has let in more, so that it can be deleted
         return _response(review_runtime(_placed(request.object, request), self._pipeline))
 
 

@@ -251,13 +251,13 @@ class Deployer:
     async def _create(self, owner: Object, component: Component, workload: Sequence[Component]) -> None:
         """Apply an object that the cache does not show.
 
-        One that the released manager has made lacks our labels. The pods that it has made use it, so it stays as it is
-        but for metadata.
+        One that the released manager has made lacks our labels. If its pods depend on it as it is, only metadata is
+        applied.
         """
         wanted = component.object
         hidden = None if self._reader.holds_all(component.resource) else await self._stored(owner, component)
         is_released = hidden is not None and APPLIED_HASH not in annotations_of(hidden)
-        if hidden is not None and is_released and self.built_on(owner, workload) == "":
+        if hidden is not None and is_released and component.revise and self.built_on(owner, workload) == "":
             wanted = hidden | {"metadata": metadata_of(wanted)}
         # Without force: an object that the cache does not show yet may belong to somebody else.
         await self._apply(component, self._owned(wanted, component, owner), force=False)
