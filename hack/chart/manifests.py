@@ -87,7 +87,7 @@ class _Templates:
         """Release and values in labels and selectors."""
         for labels in _selectors(obj):
             labels[_NAME] = CHART_NAME
-            labels["app.kubernetes.io/instance"] = self._expressions.value("{{ .Release.Name }}")
+            labels["app.kubernetes.io/instance"] = self._expressions.value("{{ quote .Release.Name }}")
         self._expressions.extend(obj["metadata"]["labels"], ".Values.commonLabels")
 
     def _manager(self, objects: list[Object]) -> str:
