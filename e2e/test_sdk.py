@@ -163,7 +163,7 @@ def test_function(answers: Any) -> None:
 def test_what_the_sdk_writes(answers: Any) -> None:
     """Numbers with a point become integers, a missing apiGroup gets its default, and scripts stay as they are."""
     answer = answers("function")
-    assert answer["limits"] == {"cpu": 1, "memory": "64Mi"}
+    assert json.dumps(answer["limits"]) == '{"cpu": 1, "memory": "64Mi"}'
     assert answer["runtimeRef"] == {
         "apiGroup": "trainer.kubeflow.org",
         "kind": "ClusterTrainingRuntime",

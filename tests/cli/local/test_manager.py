@@ -122,6 +122,7 @@ async def test_trust_that_never_comes(client: FakeClient, clock: ManualClock) ->
 RBAC = "rbac.authorization.k8s.io"
 ROLES = Resource(RBAC, "v1", "roles", "Role")
 ROLE_BINDINGS = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
+CLUSTER_ROLES = Resource(RBAC, "v1", "clusterroles", "ClusterRole", namespaced=False)
 CLUSTER_ROLE_BINDINGS = Resource(RBAC, "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False)
 
 
@@ -135,6 +136,17 @@ async def test_published_version(client: FakeClient) -> None:
     (binding,) = client.objects(ROLE_BINDINGS)
     assert role["rules"][0]["resourceNames"] == [config_map["metadata"]["name"]]
     assert [each["name"] for each in binding["subjects"]] == ["system:authenticated"]
+
+
+async def test_rights_for_v1alpha1(client: FakeClient, tmp_path: Path) -> None:
+    """The role has what config/v1alpha1/rbac adds to it."""
+    credentials = tmp_path / "kubeconfig"
+    credentials.write_text(kubeconfig("https://127.0.0.1:1", "secret", "PEM"))
+
+    await give_identity(client, credentials, tmp_path / "manager.kubeconfig", "v1alpha1")
+
+    rules = (await client.get(CLUSTER_ROLES, ACCOUNT))["rules"]
+    assert {"apiGroups": ["trainer.kubeflow.org"], "resources": ["trainjobs"], "verbs": ["patch"]} in rules
 
 
 async def test_identity(client: FakeClient, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ async def prepare_manager(
         port: int = free.getsockname()[1]
     await run_sync(write_configuration, configuration, port, metrics_port)
     await register_webhooks(client, port, version)
-    await give_identity(client, admin, kubeconfig)
+    await give_identity(client, admin, kubeconfig, version)
     return manager_command(kubeconfig, configuration)
 
 
@@ -139,13 +139,14 @@ def _is_trusted(configuration: Object) -> bool:
     return all((webhook.get("clientConfig") or {}).get("caBundle") for webhook in configuration.get("webhooks") or [])
 
 
-async def give_identity(client: Client, admin: Path, file: Path) -> None:
+async def give_identity(client: Client, admin: Path, file: Path, version: Version = "v2alpha1") -> None:
     """Apply the ServiceAccount of the manager with its roles, and write its kubeconfig, with mode 0600.
 
     Args:
         client: acts as the administrator.
         admin: kubeconfig of the administrator, which names the cluster.
         file: the kubeconfig to write.
+        version: of TrainJobs that it works with.
     """
     namespace = {"apiVersion": "v1", "kind": NAMESPACES.kind, "metadata": {"name": NAMESPACE}}
     await client.apply(NAMESPACES, namespace, field_manager=FIELD_MANAGER, force=True)
@@ -153,6 +154,8 @@ async def give_identity(client: Client, admin: Path, file: Path) -> None:
         resource = _IDENTITY[obj["kind"]]
         if resource.namespaced:
             obj["metadata"]["namespace"] = NAMESPACE
+        if version == "v1alpha1" and obj["kind"] == "ClusterRole" and name_of(obj) == ACCOUNT:
+            obj["rules"] += await run_sync(_further_rules)
         await client.apply(resource, obj, field_manager=FIELD_MANAGER, force=True)
     request: Object = {
         "apiVersion": "authentication.k8s.io/v1",
@@ -172,6 +175,13 @@ async def publish_version(client: Client) -> None:
         if obj["kind"] in _PUBLIC:
             obj["metadata"]["namespace"] = _PUBLIC_NAMESPACE
             await client.apply(_PUBLIC[obj["kind"]], obj, field_manager=FIELD_MANAGER, force=True)
+
+
+def _further_rules() -> list[Object]:
+    """What config/v1alpha1/rbac adds to the role of the manager."""
+    (kustomization,) = manifests("v1alpha1/rbac")
+    patches = [operation for patch in kustomization["patches"] for operation in yaml.safe_load(patch["patch"])]
+    return [operation["value"] for operation in patches]
 
 
 def _manifests(kinds: Mapping[str, Resource]) -> list[Object]:

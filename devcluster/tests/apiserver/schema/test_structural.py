@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -51,6 +52,19 @@ def test_pruning_and_defaulting() -> None:
         "size": 3, "mode": "slow", "replicas": 1, "ref": {"kind": "Thing"}, "port": "http",
         "free": {"a": [1, {"b": None}]}, "parts": [{"name": "p", "unit": "kg"}],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given_port", "stored"),
+    [
+        pytest.param(80.0, "80", id="whole"),
+        pytest.param(0.5, "0.5", id="not whole"),
+        pytest.param(1e21, "1e+21", id="too large to be exact"),
+    ],
+)
+def test_numbers(given_port: float, stored: str) -> None:
+    """Whole numbers are stored without a point, as Go writes them."""
+    assert json.dumps(prepared(widget({"port": given_port}))["spec"]["port"]) == stored
 
 
 @pytest.mark.parametrize(

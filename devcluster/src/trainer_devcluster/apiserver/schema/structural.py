@@ -36,6 +36,8 @@ _NOT_CHECKED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
 )
+_MOST_EXACT: Final = 1 << 53
+"""Beyond it a float stands for several whole numbers."""
 
 
 class SchemaError(ValueError):
@@ -101,7 +103,10 @@ class StructuralSchema:
         return self.typing.prune(obj)
 
     def default(self, obj: Object) -> None:
-        """Fill in defaults of absent fields and drop nulls of fields that cannot be null, in place; idempotent."""
+        """Fill in defaults of absent fields and drop nulls of fields that cannot be null, in place; idempotent.
+
+        Whole numbers lose their point, as in what Go writes: 1.0 becomes 1.
+        """
         _default(obj, self.document)
 
     def validate(self, obj: Object, old: Object | None = None, *, subresource: str | None = None) -> list[FieldError]:
@@ -153,5 +158,9 @@ def _default_field(obj: dict[str, Any], name: str, schema: Mapping[str, Any]) ->
         obj.pop(name, None)
         if schema.get("default") is not None:
             obj[name] = copy.deepcopy(schema["default"])
-    if name in obj:
-        _default(obj[name], schema)
+    if name not in obj:
+        return
+    value = obj[name]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _MOST_EXACT:
+        obj[name] = int(value)
+    _default(value, schema)
