@@ -290,7 +290,7 @@ def test_other_runtimes() -> None:
             flux_runtime(job={}),
             {},
             "ClusterTrainingRuntime/blueprint spec.template.spec.replicatedJobs[node].template.spec.backoffLimit: "
-            "should be 0: a broker that starts again waits for those of the other nodes, which may have ended",
+            "should be 0: a node that starts again is of no use, since the brokers of the others may have ended",
             id="brokers-that-start-again",
         ),
         pytest.param(

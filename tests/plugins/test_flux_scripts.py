@@ -32,6 +32,7 @@ BROKER = """broker
 -Slog-stderr-level=4
 -Slog-stderr-mode=local
 """
+MEET = ["bash", "-c", 'touch "$0"; exec "$@"', "/mnt/flux/brokers-have-met"]
 
 
 @dataclass(frozen=True)
@@ -139,8 +140,8 @@ def test_lead(pod: Pod, arguments: list[str], words: list[str]) -> None:
     result = pod.run("entrypoint.sh", *arguments)
 
     assert result.returncode == 0, result.stderr
-    run = ["run", "-N", "2", "-n", "2", "-o", "cpu-affinity=off"]
-    assert pod.read("arguments") == BROKER + "\n".join(["flux", *run, *words]) + "\n"
+    run = ["flux", "run", "-N", "2", "-n", "2", "-o", "cpu-affinity=off"]
+    assert pod.read("arguments") == BROKER + "\n".join([*MEET, *run, *words]) + "\n"
     assert pod.read("mnt/flux/config/etc/flux/system/R") == "R of --hosts=demo-node-0-[0-1] --cores=0\n"
     certificate = pod.root / "mnt/flux/config/etc/curve/curve.cert"
     assert (certificate.read_text(), oct(certificate.stat().st_mode & 0o777)) == ("certificate", "0o600")
@@ -159,6 +160,29 @@ def test_exit_code(pod: Pod) -> None:
     """The container ends as the command does."""
     pod.prepare(FLUX + "exit 7\n")
     assert pod.run("entrypoint.sh", "lmp").returncode == 7
+
+
+RUNS = '[ "$1" != broker ] || exec "${@:10}"\n'
+"""What a broker does that all others have joined."""
+
+
+def test_lead_that_starts_again(pod: Pod) -> None:
+    """It waits for nobody who has ended, and for everybody who may still come."""
+    pod.prepare(FLUX + "exit 7\n")
+    assert [pod.run("entrypoint.sh", "lmp").returncode for _ in range(2)] == [7, 7]
+
+    pod.prepare(FLUX + RUNS + "exit 7\n")
+    assert pod.run("entrypoint.sh", "lmp").returncode == 7
+    again = pod.run("entrypoint.sh", "lmp")
+    assert again.returncode == 1
+    assert "the brokers of the other nodes have ended: all pods must start again" in again.stderr
+
+
+def test_single_node_that_starts_again(pod: Pod) -> None:
+    """It waits for nobody, and runs the command again."""
+    (pod.root / "mnt/flux/config/etc/flux/system/hostlist").write_text("demo-node-0-[0]\n")
+    pod.prepare(FLUX + RUNS + "exit 7\n")
+    assert [pod.run("entrypoint.sh", "lmp").returncode for _ in range(2)] == [7, 7]
 
 
 def test_follower(pod: Pod) -> None:

@@ -42,7 +42,8 @@ printf 'flux module %s\n' 'remove sched-simple' 'load sched-fluxion-resource' 'l
 
 # Flux refuses a certificate that others may read.
 install -m 600 /curve/curve.cert "$config"/etc/curve/curve.cert
-flux R encode --hosts="$(cat "$config"/etc/flux/system/hostlist)" $resources > "$config"/etc/flux/system/R
+hosts=$(cat "$config"/etc/flux/system/hostlist)
+flux R encode --hosts="$hosts" $resources > "$config"/etc/flux/system/R
 export STATE_DIR=$config/var/lib/flux FLUX_OUTPUT_DIR=/tmp/fluxout
 mkdir -p "$STATE_DIR" "$FLUX_OUTPUT_DIR"
 
@@ -71,9 +72,15 @@ if [ "$(uname -n)" = "$lead" ]; then
   if [ $# -eq 0 ]; then
     echo "no command: the broker waits for yours until it is shut down"
     supervise "${broker[@]}" -Sbroker.rc2_none
-  else
-    supervise "${broker[@]}" flux run $options "$@"
+    exit
   fi
+  # The brokers of the other nodes end with the command, and do not come back when this container starts again.
+  met=$base/brokers-have-met
+  if [ -e "$met" ] && [[ $hosts != *'[0]' ]]; then
+    echo "the command has run, and the brokers of the other nodes have ended: all pods must start again" >&2
+    exit 1
+  fi
+  supervise "${broker[@]}" bash -c 'touch "$0"; exec "$@"' "$met" flux run $options "$@"
 else
   while [ -z "$stopped" ]; do
     if supervise "${broker[@]}"; then exit 0; fi

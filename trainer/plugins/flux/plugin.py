@@ -101,7 +101,7 @@ class Flux:
         nodes = info.trainer
         job = f"{info.runtime} spec.template.spec.replicatedJobs[{nodes.name}].template.spec"
         if nodes.count > 1 and info.job_of(nodes).template.spec.backoff_limit != 0:
-            rule = "should be 0: a broker that starts again waits for those of the other nodes, which may have ended"
+            rule = "should be 0: a node that starts again is of no use, since the brokers of the others may have ended"
             yield AdmissionWarning(f"{job}.backoffLimit", rule)
         if any(container.name == INSTALLER for container in nodes.init_containers):
             rule = "is the name of the init container that installs Flux; rename yours"
