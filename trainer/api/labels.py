@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from trainer.kube.field_errors import FieldError
 
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+"""Annotation of the JobSet, of the runtime or the TrainJob: the Volcano queue that the PodGroup waits in."""
+
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]", re.ASCII)
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 

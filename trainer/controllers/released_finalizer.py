@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trainer.kube.resource import Resource
 
 FINALIZER: Final = "trainer.kubeflow.org/resource-in-use"
+"""Finalizer that early releases of Kubeflow Trainer have put on runtimes in use; it is removed."""
 
 log = structlog.get_logger(__name__)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trainer.api.labels import VOLCANO_QUEUE
 from trainer.framework import PodGroups, gang_specs, scheduler_warnings
 from trainer.kube.field_errors import FieldError, invalid
 from trainer.kube.resource import Resource
@@ -22,9 +23,6 @@ POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup
 
 GROUP_NAME_ANNOTATION = "scheduling.k8s.io/group-name"
 """Annotation of the pods of a gang: the name of their PodGroup."""
-
-QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
-"""Annotation of the JobSet, of the runtime or the TrainJob: the Volcano queue that the PodGroup waits in."""
 
 _OTHER_SCHEDULERS = (None, "", "default-scheduler")
 """Scheduler names that Volcano never has."""
@@ -54,9 +52,9 @@ class Volcano:
             return
         yield from self._pod_groups.check(info)
         if _queue(info) == "":
-            is_own = QUEUE_ANNOTATION in info.train_job_annotations
+            is_own = VOLCANO_QUEUE in info.train_job_annotations
             path = "spec.annotations" if is_own else f"{info.runtime} spec.template.metadata.annotations"
-            yield invalid(f"{path}[{QUEUE_ANNOTATION}]", "", "must name a queue of Volcano; remove it for the default")
+            yield invalid(f"{path}[{VOLCANO_QUEUE}]", "", "must name a queue of Volcano; remove it for the default")
         text = "is {scheduler}, so the default scheduler decides about each pod alone; set it to volcano"
         yield from scheduler_warnings(info, _OTHER_SCHEDULERS, text)
 
@@ -83,4 +81,4 @@ class Volcano:
 
 def _queue(info: RuntimeInfo) -> str | None:
     """The queue that TrainJob or runtime name; None means Volcano's queue `default`."""
-    return (info.annotations | info.train_job_annotations).get(QUEUE_ANNOTATION)
+    return (info.annotations | info.train_job_annotations).get(VOLCANO_QUEUE)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from trainer.api.labels import VOLCANO_QUEUE
 from trainer.api.v1alpha1 import torchtune
 from trainer.api.v1alpha1.torchtune import Method
 from trainer.framework.building.extraction import subject_of
@@ -45,7 +46,6 @@ _RESERVED: Final = {
     ),
     "xgboost": ("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"),
 }
-_QUEUE: Final = "scheduling.volcano.sh/queue-name"
 log = structlog.get_logger(__name__)
 
 _SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
@@ -67,7 +67,7 @@ def policy_errors(spec: Object, runtime: Runtime) -> Iterator[FieldError]:
         if policy.flux is not None:
             yield from _flux_errors(trainer, jobs.get(NODE))
     if groups is not None and groups.volcano is not None and _queue(spec, runtime) == "":
-        yield invalid(f"spec.annotations[{_QUEUE}]", "", "Volcano queue name must not be empty")
+        yield invalid(f"spec.annotations[{VOLCANO_QUEUE}]", "", "Volcano queue name must not be empty")
 
 
 async def priority_errors(runtime: Runtime, exists: HasPriorityClass) -> list[FieldError]:
@@ -207,10 +207,10 @@ def _flux_errors(trainer: Object, node: ReplicatedJob | None) -> Iterator[FieldE
 def _queue(spec: Object, runtime: Runtime) -> str | None:
     """The queue of Volcano that the runtime names, or the last patch that names one."""
     metadata = runtime.spec.template.metadata
-    queue = ((metadata and metadata.annotations) or {}).get(_QUEUE)
+    queue = ((metadata and metadata.annotations) or {}).get(VOLCANO_QUEUE)
     for patch in objects_in(spec.get("runtimePatches")):
         changes = mapping_at(patch, "trainingRuntimeSpec", "template", "metadata")
-        queue = mapping_at(changes, "annotations").get(_QUEUE, queue)
+        queue = mapping_at(changes, "annotations").get(VOLCANO_QUEUE, queue)
     return queue
 
 
