@@ -77,6 +77,12 @@ def test_webhook_configurations(objects: list[Object]) -> None:
     assert {webhook["clientConfig"]["service"]["name"] for webhook in webhooks} == {MANAGER}
 
 
+def test_the_namespace_is_shared(objects: list[Object]) -> None:
+    """Pods of others in it, such as JobSet's, are not restricted."""
+    labels = labels_of(find(objects, "Namespace", "kubeflow-system"))
+    assert [label for label in labels if label.startswith("pod-security.kubernetes.io/")] == []
+
+
 def test_roles_for_people(objects: list[Object]) -> None:
     """Kubeflow's roles take them up by their labels; editing is TrainJobs, and nobody changes runtimes by them."""
     admin, edit, view = (find(objects, "ClusterRole", f"kubeflow-trainer-{name}") for name in ("admin", "edit", "view"))
