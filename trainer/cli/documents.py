@@ -168,7 +168,9 @@ def check_version(documents: Iterable[Document], served: Version) -> None:
 
 
 def _other_version(document: Document, reason: str) -> DocumentError:
-    problem = f"is {document.obj['apiVersion']}, but {reason}: trainer convert -f writes the other version"
+    other = "v2alpha1" if document.version == "v1alpha1" else "v1alpha1"
+    remedy = f"trainer convert --api-version {other} -f writes that one"
+    problem = f"is {document.obj['apiVersion']}, but {reason}: {remedy}"
     return DocumentError(document.place, FieldError("apiVersion", problem), subject=document.subject)
 
 

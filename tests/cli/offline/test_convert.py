@@ -1,4 +1,4 @@
-"""`trainer convert`: objects of released Kubeflow Trainer."""
+"""`trainer convert`: objects of the other version of the API."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(command: str, *texts: str) -> Result:
+def run(command: str, *texts: str, options: tuple[str, ...] = ()) -> Result:
     """Run a command on one file with these documents."""
     Path("f.yaml").write_text("---\n".join(texts))
-    return CliRunner().invoke(app, [command, "-f", "f.yaml"])
+    return CliRunner().invoke(app, [command, "-f", "f.yaml", *options])
 
 
 def test_objects_are_converted() -> None:
@@ -57,6 +57,25 @@ def test_objects_are_converted() -> None:
     assert [secret, service] == [yaml.safe_load(SECRET), yaml.safe_load(SERVICE)]
     again = run("convert", result.stdout)
     assert (again.exit_code, again.stdout) == (0, result.stdout)
+
+
+def test_and_back() -> None:
+    """The other way is an option; what has no counterpart is a line on standard error."""
+    converted = run("convert", JOB, SECRET).stdout
+    back = run("convert", converted + "---\n" + JOB, options=("--api-version", "v1alpha1"))
+    first, secret, second = yaml.safe_load_all(back.stdout)
+
+    assert (back.exit_code, back.stderr) == (0, "")
+    assert first == second == yaml.safe_load(JOB)
+    assert secret == yaml.safe_load(SECRET)
+
+    job = JOB.replace("v1alpha1", "v2alpha1").replace(
+        'initializer: {dataset: {storageUri: "hf://d"}}', "labels: {a: b}"
+    )
+    lossy = run("convert", job, options=("--api-version", "v1alpha1"))
+    assert lossy.exit_code == 0
+    (line,) = lossy.stderr.splitlines()
+    assert line.startswith("warning: f.yaml, document 1: spec.labels: reach the JobSet alone")
 
 
 def test_objects_that_were_exported() -> None:

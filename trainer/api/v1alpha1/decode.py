@@ -45,10 +45,13 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Losses:
+class Losses:
+    """Members without a counterpart in another version, with their paths in the object that is converted."""
+
     found: list[FieldError] = field(default_factory=list)
 
     def add(self, path: str, message: str) -> None:
+        """Note one."""
         self.found.append(FieldError(path, message))
 
     def metadata(self, metadata: Object, path: str) -> Object:
@@ -69,7 +72,7 @@ def decode(obj: Object) -> Decoded:
     Args:
         obj: a TrainJob or training runtime, which may be wrong in any way; it is not changed.
     """
-    losses = _Losses()
+    losses = Losses()
     spec = obj.get("spec")
     if isinstance(spec, dict):
         spec = _train_job_spec(spec, losses) if obj.get("kind") == TRAIN_JOBS.kind else _runtime_spec(spec, losses)
@@ -108,7 +111,7 @@ def override_paths(obj: Object) -> Iterator[tuple[str, str]]:
             index += 1
 
 
-def _train_job_spec(spec: Object, losses: _Losses) -> Object:
+def _train_job_spec(spec: Object, losses: Losses) -> Object:
     decoded = {name: value for name, value in spec.items() if name not in {"initializer", "runtimePatches"}}
     if spec.get("managedBy") == _CONTROLLER:
         decoded["managedBy"] = TRAIN_JOB_CONTROLLER
@@ -141,7 +144,7 @@ def _storage(settings: Any) -> Any:
     return {name: value for name, value in settings.items() if name != "secretRef"}
 
 
-def _overrides(patches: list[Any], decoded: Object, losses: _Losses) -> Iterator[Object]:
+def _overrides(patches: list[Any], decoded: Object, losses: Losses) -> Iterator[Object]:
     """The overrides of runtime patches, one for each replicated Job; metadata of the JobSet goes into `decoded`.
 
     A patch that changes nothing, such as the one that Kueue puts into each TrainJob, makes no override.
@@ -162,7 +165,7 @@ def _overrides(patches: list[Any], decoded: Object, losses: _Losses) -> Iterator
             yield _override(job, author, f"{path}.spec.replicatedJobs[{position}]", losses)
 
 
-def _override(job: Any, author: Object, path: str, losses: _Losses) -> Object:
+def _override(job: Any, author: Object, path: str, losses: Losses) -> Object:
     template = mapping_at(job, "template")
     pod_template = mapping_at(template, "spec", "template")
     pod_spec = mapping_at(pod_template, "spec")
@@ -177,7 +180,7 @@ def _override(job: Any, author: Object, path: str, losses: _Losses) -> Object:
     return override
 
 
-def _runtime_spec(spec: Object, losses: _Losses) -> Object:
+def _runtime_spec(spec: Object, losses: Losses) -> Object:
     decoded = dict(spec)
     if isinstance(spec.get("mlPolicy"), dict):
         decoded["mlPolicy"] = _ml_policy(spec["mlPolicy"])
@@ -197,7 +200,7 @@ def _runtime_spec(spec: Object, losses: _Losses) -> Object:
     return decoded
 
 
-def _replicated_job(job: Any, path: str, losses: _Losses) -> Any:
+def _replicated_job(job: Any, path: str, losses: Losses) -> Any:
     if not isinstance(job, dict) or not isinstance(job.get("template"), dict):
         return job
     template = _with_metadata(job["template"], f"{path}.template", losses)
@@ -213,7 +216,7 @@ def _replicated_job(job: Any, path: str, losses: _Losses) -> Any:
     return job | {"template": template}
 
 
-def _with_metadata(template: Object, path: str, losses: _Losses) -> Object:
+def _with_metadata(template: Object, path: str, losses: Losses) -> Object:
     """A copy of a template, with what its metadata may say in the model."""
     if not isinstance(template.get("metadata"), dict):
         return dict(template)

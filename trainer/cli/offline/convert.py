@@ -1,11 +1,13 @@
-"""`trainer convert`: objects of released Kubeflow Trainer as objects of this project."""
+"""`trainer convert`: objects of one version of the API as objects of the other."""
 
 from __future__ import annotations
 
 import typer
 
 from trainer.api.v1alpha1.decode import Decoded, decode, is_decodable
+from trainer.api.v1alpha1.encode import Encoded, encode, is_encodable
 from trainer.cli.console import complain, note, output
+from trainer.cli.current_cluster import ApiVersion  # noqa: TC001 - typer reads annotations
 from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in
 from trainer.cli.errors import ExitCode
 from trainer.cli.offline.workspace import Files  # noqa: TC001 - typer reads annotations
@@ -18,8 +20,8 @@ _SERVER_SET = frozenset(
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def convert(*, file: Files) -> None:
-    """Print TrainJobs and runtimes of trainer.kubeflow.org/v1alpha1 as v2alpha1; other objects are printed as they are.
+def convert(*, file: Files, api_version: ApiVersion = "v2alpha1") -> None:
+    """Print TrainJobs and runtimes of the other version of the API as this one; other objects are printed as they are.
 
     Each member without a counterpart is a line on standard error, and so is each mistake in the result.
 
@@ -31,18 +33,26 @@ def convert(*, file: Files) -> None:
         if isinstance(item, DocumentError):
             raise item
         content, place = item
-        decoded = decode(_as_written(content)) if is_decodable(content) else Decoded(content)
-        found = checked(decoded.object, place)
+        converted = _converted(content, api_version)
+        found = checked(converted.object, place)
         if isinstance(found, DocumentError) and not isinstance(found, UnknownKindError):
             errors.append(found)
-        for loss in decoded.losses:
+        for loss in converted.losses:
             note(f"{place}: {loss}", kind="warning")
-        texts.append(dump(decoded.object))
+        texts.append(dump(converted.object))
     output().file.write(join(texts))
     for error in errors:
         complain(str(error))
     if errors:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _converted(obj: Object, api_version: ApiVersion) -> Decoded | Encoded:
+    if api_version == "v2alpha1" and is_decodable(obj):
+        return decode(_as_written(obj))
+    if api_version == "v1alpha1" and is_encodable(obj):
+        return encode(_as_written(obj))
+    return Decoded(obj)
 
 
 def _as_written(obj: Object) -> Object:

@@ -1,0 +1,197 @@
+"""Encodes training runtimes of v2alpha1 for v1alpha1, see `encode`."""
+
+from __future__ import annotations
+
+import copy
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+from trainer.api.trainjob import TRAIN_JOBS
+from trainer.kube.objects import mapping_at, objects_in
+
+if TYPE_CHECKING:
+    from trainer.api.v1alpha1.decode import Losses
+    from trainer.kube.objects import Object
+
+NODE: Final = "node"
+"""Name of the container that trains, and of the nodes of an MPI training."""
+_LAUNCHER: Final = "launcher"
+_STEP: Final = f"{TRAIN_JOBS.group}/trainjob-ancestor-step"
+_INITIALIZERS: Final = ("dataset-initializer", "model-initializer")
+_JOBS: Final = "spec.template.spec.replicatedJobs"
+_POLICY: Final = "spec.mlPolicy"
+
+
+def encode_runtime(spec: Object, losses: Losses) -> Object:
+    """The spec of a runtime of v1alpha1.
+
+    Args:
+        spec: of a runtime of v2alpha1, which may be wrong in any way; it is not changed.
+        losses: what has no counterpart is added to it.
+    """
+    encoded = copy.deepcopy(spec)
+    template = mapping_at(encoded, "template", "spec")
+    jobs = objects_in(template.get("replicatedJobs"))
+    for job in jobs:
+        _literal(job)
+    policy = mapping_at(encoded, "mlPolicy")
+    trainer = _trainer(jobs, is_mpi="mpi" in policy)
+    encoded["mlPolicy"] = _ml_policy(policy, trainer, losses)
+    _lower_names(template)
+    for job in jobs:
+        _mark_initializer(job, losses)
+    if "mpi" in policy:
+        _complete_mpi(template, trainer, losses)
+    elif trainer is not None:
+        _mark(trainer, "trainer")
+        _rename_main(trainer, losses)
+    if mapping_at(template, "startupPolicy").get("startupPolicyOrder") == "InOrder":
+        path = "spec.template.spec.startupPolicy.startupPolicyOrder"
+        losses.add(path, "waits until pods are ready, and not until initializers have completed; write dependsOn")
+    for index, rule in enumerate(objects_in(mapping_at(template, "failurePolicy").get("rules"))):
+        rule.setdefault("name", f"rule-{index + 1}")
+    return encoded
+
+
+def _pod_spec(job: Object) -> Object:
+    return mapping_at(job, "template", "spec", "template", "spec")
+
+
+def _literal(job: Object) -> None:
+    """Write commands as lists of words and variables as texts."""
+    pod_spec = _pod_spec(job)
+    for container in (*objects_in(pod_spec.get("containers")), *objects_in(pod_spec.get("initContainers"))):
+        match container.get("command"):
+            case [str(line)]:
+                container["command"] = split(line)
+        for variable in objects_in(container.get("env")):
+            if isinstance(variable.get("value"), int):
+                variable["value"] = str(variable["value"])
+
+
+def split(line: str) -> list[str]:
+    """The words of a command that is one line; one that no shell could read is left as it is."""
+    try:
+        return shlex.split(line) or [line]
+    except ValueError:
+        return [line]
+
+
+def _step(job: Object) -> Any:
+    labels = (mapping_at(job, "template", "metadata", "labels"), _pod_labels(job))
+    return next((found[_STEP] for found in labels if _STEP in found), None)
+
+
+def _pod_labels(job: Object) -> Object:
+    return mapping_at(job, "template", "spec", "template", "metadata", "labels")
+
+
+def _trainer(jobs: list[Object], *, is_mpi: bool) -> Object | None:
+    """What trains: the Job with the label, else that of one of the usual names; never an MPI launcher."""
+    own = [job for job in jobs if not (is_mpi and str(job.get("name")).lower() == _LAUNCHER)]
+    labelled = (job for job in own if _step(job) == "trainer")
+    named = (job for job in own if str(job.get("name")).lower() in {NODE, "trainer-node"})
+    return next(labelled, None) or next(named, None)
+
+
+def _ml_policy(policy: Object, trainer: Object | None, losses: Losses) -> Object:
+    encoded = {name: value for name, value in policy.items() if name != "tensorflow"}
+    if "tensorflow" in policy:
+        losses.add(f"{_POLICY}.tensorflow", "has no counterpart: nothing sets TF_CONFIG")
+    torch, mpi = policy.get("torch"), policy.get("mpi")
+    size = mapping_at(trainer, "template", "spec").get("parallelism")
+    if isinstance(torch, dict):
+        encoded["torch"] = {name: value for name, value in torch.items() if name == "envInjection"}
+        if torch.get("numProcPerNode", "auto") != "auto":
+            losses.add(f"{_POLICY}.torch.numProcPerNode", "has no counterpart; TrainJobs have trainer.numProcPerNode")
+        if "elasticPolicy" in torch:
+            losses.add(f"{_POLICY}.torch.elasticPolicy", "has no counterpart: the number of nodes is fixed")
+            size = mapping_at(torch, "elasticPolicy").get("minNodes")
+    if isinstance(mpi, dict):
+        encoded["mpi"] = _mpi(mpi, losses)
+        if (policy.get("numNodes") or 1) > 1:
+            rule = "is the number of launchers for the released Trainer; TrainJobs have trainer.numNodes"
+            losses.add(f"{_POLICY}.numNodes", rule)
+    elif "numNodes" not in policy:
+        encoded["numNodes"] = size if isinstance(size, int) else 1
+    return encoded
+
+
+def _mpi(mpi: Object, losses: Losses) -> Object:
+    encoded = {{"SSHAuthMountPath": "sshAuthMountPath"}.get(name, name): value for name, value in mpi.items()}
+    if mpi.get("mpiImplementation", "OpenMPI") != "OpenMPI":
+        losses.add(f"{_POLICY}.mpi.mpiImplementation", f"has no counterpart for {mpi['mpiImplementation']}")
+        del encoded["mpiImplementation"]
+    if mpi.get("numProcPerNode") == 1:
+        rule = "counts the GPUs of a node where it has several; TrainJobs have trainer.numProcPerNode"
+        losses.add(f"{_POLICY}.mpi.numProcPerNode", rule)
+    return encoded
+
+
+def _lower_names(template: Object) -> None:
+    """Write names of replicated Jobs as those of the Jobs that are made, wherever they stand."""
+    for job in objects_in(template.get("replicatedJobs")):
+        job["name"] = str(job.get("name", "")).lower()
+        for dependency in objects_in(job.get("dependsOn")):
+            dependency["name"] = str(dependency.get("name", "")).lower()
+    policies = [mapping_at(template, "successPolicy"), *objects_in(mapping_at(template, "failurePolicy").get("rules"))]
+    for policy in policies:
+        if isinstance(policy.get("targetReplicatedJobs"), list):
+            policy["targetReplicatedJobs"] = [str(name).lower() for name in policy["targetReplicatedJobs"]]
+
+
+def _mark(job: Object, step: str | None) -> None:
+    """Set the label of a Job template, which is the only place where v1alpha1 looks for it."""
+    template = job.setdefault("template", {})
+    _pod_labels(job).pop(_STEP, None)
+    if step is not None:
+        template.setdefault("metadata", {}).setdefault("labels", {})[_STEP] = step
+    else:
+        mapping_at(template, "metadata", "labels").pop(_STEP, None)
+
+
+def _mark_initializer(job: Object, losses: Losses) -> None:
+    names = {container.get("name") for container in objects_in(_pod_spec(job).get("containers"))}
+    step = next((name for name in _INITIALIZERS if name in names), None)
+    if step is None or _step(job) not in {None, step}:
+        return
+    _mark(job, step)
+    if job["name"] != step:
+        losses.add(f"{_JOBS}[{job['name']}].name", f"must be {step} for TrainJobs with such an initializer")
+
+
+def _rename_main(job: Object, losses: Losses) -> None:
+    """Call the container that trains `node`."""
+    containers = objects_in(_pod_spec(job).get("containers"))
+    main = next((each for each in containers if each.get("name") == "trainer"), None)
+    if main is None and len(containers) == 1:
+        main = containers[0]
+    if main is None or main.get("name") == NODE:
+        return
+    if any(each.get("name") == NODE for each in containers):
+        rule = "cannot be called node, as v1alpha1 wants it, because another one is"
+        losses.add(f"{_JOBS}[{job['name']}].template.spec.template.spec.containers[{main['name']}].name", rule)
+        return
+    main["name"] = NODE
+
+
+def _complete_mpi(template: Object, nodes: Object | None, losses: Losses) -> None:
+    """Label the launcher instead of the nodes, which v1alpha1 knows by name, and write out what the plugin adds."""
+    jobs = objects_in(template.get("replicatedJobs"))
+    launcher = next((job for job in jobs if job.get("name") == _LAUNCHER), None)
+    if nodes is None or launcher is None:
+        return
+    _mark(nodes, None)
+    _mark(launcher, "trainer")
+    for job in (nodes, launcher):
+        _rename_main(job, losses)
+    if nodes["name"] != NODE:
+        losses.add(f"{_JOBS}[{nodes['name']}].name", "must be node: v1alpha1 knows the nodes of MPI by this name")
+    dependencies = objects_in(launcher.get("dependsOn"))
+    if all(dependency.get("name") != nodes["name"] for dependency in dependencies):
+        launcher["dependsOn"] = [*dependencies, {"name": nodes["name"], "status": "Ready"}]
+        jobs.remove(launcher)
+        jobs.insert(jobs.index(nodes) + 1, launcher)
+        template["replicatedJobs"] = jobs
+    others = [job["name"] for job in jobs if job is not nodes]
+    template.setdefault("successPolicy", {"operator": "All", "targetReplicatedJobs": others})
