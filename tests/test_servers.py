@@ -340,7 +340,7 @@ def test_no_servers() -> None:
         pytest.param(
             ForbiddenError(403, "no"),
             "no serving certificate within 120 s: no; apply config/webhook, which grants get and update on it, "
-            "or set webhook.enabled: false in the configuration",
+            "or set webhook.enabled: false in the configuration, and not the gate TrainJobStatus",
             id="no right",
         ),
         pytest.param(

@@ -204,7 +204,10 @@ def _options(configuration: Configuration, namespace: str) -> ManagerOptions:
     )
 
 
-_REMEDY = "apply config/webhook, which grants get and update on it, or set webhook.enabled: false in the configuration"
+_REMEDY = (
+    "apply config/webhook, which grants get and update on it, or set webhook.enabled: false in the configuration, and "
+    "not the gate TrainJobStatus"
+)
 
 
 async def _follow_authority(authority: CaBundle, controller: TrainJobController) -> None:
