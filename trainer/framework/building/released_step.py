@@ -82,11 +82,12 @@ def _has_policy(info: RuntimeInfo) -> bool:
 
 
 def _mark_mpi(info: RuntimeInfo) -> None:
-    """Make the Jobs called node and launcher nodes and launcher, as plugins know them."""
+    """Make the Jobs called node and launcher nodes and launcher, as plugins know them; a launcher alone is both."""
+    has_nodes = any(pod_set.name == NODE for pod_set in info.pod_sets)
     for pod_set in info.pod_sets:
         if pod_set.name == NODE:
             pod_set.ancestor, pod_set.main = Ancestor.TRAINER, _node(pod_set)
-        elif pod_set.name == LAUNCHER:
+        elif pod_set.name == LAUNCHER and has_nodes:
             pod_set.ancestor, pod_set.main = None, _node(pod_set)
 
 

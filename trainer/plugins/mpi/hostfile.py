@@ -169,7 +169,7 @@ def _hosts(info: RuntimeInfo, implementation: Implementation) -> Iterator[str]:
     By the conventions of v1alpha1 it stands where its Job is in the runtime.
     """
     nodes, launcher = info.trainer, info.launcher if _launcher_trains(info) else None
-    training = [pod_set for pod_set in (launcher, nodes) if pod_set is not None]
+    training = [nodes] if launcher in (None, nodes) else [launcher, nodes]
     if not info.conventions.has_extras:
         training.sort(key=info.pod_sets.index)
     for pod_set in training:

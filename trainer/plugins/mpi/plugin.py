@@ -147,7 +147,7 @@ def keep_one_node(info: RuntimeInfo, train_job: TrainJob, launcher: PodSet) -> N
     stated = train_job.spec.trainer.num_nodes if train_job.spec.trainer else None
     if stated is None and stated_ancestor(info.job_of(launcher)) == Ancestor.TRAINER and (policy.num_nodes or 0) > 1:
         stated = policy.num_nodes
-    if stated is not None:
+    if stated is not None and nodes is not launcher:
         is_node = policy.mpi is not None and policy.mpi.run_launcher_as_node
         nodes.count = max(stated - 1, 1) if is_node else stated
 
