@@ -72,13 +72,13 @@ def answers(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
     objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SCENARIOS]
     objects += [katib("Experiment"), katib("Trial"), *((stand_ins(), torchtune()) if "builtin" in SCENARIOS else ())]
     Kubectl(home.kubeconfig).kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
-    output = run_with_sdk(home, "e2e.sdk.scenarios", str(tmp_path_factory.mktemp("gates")), *SCENARIOS)
+    output = run_with_sdk(home.kubeconfig, "e2e.sdk.scenarios", str(tmp_path_factory.mktemp("gates")), *SCENARIOS)
     return partial(answer_of, json.loads(output.splitlines()[-1]))
 
 
-def run_with_sdk(home: Home, *module: str) -> str:
+def run_with_sdk(kubeconfig: Path, *module: str) -> str:
     """What a module writes that uses the SDK."""
-    environment = os.environ | {"KUBECONFIG": str(home.kubeconfig), "PYTHONPATH": f"{SDK}:{REPOSITORY}"}
+    environment = os.environ | {"KUBECONFIG": str(kubeconfig), "PYTHONPATH": f"{SDK}:{REPOSITORY}"}
     command = [sys.executable, "-m", *module]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=380, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -292,10 +292,26 @@ def test_optimizer(answers: Any) -> None:
     }
 
 
-def test_notebook(home: Home) -> None:
-    """The example runs from its first cell to its last, and shows what the training has learnt."""
+@pytest.fixture
+def scientist(home: Home) -> Path:
+    """The kubeconfig of somebody who has the role for people who train, in one namespace."""
+    kubectl = Kubectl(home.kubeconfig, namespace="default").kubectl
+    Kubectl(home.kubeconfig).kubectl("apply", "--server-side", "-k", str(REPOSITORY / "config" / "v1alpha1" / "roles"))
+    kubectl("create", "serviceaccount", "scientist")
+    kubectl(
+        "create", "rolebinding", "trains", "--clusterrole=kubeflow-trainer-edit", "--serviceaccount=default:scientist"
+    )
+    config = yaml.safe_load(home.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": kubectl("create", "token", "scientist").stdout.strip()}
+    file = home.state / "scientist.kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+def test_notebook(scientist: Path) -> None:
+    """The example runs from its first cell to its last, as anybody who may train, and shows what has been learnt."""
     notebook = REPOSITORY / "examples" / "sdk-notebook" / "digits.ipynb"
-    output = run_with_sdk(home, "e2e.sdk.notebook", str(notebook))
+    output = run_with_sdk(scientist, "e2e.sdk.notebook", str(notebook))
     accuracy = re.search(r"^test accuracy: ([\d.]+) %$", output, re.MULTILINE)
     assert accuracy is not None, output
     assert float(accuracy[1]) > 80
