@@ -203,3 +203,16 @@ def test_render() -> None:
     (node,) = jobset["spec"]["replicatedJobs"]
     (container,) = node["template"]["spec"]["template"]["spec"]["containers"]
     assert container["ports"] == [{"containerPort": 29500, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize("version", ["v1alpha1", "v2alpha1"])
+def test_render_for_either_version(version: str) -> None:
+    """The same TrainJob becomes what a cluster of the wanted version builds; what is lost on the way is a warning."""
+    job = OF_RUNTIME.replace("mine", "torch-distributed")
+    v2alpha1 = job.replace("v1alpha1", "v2alpha1") + "  ttlSecondsAfterFinished: 60\n"
+    port = {"v1alpha1": 29500, "v2alpha1": 29400}[version]
+    for text, lost in ((job, False), (v2alpha1, version == "v1alpha1")):
+        result = run(f"render -f f.yaml --api-version {version}", text)
+        assert result.exit_code == 0, result.stderr
+        assert f"containerPort: {port}" in result.stdout
+        assert ("spec.ttlSecondsAfterFinished: has no counterpart" in result.stderr) is lost

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from trainer.api.v1alpha1.decode import Decoded, decode, is_decodable
@@ -13,6 +15,9 @@ from trainer.cli.errors import ExitCode
 from trainer.cli.offline.workspace import Files  # noqa: TC001 - typer reads annotations
 from trainer.kube.objects import Object, annotations_of, metadata_of
 from trainer.kubernetes_yaml import dump, join
+
+if TYPE_CHECKING:
+    from trainer.api.v1alpha1.discovery import Version
 
 _SERVER_SET = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "deletionTimestamp"}
@@ -33,13 +38,11 @@ def convert(*, file: Files, api_version: ApiVersion = "v2alpha1") -> None:
         if isinstance(item, DocumentError):
             raise item
         content, place = item
-        converted = _converted(content, api_version)
-        found = checked(converted.object, place)
+        obj = converted(content, place, api_version)
+        found = checked(obj, place)
         if isinstance(found, DocumentError) and not isinstance(found, UnknownKindError):
             errors.append(found)
-        for loss in converted.losses:
-            note(f"{place}: {loss}", kind="warning")
-        texts.append(dump(converted.object))
+        texts.append(dump(obj))
     output().file.write(join(texts))
     for error in errors:
         complain(str(error))
@@ -47,12 +50,17 @@ def convert(*, file: Files, api_version: ApiVersion = "v2alpha1") -> None:
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _converted(obj: Object, api_version: ApiVersion) -> Decoded | Encoded:
-    if api_version == "v2alpha1" and is_decodable(obj):
-        return decode(_as_written(obj))
-    if api_version == "v1alpha1" and is_encodable(obj):
-        return encode(_as_written(obj))
-    return Decoded(obj)
+def converted(obj: Object, place: str, version: Version) -> Object:
+    """A TrainJob or runtime of the other version as this one, anything else as it is; says what has no counterpart."""
+    if version == "v2alpha1" and is_decodable(obj):
+        result: Decoded | Encoded = decode(_as_written(obj))
+    elif version == "v1alpha1" and is_encodable(obj):
+        result = encode(_as_written(obj))
+    else:
+        return obj
+    for loss in result.losses:
+        note(f"{place}: {loss}", kind="warning")
+    return result.object
 
 
 def _as_written(obj: Object) -> Object:

@@ -12,8 +12,10 @@ import trainer
 from trainer.api.trainjob import TrainJob
 from trainer.api.v1alpha1.client import decoded
 from trainer.cli.console import note, output
-from trainer.cli.documents import DocumentError, UnknownKindError, documents_in, place, repetitions
+from trainer.cli.current_cluster import WantedApiVersion  # noqa: TC001 - typer reads annotations
+from trainer.cli.documents import DocumentError, UnknownKindError, checked, items_in, place, repetitions
 from trainer.cli.errors import BadInputError
+from trainer.cli.offline.convert import converted
 from trainer.cli.offline.origins import Origins
 from trainer.cli.offline.workspace import (
     DEFAULT_NAMESPACE,
@@ -27,8 +29,10 @@ from trainer.kube.objects import key_of, name_of
 from trainer.kubernetes_yaml import dump, join
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from trainer.api.v1alpha1.discovery import Version
     from trainer.cli.documents import Document
     from trainer.framework.plugin_api.component import Component
 
@@ -108,13 +112,17 @@ def render(
     explain: Annotated[
         bool, typer.Option("--explain", help="Add the origin of each field of the pod templates as a comment.")
     ] = False,
+    api_version: WantedApiVersion = None,
     config: PluginsConfig = None,
 ) -> None:
     """Print the objects that the manager creates for TrainJobs, without a cluster; refuse what admission refuses.
 
+    They are those of a cluster that serves the version of the files; with --api-version those of the other one, for
+    which the files are converted.
+
     Runtimes are taken from the files, else from those that come with this package.
     """
-    results = render_documents(_read(file, namespace), config=config)
+    results = render_documents(_read(file, namespace, api_version), config=config)
     for result in results:
         if result.runtime:
             note(f"{result.subject} builds on {result.runtime} as it comes with trainer {trainer.__version__}")
@@ -127,9 +135,18 @@ def render(
     output().file.write(join(result.to_yaml(explain=explain) for result in results))
 
 
-def _read(files: list[str], namespace: str | None) -> list[Document]:
+def _documents(file: str, version: Version | None) -> Iterator[Document | DocumentError]:
+    for item in items_in(file):
+        if isinstance(item, DocumentError):
+            yield item
+        else:
+            content, place = item
+            yield checked(converted(content, place, version) if version else content, place)
+
+
+def _read(files: list[str], namespace: str | None, version: Version | None) -> list[Document]:
     documents: list[Document] = []
-    for item in (item for file in files for item in documents_in(file)):
+    for item in (item for file in files for item in _documents(file, version)):
         if isinstance(item, UnknownKindError):
             note(f"{item.place}: {item.subject} is ignored: it has no effect on what is rendered", kind="warning")
         elif isinstance(item, DocumentError):
