@@ -66,7 +66,8 @@ class _Templates:
     def texts(self) -> dict[str, str]:
         objects = [deepcopy(obj) for obj in _rendered(self.version) if obj["kind"] not in {_DEFINITION, "Namespace"}]
         namespace = next(obj["metadata"]["namespace"] for obj in objects if "namespace" in obj["metadata"])
-        names = {name: match[1] for name in map(name_of, objects) if (match := _HASHED.fullmatch(name))}
+        hashed = (name_of(obj) for obj in objects if obj["kind"] in {"ConfigMap", "Job"})
+        names = {name: match[1] for name in hashed if (match := _HASHED.fullmatch(name))}
         names[namespace] = self._expressions.value("{{ .Release.Namespace }}")
         found = [_replaced(obj, names) for obj in objects]
         for obj in found:
