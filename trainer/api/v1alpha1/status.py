@@ -1,9 +1,9 @@
 """The status of a TrainJob in the form of v1alpha1.
 
-Clients of v1alpha1 know the conditions Suspended, Complete and Failed, `jobsStatus` and a part of `trainerStatus`; any
-other condition would make the SDK report "Created" until the end, and so would Suspended with the status False: it
-appears with the end. All else of the model's status is the extension: it
-stands in optional fields of the status where the CRD has them, and in an annotation where the CRD is upstream's.
+Clients of v1alpha1 know the conditions Suspended, Complete and Failed, `jobsStatus` and a part of `trainerStatus`. Any
+other condition would make the SDK report "Created" until the end, and so would Suspended with the status False, which
+is therefore shown with the end only. All else of the model's status is the extension: it stands in optional fields of
+the status where the CRD has them, and in an annotation where the CRD is upstream's.
 """
 
 from __future__ import annotations
