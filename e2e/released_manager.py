@@ -108,7 +108,10 @@ def jobset(owner: Object, blueprint: Object) -> Object:
             if trainer is not None and _trains(job):
                 container |= {name: trainer[name] for name in ("command", "args", "image") if name in trainer}
                 if "torch" in policy:
-                    container |= {"env": _torch_env(owner, size), "ports": [{"containerPort": 29500}]}
+                    container |= {
+                        "env": _torch_env(owner, size),
+                        "ports": [{"containerPort": 29500, "protocol": "TCP"}],
+                    }
             if "mpi" in policy:
                 _connect(job["name"], pod_template["spec"], container, policy["mpi"], owner)
     template = {"replicatedJobs": jobs, "suspend": owner["spec"]["suspend"]}

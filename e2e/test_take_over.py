@@ -1,0 +1,252 @@
+"""The place of the released manager is taken, and given back.
+
+What it leaves is played on a cluster without a manager, and so is what it does with what is made here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from e2e import released_manager as released
+from e2e.gang_schedulers import COSCHEDULING, install
+from e2e.home import Home
+from e2e.kubectl import Kubectl
+from e2e.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Object = dict[str, Any]
+
+pytestmark = [
+    pytest.mark.skipif("E2E_KUBECONFIG" in os.environ, reason="`trainer up` brings its own cluster"),
+    pytest.mark.timeout(300),
+]
+HOOKS = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+KINDS = "jobsets,podgroups.scheduling.x-k8s.io,configmaps,secrets"
+TORCH: Object = {"numNodes": 1, "torch": {}}
+MPI: Object = {
+    "numProcPerNode": 1,
+    "mpiImplementation": "OpenMPI",
+    "sshAuthMountPath": "/keys",
+    "runLauncherAsNode": True,
+}
+SLEEP, END = ["sleep", "600"], ["true"]
+
+
+class Site(Kubectl):
+    """A namespace in which the released manager has worked."""
+
+    def apply(self, *objects: Object, field_manager: str = "kubectl") -> None:
+        """Server-side apply, as the released manager does."""
+        options = ["--server-side", "--force-conflicts", f"--field-manager={field_manager}"]
+        self.kubectl("apply", *options, "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+    def leave(self, runtime: Object, name: str, command: list[str], status: Object | None, **spec: Any) -> None:
+        """The released manager makes a TrainJob, and patches its status."""
+        self.apply(runtime)
+        blueprint = self.stored("clustertrainingruntime", runtime["metadata"]["name"])
+        del blueprint["metadata"]["managedFields"]
+        trainer = {"numNodes": 2, "command": command}
+        self.apply(released.train_job(name, runtime["metadata"]["name"], trainer=trainer, **spec))
+        owner = self.stored("trainjob", name)
+        self.apply(*released.children(owner, blueprint), field_manager=released.FIELD_MANAGER)
+        if status is not None:
+            patch = ["--subresource=status", "--type=merge", "--field-manager=manager", "-p"]
+            self.kubectl("patch", "trainjob", name, *patch, json.dumps({"status": status}))
+
+    def stored(self, kind: str, name: str) -> Object:
+        """An object that exists."""
+        found = json.loads(self.kubectl("get", kind, name, "-o", "json", "--show-managed-fields").stdout)
+        assert isinstance(found, dict)
+        return found
+
+    def pods(self, name: str) -> dict[str, str]:
+        """The pods of a TrainJob that run, with their uids."""
+        label = f"jobset.sigs.k8s.io/jobset-name={name}"
+        found = json.loads(self.kubectl("get", "pods", "-l", label, "-o", "json").stdout)["items"]
+        running = [pod for pod in found if pod["status"]["phase"] == "Running"]
+        return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in running}
+
+    def children(self) -> dict[str, str]:
+        """All that TrainJobs own, with uids."""
+        return {
+            f"{obj['kind']}/{obj['metadata']['name']}": obj["metadata"]["uid"]
+            for obj in self.list(KINDS)
+            if any(owner["kind"] == "TrainJob" for owner in obj["metadata"].get("ownerReferences", []))
+        }
+
+    def status(self, name: str) -> Object:
+        """Of a TrainJob."""
+        found: Object = self.stored("trainjob", name).get("status") or {}
+        return found
+
+
+def remove_manager(home: Home) -> None:
+    """End the manager, and have nobody ask for its admission."""
+    os.kill(home.pids()["manager"], signal.SIGTERM)
+    until(lambda: "manager" not in home.pids(), "the manager has ended")
+    Kubectl(home.kubeconfig).kubectl("delete", HOOKS, "--all")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A laptop whose cluster serves v1alpha1, and has neither a manager nor webhooks."""
+    own = Home(tmp_path_factory.mktemp("home"))
+    up = own.trainer("up", "--api-version", "v1alpha1")
+    assert up.returncode == 0, up.stdout + up.stderr
+    remove_manager(own)
+    install(Kubectl(own.kubeconfig), COSCHEDULING)
+    yield own
+    own.trainer("down", "--delete")
+
+
+@pytest.fixture(scope="module")
+def before(home: Home) -> tuple[Site, dict[str, Object]]:
+    """What the released manager leaves: trainings that run, wait and have ended, and what it was like then."""
+    site = Site(home.kubeconfig, namespace="default")
+    node = released.replicated_job("node", ancestor="trainer")
+    launcher = released.replicated_job("launcher", ancestor="trainer", depends_on="node")
+    torch = released.runtime("torch", node, mlPolicy=TORCH)
+    torch["metadata"]["finalizers"] = [released.FINALIZER]
+    gang = released.runtime("gang", node, mlPolicy=TORCH, podGroupPolicy={"coscheduling": {}})
+    mpi = released.runtime("mpi", released.replicated_job("node"), launcher, mlPolicy={"numNodes": 1, "mpi": MPI})
+    suspended: Object = {"conditions": [released.SUSPENDED], "jobsStatus": [released.jobs_status(suspended=1)]}
+    ended: Object = {"conditions": [released.RESUMED, released.COMPLETE]}
+    running: Object = {"jobsStatus": [released.jobs_status(active=1)]}
+    site.leave(torch, "running", SLEEP, running)
+    site.leave(gang, "gang", SLEEP, running)
+    site.leave(torch, "waiting", END, suspended, suspend=True)
+    site.leave(mpi, "mpi", SLEEP, suspended, suspend=True)
+    site.leave(torch, "resumed", END, suspended, suspend=True)
+    site.leave(torch, "done", END, ended | {"jobsStatus": [released.jobs_status(succeeded=1)]}, suspend=True)
+    until(lambda: all(len(site.pods(name)) == 2 for name in ("running", "gang")), "two pods of each run")
+    site.kubectl("delete", "jobset", "done")
+    site.kubectl("patch", "trainjob", "resumed", "--type=merge", "-p", '{"spec": {"suspend": false}}')
+    seen = {
+        "children": site.children(),
+        "done": site.status("done"),
+        "jobsets": {obj["metadata"]["name"]: obj for obj in site.list("jobsets")},
+        "pods": {name: site.pods(name) for name in ("running", "gang")},
+        "groups": {obj["metadata"]["name"]: obj for obj in site.list("podgroups.scheduling.x-k8s.io")},
+        "hostfile": site.stored("configmap", "mpi-mpi-hostfile"),
+    }
+    # What runs and waits was built on the runtime of before.
+    edited = released.runtime("torch", released.replicated_job("another", ancestor="trainer"), mlPolicy=TORCH)
+    site.apply(edited | {"metadata": torch["metadata"]})
+    assert site.stored("clustertrainingruntime", "torch")["metadata"]["finalizers"] == [released.FINALIZER]
+    return site, seen
+
+
+@pytest.fixture(scope="module")
+def taken_over(home: Home, before: tuple[Site, dict[str, Object]]) -> tuple[Site, dict[str, Object]]:
+    """The same with this manager, which has looked at everything."""
+    up = home.trainer("up")
+    assert up.returncode == 0, up.stdout + up.stderr
+    site, seen = before
+    names = ("running", "gang", "waiting", "mpi", "resumed", "done")
+    until(lambda: all(site.status(name).get("state") for name in names), "the manager has looked at all of them")
+    return site, seen
+
+
+def test_nothing_restarts(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """Pods, JobSets and PodGroups of what runs are the very same, and nothing is made twice."""
+    site, seen = taken_over
+    names = ("running", "gang")
+    until(lambda: all(site.status(name)["state"] == "Running" for name in names), "both are reported to run")
+    for name in names:
+        assert site.pods(name) == seen["pods"][name]
+        jobset = site.stored("jobset", name)["metadata"]
+        assert jobset["generation"] == seen["jobsets"][name]["metadata"]["generation"]
+        assert "conditions" not in site.status(name)
+    assert site.stored("podgroups.scheduling.x-k8s.io", "gang")["spec"] == seen["groups"]["gang"]["spec"]
+    assert site.children() == seen["children"]
+
+
+def test_what_has_ended(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """It stays so, as it was, without a new JobSet."""
+    site, seen = taken_over
+    status = site.status("done")
+    assert status["state"] == "Complete"
+    assert status["conditions"] == seen["done"]["conditions"]
+    assert status["jobsStatus"] == seen["done"]["jobsStatus"]
+    assert site.get("jobset", "done") is None
+
+
+def test_what_was_resumed_meanwhile(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """A TrainJob that was resumed while no manager ran starts and ends."""
+    site, _ = taken_over
+    site.kubectl("wait", "trainjob/resumed", "--for=condition=Complete", "--timeout=60s")
+
+
+def test_what_waits(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """It can be resumed, and runs what it was made of."""
+    site, seen = taken_over
+    before = seen["jobsets"]["waiting"]
+    assert site.stored("jobset", "waiting")["spec"] == before["spec"]
+    site.kubectl("patch", "trainjob", "waiting", "--type=merge", "-p", '{"spec": {"suspend": false}}')
+    site.kubectl("wait", "trainjob/waiting", "--for=condition=Complete", "--timeout=60s")
+    after = site.stored("jobset", "waiting")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["spec"] == before["spec"] | {"suspend": False}
+
+
+def test_mpi(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """Keys and host file are those of before, which the pods will mount."""
+    site, seen = taken_over
+    assert site.stored("jobset", "mpi")["spec"] == seen["jobsets"]["mpi"]["spec"]
+    assert site.stored("configmap", "mpi-mpi-hostfile")["data"] == seen["hostfile"]["data"]
+    secrets = [obj["metadata"]["name"] for obj in site.list("secrets") if "mpi" in obj["metadata"]["name"]]
+    assert secrets == ["mpi-mpi-ssh-auth"]
+
+
+def test_deleting(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """A runtime that has the finalizer of early releases can be deleted in use; a TrainJob goes with all of its own."""
+    site, _ = taken_over
+    site.kubectl("delete", "clustertrainingruntime", "torch", "--timeout=30s")
+    site.kubectl("patch", "trainjob", "running", "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    until(lambda: not site.pods("running"), "the pods of the suspended TrainJob are gone")
+    site.kubectl("delete", "trainjob", "running", "--timeout=30s")
+    until(lambda: not [name for name in site.children() if "/running" in name], "all that it owned is gone")
+
+
+def test_the_way_back(taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """What is made here has the names, owners and content that the released manager looks for."""
+    site, _ = taken_over
+    gang = site.stored("clustertrainingruntime", "gang")
+    site.apply(released.train_job("new", "gang", trainer={"numNodes": 2, "command": SLEEP}, suspend=True))
+    until(lambda: site.get("jobset", "new"), "the JobSet is made")
+    owner = site.stored("trainjob", "new")
+    for child in released.children(owner, gang):
+        made = site.stored(child["kind"].lower(), child["metadata"]["name"])
+        assert made["metadata"]["ownerReferences"] == child["metadata"]["ownerReferences"]
+        managers = {entry["manager"] for entry in made["metadata"]["managedFields"] if "subresource" not in entry}
+        assert released.FIELD_MANAGER in managers
+    for name in ("new", "gang"):
+        runtime = yaml.safe_load(site.stored("configmap", f"{name}-runtime-snapshot")["data"]["runtime"])
+        assert (runtime["apiVersion"], runtime["kind"]) == (released.API_VERSION, "ClusterTrainingRuntime")
+        assert runtime["metadata"]["name"] == "gang"
+        assert runtime["spec"] == gang["spec"]
+    assert {each["type"] for each in site.status("new")["conditions"]} == {"Suspended"}
+
+
+def test_the_released_manager_resumes(home: Home, taken_over: tuple[Site, dict[str, Object]]) -> None:
+    """What is suspended here runs when that manager applies what it makes of the resumed TrainJob."""
+    site, _ = taken_over
+    gang = site.stored("clustertrainingruntime", "gang")
+    remove_manager(home)
+    before = site.stored("jobset", "new")
+    site.kubectl("patch", "trainjob", "new", "--type=merge", "-p", '{"spec": {"suspend": false}}')
+    snapshot, *others = released.children(site.stored("trainjob", "new"), gang)
+    assert site.stored("configmap", snapshot["metadata"]["name"])
+    site.apply(*others, field_manager=released.FIELD_MANAGER)
+    until(lambda: len(site.pods("new")) == 2, "its pods run")
+    after = site.stored("jobset", "new")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["spec"] == before["spec"] | {"suspend": False}
