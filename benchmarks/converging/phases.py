@@ -110,9 +110,9 @@ class Driver:
 
             return await self._measure(namespace, names, create, seen, seen)
 
-    async def converge(self) -> Times:
-        """TrainJobs become JobSets, whose ends become theirs."""
-        namespace = await self.namespace("jobs")
+    async def converge(self, purpose: str) -> Times:
+        """TrainJobs become JobSets, whose ends become theirs, by whatever controller runs."""
+        namespace = await self.namespace(purpose)
         async with (
             watching(self._client, JOBSETS, namespace) as job_sets,
             watching(self._client, TRAIN_JOBS, namespace) as train_jobs,

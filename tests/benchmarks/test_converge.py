@@ -23,8 +23,10 @@ def test_converging_is_measured() -> None:
     assert result.quiet_requests == {}
     assert 0 < result.latency.p50 <= result.latency.p99
     assert result.restart.requests == 0
-    assert min(result.ours.created, result.ours.completed, result.floor.created, result.floor.completed) > 0
-    assert len(result.targets) == 12
+    times = result.ours, result.floor, result.null.times
+    assert min(seconds for each in times for seconds in (each.created, each.completed)) > 0
+    assert 0 < result.null.cpu_seconds < result.usage.cpu_seconds
+    assert len(result.targets) == 10
     assert msgspec.json.decode(msgspec.json.encode(result), type=Result) == result
     printed = StringIO()
     print_result(Console(file=printed, width=120), result)
