@@ -322,10 +322,12 @@ async def test_nothing_there(method: str, path: str) -> None:
 
 
 async def test_no_such_trainjob() -> None:
-    """Its pod may go on for a while."""
+    """Its pod may go on for a while; names that do not exist are without number, and cost no review."""
     async with serving(jobset(), pod()) as server:
-        code, answer = await server.post(status())
-        assert (code, answer["message"]) == (404, "there is no TrainJob team-a/digits")
+        for name in ("digits", "letters"):
+            code, answer = await server.post(b"no JSON", status_path("team-a", name), **token(jti=name))
+            assert (code, answer["message"]) == (404, f"there is no TrainJob team-a/{name}")
+        assert server.client.reviews == []
 
 
 async def large() -> AsyncIterator[bytes]:

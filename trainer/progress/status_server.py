@@ -44,7 +44,7 @@ from trainer.kube.errors import (
 )
 from trainer.kube.manager.supervisor import Group
 from trainer.kube.metrics.certificates import ExpirySeries
-from trainer.kube.objects import ObjectKey, is_controlled_by, uid_of
+from trainer.kube.objects import ObjectKey, is_controlled_by
 from trainer.kube.podlogs.instant import Instant
 from trainer.kube.resource import PODS
 from trainer.kube.rest.rate_limiter import RateLimiter
@@ -60,6 +60,7 @@ from trainer.progress.writer import write_pushed
 from trainer.workloads import JOBSETS
 
 if TYPE_CHECKING:
+    from trainer.kube.cache.cached_object import CachedObject
     from trainer.kube.manager.manager import Manager
     from trainer.kube.objects import Object
     from trainer.kube.serving.certificates import CertificateSource
@@ -198,12 +199,17 @@ class StatusServer:
         token = bearer_token(authorization)
         if token is None:
             raise HttpError(403, "Forbidden", "send the token of the pod in the header Authorization: Bearer <token>")
-        # What is made up costs no review: whoever sends it knows no pod of the TrainJob.
+        # What is made up costs no review and decodes nothing: whoever sends it knows no pod of the TrainJob.
         claimed = _claimed_pod(token)
+        pod = self._pods.peek(ObjectKey(key.namespace, claimed.name))
+        if pod is None or pod.uid != claimed.uid:
+            raise _no_pod_of(key, claimed)
         train_job = self._train_jobs.get(key)
-        if not self._is_known(key, claimed, train_job):
-            who = f"pod {claimed.name}" if claimed.name else "no pod"
-            raise HttpError(403, "Forbidden", f"the token is that of {who}, which is no pod of TrainJob {key}")
+        if train_job is None:
+            # Names that do not exist are without number, so none of them may cost a review.
+            raise HttpError(404, "NotFound", f"there is no TrainJob {key}")
+        if not self._is_made_for(train_job, key, pod):
+            raise _no_pod_of(key, claimed)
         self._count(key)
         try:
             user = await self._gate.user_of(token, (status_audience(*key),))
@@ -212,18 +218,12 @@ class StatusServer:
             raise HttpError(503, "ServiceUnavailable", "the API server does not say whose token it is") from None
         if user is None or not _is_of(user, key.namespace, claimed):
             raise HttpError(403, "Forbidden", f"the API server knows no such token for {status_audience(*key)}")
-        if train_job is None:
-            raise HttpError(404, "NotFound", f"there is no TrainJob {key}")
         return train_job
 
-    def _is_known(self, key: ObjectKey, claimed: _Bound, train_job: Object | None) -> bool:
-        """Whether there is such a pod, made by the JobSet of the TrainJob if that exists."""
-        pod, jobset = self._pods.get(ObjectKey(key.namespace, claimed.name)), self._jobsets.get(key)
-        if pod is None or uid_of(pod) != claimed.uid:
-            return False
-        return train_job is None or (
-            jobset is not None and is_made_of(jobset, pod) and is_controlled_by(jobset, train_job)
-        )
+    def _is_made_for(self, train_job: Object, key: ObjectKey, pod: CachedObject) -> bool:
+        """Whether the JobSet of the TrainJob has made a pod."""
+        jobset = self._jobsets.get(key)
+        return jobset is not None and is_controlled_by(jobset, train_job) and is_made_of(jobset, pod.decode())
 
     def _count(self, key: ObjectKey) -> None:
         """Count a request of a TrainJob, none of which may take the turns of the others."""
@@ -270,6 +270,11 @@ def _claimed_pod(token: str) -> _Bound:
         return _claims.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).private.pod
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return _Bound()
+
+
+def _no_pod_of(key: ObjectKey, claimed: _Bound) -> HttpError:
+    who = f"pod {claimed.name}" if claimed.name else "no pod"
+    return HttpError(403, "Forbidden", f"the token is that of {who}, which is no pod of TrainJob {key}")
 
 
 def _is_of(user: Object, namespace: str, pod: _Bound) -> bool:
