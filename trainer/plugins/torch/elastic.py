@@ -29,6 +29,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from trainer.api.jobset import FailurePolicy
@@ -170,7 +171,7 @@ def build(info: RuntimeInfo, train_job: TrainJob) -> Iterator[Component]:
                 },
                 "minReplicas": bounds.least,
                 "maxReplicas": bounds.most,
-                "metrics": metrics,
+                "metrics": deepcopy(metrics),  # all TrainJobs share the runtime
             },
         },
         lives_on=False,
