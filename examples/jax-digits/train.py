@@ -62,7 +62,7 @@ def main():
         coordinator_address=os.environ["JAX_COORDINATOR_ADDRESS"],
         num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
         process_id=int(os.environ["JAX_PROCESS_ID"]),
-        initialization_timeout=int(os.environ["JAX_INITIALIZATION_TIMEOUT"]),
+        initialization_timeout=int(os.environ.get("JAX_INITIALIZATION_TIMEOUT", "300")),  # v1alpha1 does not set it
         cluster_detection_method="deactivate",  # there is nothing left to be asked of Kubernetes
     )
     node, nodes = jax.process_index(), jax.process_count()

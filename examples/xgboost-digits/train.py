@@ -30,7 +30,8 @@ PATIENCE = 300  # seconds for which nodes wait for the first one
 
 HOST, PORT = os.environ["DMLC_TRACKER_URI"], int(os.environ["DMLC_TRACKER_PORT"])
 NODE = int(os.environ["DMLC_TASK_ID"])
-WORKERS, WORKERS_PER_NODE = int(os.environ["DMLC_NUM_WORKER"]), int(os.environ["DMLC_NUM_WORKER_PER_NODE"])
+WORKERS = int(os.environ["DMLC_NUM_WORKER"])
+WORKERS_PER_NODE = int(os.environ.get("DMLC_NUM_WORKER_PER_NODE", "1"))  # v1alpha1 does not set it
 
 
 class Progress(xgb.callback.TrainingCallback):
