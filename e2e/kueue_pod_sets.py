@@ -23,7 +23,7 @@ _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates", "affinity", "pr
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """The pods of one replicated Job, as far as quota and placement depend on them."""
+    """The pods of one replicated Job: what quota and placement depend on."""
 
     name: str
     count: int

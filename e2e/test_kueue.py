@@ -209,7 +209,7 @@ def test_what_is_refused(kueue: Kueue) -> None:
 
 
 def test_topology(team: Kubectl) -> None:
-    """Pods wait at a gate until each is told its node."""
+    """Pods wait at a gate until each gets its node."""
     kueue, name = Kueue(team, sends_patches=True), "topology"
     submit(team, name, "exit 0")
     kueue.start(name, replace(HERE, scheduling_gates=(GATE,)))
@@ -217,7 +217,7 @@ def test_topology(team: Kubectl) -> None:
     def gated() -> list[Object]:
         return [pod for pod in pods_of(team, name) if pod["spec"].get("schedulingGates")]
 
-    def told() -> bool:
+    def released() -> bool:
         for pod in gated():
             spec = {"schedulingGates": [], "nodeSelector": pod["spec"]["nodeSelector"] | {"kubernetes.io/os": "linux"}}
             team.kubectl("patch", "pod", pod["metadata"]["name"], "--type=merge", "-p", json.dumps({"spec": spec}))
@@ -226,7 +226,7 @@ def test_topology(team: Kubectl) -> None:
     until(lambda: len(gated()) == 3, "three pods wait")
     until(lambda: state_of(team, name) == "Pending", "the state tells")
     assert runs_what_is_counted(kueue, name)
-    until(told, "it is finished")
+    until(released, "it is finished")
     assert kueue.finished(name) == ("Complete", "jobset completed successfully")
 
 

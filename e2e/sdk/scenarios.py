@@ -227,7 +227,7 @@ def builtin(session: Session) -> Any:
 
 
 def initializers(session: Session) -> Any:
-    """Initializers of other sources, which the dev cluster cannot reach: what becomes of them is seen in the JobSet."""
+    """Initializers of other sources, which the dev cluster cannot reach: the JobSet shows them."""
     client = session.client
     stored = Initializer(
         dataset=S3DatasetInitializer("s3://data/set", endpoint="http://s3", ignore_patterns=["*.txt", "*.md"]),

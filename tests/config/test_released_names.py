@@ -8,7 +8,7 @@ import pytest
 
 import trainer
 from tests.config.kustomized import CONFIG, V1ALPHA1, of_kind, rendered
-from tests.config.test_roles import grants, told
+from tests.config.test_roles import as_texts, grants
 from trainer.configuration.configuration import load_configuration
 from trainer.kube.objects import labels_of, name_of
 
@@ -90,7 +90,7 @@ def test_roles_for_people(objects: list[Object]) -> None:
     assert selector["matchLabels"].items() <= labels_of(edit).items()
     for role, target in ((admin, "kubeflow-admin"), (edit, "kubeflow-edit"), (view, "kubeflow-view")):
         assert labels_of(role)[AGGREGATE.format(target)] == "true"
-    changes = {verb for verb in told(grants(edit)) if verb.split()[0] not in {"get", "list", "watch"}}
+    changes = {verb for verb in as_texts(grants(edit)) if verb.split()[0] not in {"get", "list", "watch"}}
     assert changes == {f"{verb} trainjobs.trainer.kubeflow.org" for verb in ("create", "update", "patch", "delete")}
     assert {verb for _, _, verb in grants(view)} == {"get", "list", "watch"}
 
@@ -105,7 +105,7 @@ def test_what_everybody_may_read(objects: list[Object]) -> None:
     }
     assert bound == {("Role", "kubeflow-trainer-public"), ("ClusterRole", "kubeflow-trainer-view-cluster-runtimes")}
     given = [obj for obj in objects if (obj["kind"], name_of(obj)) in bound]
-    assert told(grants(*given)) == {
+    assert as_texts(grants(*given)) == {
         f"{verb} {resource}"
         for verb in ("get", "list", "watch")
         for resource in ("configmaps", "clustertrainingruntimes.trainer.kubeflow.org")

@@ -67,7 +67,7 @@ def grants(*of: Object) -> set[tuple[str, str, str]]:
     return {each for rule in rules for each in product(rule["apiGroups"], rule["resources"], rule["verbs"])}
 
 
-def told(found: Iterable[tuple[str, str, str]]) -> set[str]:
+def as_texts(found: Iterable[tuple[str, str, str]]) -> set[str]:
     """In words."""
     return {f"{verb} {resource}{group and f'.{group}'}" for group, resource, verb in found}
 
@@ -181,8 +181,8 @@ async def test_the_role_allows_what_the_manager_does() -> None:
     for streaming in (StreamingLists.SERVED, StreamingLists.REFUSED):
         used |= await requests_of_lives(streaming)
     allowed = grants(role("rbac", "ClusterRole"))
-    assert told(used - allowed) == set()
-    assert told(allowed - used) == OF_SERVERS | OF_THE_API_SERVER
+    assert as_texts(used - allowed) == set()
+    assert as_texts(allowed - used) == OF_SERVERS | OF_THE_API_SERVER
 
 
 async def requests_of_lives(streaming: StreamingLists) -> set[tuple[str, str, str]]:

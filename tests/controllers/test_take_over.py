@@ -220,7 +220,7 @@ async def test_what_has_ended_while_no_manager_ran(cluster: Cluster) -> None:
 )
 @pytest.mark.parametrize("has_jobset", [True, False])
 async def test_what_has_ended(cluster: Cluster, end: Object, state: str, has_jobset: bool) -> None:
-    """Its conditions and counts stay as they are, nothing is made again, and nothing is counted or told again."""
+    """Its conditions and counts stay as they are, nothing is made again, and nothing is counted or reported again."""
     conditions = [released.RESUMED, end]
     await leave(cluster, TORCH, {"conditions": conditions, "jobsStatus": [released.jobs_status(succeeded=1)]})
     if not has_jobset:

@@ -180,7 +180,7 @@ def test_command(container: Object, trainer: Object, arguments: list[str]) -> No
     ],
 )
 def test_processes(container: Object, policy: Object, trainer: Object, options: str, resources: str) -> None:
-    """Flux is told of all nodes, processes and GPUs; the TrainJob wins over the runtime."""
+    """Flux knows all nodes, processes and GPUs; the TrainJob wins over the runtime."""
     found = scripts(flux_runtime(container, **policy), trainer=trainer)
     assert found["options"] == f"{options} -o cpu-affinity=off"
     assert found["resources"] == resources

@@ -167,7 +167,7 @@ RUNS = '[ "$1" != broker ] || exec "${@:10}"\n'
 
 
 def test_lead_that_starts_again(pod: Pod) -> None:
-    """It waits for nobody who has ended, and for everybody who may still come."""
+    """It waits for pods that may still come, and for none that has ended."""
     pod.prepare(FLUX + "exit 7\n")
     assert [pod.run("entrypoint.sh", "lmp").returncode for _ in range(2)] == [7, 7]
 

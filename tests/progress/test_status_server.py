@@ -167,7 +167,7 @@ async def test_nothing_to_write() -> None:
 
 
 async def test_newer_progress_stays() -> None:
-    """What the log has told since is not overwritten."""
+    """What the log has reported since is not overwritten."""
     shown = {"progressPercentage": 60, "lastUpdatedTime": "2026-01-01T00:00:01Z"}
     async with serving(train_job(trainerStatus=shown), jobset(), pod()) as server:
         assert (await server.post(status()))[0] == 200

@@ -35,9 +35,9 @@ _LONGEST = 1024
 
 @dataclass(frozen=True, slots=True)
 class PodSecret:
-    """The Secrets `<TrainJob>-<volume>-<hash>` of a plugin, one for each TrainJob, which are never read.
+    """The Secrets `<TrainJob>-<volume>-<hash>` of a plugin, one for each TrainJob, which are not cached.
 
-    By the conventions of v1alpha1 their names have no hash.
+    By the conventions of v1alpha1 their names have no hash, so an existing one is fetched to see whose it is.
     """
 
     volume: str

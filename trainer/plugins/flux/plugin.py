@@ -79,7 +79,7 @@ class Flux:
         self._reader = reader
 
     def watches(self) -> Iterator[Watch]:
-        """The scripts, their JobSets, and the events of a lost certificate; certificates are never read."""
+        """The scripts, their JobSets, and the events of a lost certificate; no certificate is cached."""
         yield Watch(CONFIG_MAPS, SCRIPTS)
         yield Watch(JOBSETS, triggers=False)
         yield from CERTIFICATES.watches()

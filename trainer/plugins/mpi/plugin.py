@@ -53,7 +53,7 @@ class MPI:
         self._reader = reader
 
     def watches(self) -> Iterator[Watch]:
-        """The hostfiles, their JobSets, and the events of a lost key; keys are never read."""
+        """The hostfiles, their JobSets, and the events of a lost key; no key is cached."""
         yield Watch(CONFIG_MAPS, HOSTFILES)
         yield Watch(JOBSETS, triggers=False)
         yield from ssh_keys.KEYS.watches()

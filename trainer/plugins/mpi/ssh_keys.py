@@ -13,7 +13,7 @@ there, and the sshd of the images of the MPI Operator takes it for its host key.
 By the conventions of v1alpha1 the key is an ECDSA key with the modes of the released Trainer, but where these would
 break SSH, see `KeyStyle`.
 
-Launchers do not check host keys, which are as young as the pods, and which nobody could have told them. Only who has
+Launchers do not check host keys, which are as young as the pods, so that these have no way to learn them. Only who has
 the key of this very TrainJob can log in, and a node that pretends to be another would need to take its DNS name.
 """
 
