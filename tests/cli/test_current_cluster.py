@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from trainer.cli.current_cluster import current_cluster
+from tests.cli.conftest import ConnectedClient
+from trainer.cli import current_cluster as current_cluster_module
+from trainer.cli.current_cluster import ConnectedCluster, current_cluster, run_on
 from trainer.cli.errors import BadInputError, CommandError
 from trainer.cli.processes.background import StateDirectory
 from trainer.cli.processes.process import ProcessIdentity
@@ -17,6 +20,7 @@ from trainer.cli.processes.supervisor import RunRecord
 from trainer.kube.rest.connection import ConnectionOptions
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
 
@@ -72,3 +76,19 @@ def test_missing_kubeconfig(tmp_path: Path) -> None:
     """A kubeconfig that does not exist is reported by the name of the option."""
     with pytest.raises(BadInputError, match="--kubeconfig: there is no file"):
         current_cluster(tmp_path / "missing", None, {})
+
+
+def test_warnings_of_the_api_server(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command prints them as lines for people."""
+
+    @asynccontextmanager
+    async def connect(options: ConnectionOptions) -> AsyncIterator[ConnectedClient]:
+        options.warn("/apis/x", "it is deprecated")
+        yield ConnectedClient()
+
+    async def command(_: ConnectedCluster) -> None:
+        pass
+
+    monkeypatch.setattr(current_cluster_module, "connect", connect)
+    assert run_on(ConnectionOptions(), command) == 0
+    assert capsys.readouterr().err == "warning: it is deprecated\n"

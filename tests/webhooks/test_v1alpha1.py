@@ -127,6 +127,7 @@ async def test_accepted(admission: V1Alpha1Admission, obj: Object) -> None:
 
 
 REFUSED = [
+    pytest.param(job("torch") | {"spec": {}}, "spec.runtimeRef.name: Required value", id="nothing"),
     pytest.param(job("none"), "specified clusterTrainingRuntime must be created before the TrainJob", id="no runtime"),
     pytest.param(
         job(runtimeRef={"name": "none", "kind": "TrainingRuntime"}),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from trainer.api.v1alpha1.discovery import Served, find_served
+from trainer.cli.console import note
 from trainer.cli.errors import BadInputError, CommandError, ExitCode
 from trainer.cli.processes.background import BackgroundProcess, StateDirectory
 from trainer.kube.logs.logs import configure_logging
@@ -80,8 +81,12 @@ def run_on(
     *,
     log_level: Literal["warning", "error"] = "error",
 ) -> int:
-    """Run a command on a cluster; returns its exit code, or that of the signal that ends it."""
+    """Run a command on a cluster; returns its exit code, or that of the signal that ends it.
+
+    Warnings of the API server are printed as notes.
+    """
     configure_logging(json=False, level=log_level)
+    options = replace(options, warn=lambda _path, warning: note(warning, kind="warning"))
 
     async def run() -> int:
         async with connect(options) as client:

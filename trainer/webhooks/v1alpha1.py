@@ -20,7 +20,7 @@ from trainer.framework.plugin_api.runtime_info import ANCESTOR_LABEL
 from trainer.framework.runtimes.runtimes import RuntimeNotFoundError
 from trainer.framework.status.status import has_ended
 from trainer.kube.clock import timestamp
-from trainer.kube.field_errors import FieldError, invalid
+from trainer.kube.field_errors import FieldError, invalid, required
 from trainer.kube.objects import is_being_deleted, labels_of, mapping_at, name_of, objects_in
 from trainer.kube.webhook.admission import AdmissionResponse, Operation
 from trainer.webhooks.handlers import Admission
@@ -135,6 +135,8 @@ async def review_train_job(
     kind, group = ref.get("kind") or CLUSTER_TRAINING_RUNTIMES.kind, ref.get("apiGroup") or _GROUP
     if (kind, group) not in ((each.kind, _GROUP) for each in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)):
         return Review((FieldError("", f"unsupported runtime: {kind}.{group}"),))
+    if not ref.get("name"):
+        return Review((required("spec.runtimeRef.name"),))
     errors = (*manager_errors(obj), *change_errors(obj, old))
     try:
         runtime = await runtimes.of(_reference(decoded(obj)))

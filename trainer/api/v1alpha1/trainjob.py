@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from trainer.api import rules, trainjob_status
+from trainer.api.bounds import LONGEST_WORD
 from trainer.api.corev1 import (
     Affinity,
     EnvVar,
@@ -20,7 +21,6 @@ from trainer.api.corev1 import (
     Toleration,
     Volume,
     VolumeMount,
-    Words,
 )
 from trainer.api.metadata import Condition, ObjectMetadata, TemplateMetadata
 from trainer.api.model import ApiModel, Int32, Int64, Time, atomic_list, list_map, text
@@ -34,6 +34,10 @@ def _immutable_list(key: str, most: int) -> dict[str, Any]:
     return list_map(key, most) | _IMMUTABLE
 
 
+_Words = Annotated[
+    list[Annotated[str, Field(json_schema_extra=text(longest=LONGEST_WORD))]],
+    Field(json_schema_extra=atomic_list(128)),
+]
 Env = Annotated[list[EnvVar], Field(json_schema_extra=list_map("name", 128))]
 """Environment variables by name."""
 
@@ -92,9 +96,9 @@ class Trainer(ApiModel):
 
     image: Annotated[str, Field(max_length=500)] | None = None
     """Container image."""
-    command: Words | None = None
+    command: _Words | None = None
     """Entrypoint."""
-    args: Words | None = None
+    args: _Words | None = None
     """Arguments of the entrypoint."""
     env: Env | None = None
     """Environment variables of the container."""

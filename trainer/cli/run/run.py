@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainer.cli.console import note, output, say
+from trainer.cli.console import output, say
 from trainer.cli.current_cluster import ConnectedCluster, Context, Kubeconfig, Namespace, current_cluster, run_on
 from trainer.cli.documents import check_version, read_documents
 from trainer.cli.errors import ExitCode
@@ -59,7 +58,7 @@ def run(
     Exit code: 0 when all jobs are Complete, 1 when one Failed, 2 for bad input, 124 for a timeout.
     """
     documents = read_documents(file)
-    options = replace(current_cluster(kubeconfig, context), warn=lambda _path, warning: note(warning, kind="warning"))
+    options = current_cluster(kubeconfig, context)
     submitted: list[Object] = []
 
     async def submit_and_follow(cluster: ConnectedCluster) -> int:
