@@ -276,7 +276,7 @@ async def test_forbidden(headers: dict[str, str], objects: tuple[Object, ...], m
     ],
 )
 async def test_forged_tokens(users: dict[str, Object]) -> None:
-    """What a token says counts as far as the API server confirms it."""
+    """Only what the API server confirms of a token counts."""
     async with serving(users=users) as server:
         code, answer = await server.post(b"no JSON")
         assert (code, answer["reason"]) == (403, "Forbidden")

@@ -286,8 +286,8 @@ class ProgressController:
         training, shown = self._trainings.get(key), shown_progress(obj) if self._with_pushes else None
         if training is None or training.follower is None or shown is None:
             return
-        told, time = training.follower.status, Instant.parse(shown.last_updated_time)
-        if time is None or (told is not None and shown.last_updated_time <= told.last_updated_time):
+        shown_before, time = training.follower.status, Instant.parse(shown.last_updated_time)
+        if time is None or (shown_before is not None and shown.last_updated_time <= shown_before.last_updated_time):
             return
         message = Message(progress_percentage=shown.progress_percentage, train_metrics=shown.train_metrics)
         if self._stalls.record(key, message, time):
