@@ -17,19 +17,17 @@ _THREAD_POLL = 0.0005  # seconds of the machine's clock: anyio does not announce
 async def settle() -> None:
     """Let all other tasks run until they wait for something that only time or the test brings.
 
-    It gives them a fixed number of turns of the event loop, and again after worker threads of the default limiter have
+    It gives them a fixed number of turns of the event loop after the last worker thread of the default limiter has
     ended, so that a manual clock never moves while one still computes. It does not wait for sockets or processes.
     """
     threads = anyio.to_thread.current_default_thread_limiter()
-    await _take_turns()
-    while threads.borrowed_tokens:
-        await anyio.sleep(_THREAD_POLL)
-        await _take_turns()
-
-
-async def _take_turns() -> None:
-    for _ in range(_SETTLE_ROUNDS):
+    turns = 0
+    while turns < _SETTLE_ROUNDS:
         await anyio.lowlevel.checkpoint()
+        turns += 1
+        if threads.borrowed_tokens:
+            await anyio.sleep(_THREAD_POLL)
+            turns = 0
 
 
 class ManualClock:
