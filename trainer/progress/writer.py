@@ -275,10 +275,8 @@ def _present(obj: Object) -> Object:
 
 def _is_newer(obj: Object, status: TrainerStatus) -> bool:
     """Whether a TrainJob shows newer progress than this."""
-    present, other = (
-        Instant.parse(_progress_of(obj).get("lastUpdatedTime") or ""),
-        Instant.parse(status.last_updated_time),
-    )
+    present = Instant.parse(_progress_of(obj).get("lastUpdatedTime") or "")
+    other = Instant.parse(status.last_updated_time)
     return present is not None and other is not None and present > other
 
 

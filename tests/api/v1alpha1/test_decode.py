@@ -11,7 +11,7 @@ import yaml
 
 from trainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from trainer.api.trainjob import TrainJob
-from trainer.api.v1alpha1.decode import decode, encode_runtime, is_decodable
+from trainer.api.v1alpha1.decode import decode, is_decodable, restored_runtime
 
 if TYPE_CHECKING:
     from trainer.api.model import ApiModel
@@ -213,7 +213,7 @@ def test_runtimes(spec: Object, policy: Object) -> None:
     decoded = decode(runtime(mlPolicy=spec))
     assert decoded.object["spec"] == {"mlPolicy": policy}
     assert decoded.losses == ()
-    assert decode(encode_runtime(decoded.object)) == decoded
+    assert decode(restored_runtime(decoded.object)) == decoded
 
 
 @pytest.mark.parametrize(
@@ -291,5 +291,5 @@ def test_everything_that_is_released() -> None:
         decoded = decode(obj)
         assert decoded.losses == ()
         if obj["kind"] != "TrainJob":
-            assert decode(encode_runtime(decoded.object)) == decoded
+            assert decode(restored_runtime(decoded.object)) == decoded
         MODELS[obj["kind"]].from_object(decoded.object, strict=True)

@@ -23,7 +23,7 @@ from anyio.to_thread import run_sync
 
 from trainer.api.trainingruntime import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from trainer.api.v1alpha1.client import decoded
-from trainer.api.v1alpha1.decode import encode_runtime, is_decodable
+from trainer.api.v1alpha1.decode import is_decodable, restored_runtime
 from trainer.framework.plugin_api.errors import BuildError
 from trainer.kube.errors import NotFoundError
 from trainer.kube.field_errors import FieldError
@@ -83,7 +83,7 @@ def make_snapshot(owner: Object, resource: Resource, runtime: Object) -> Object:
             "ownerReferences": [controller_reference(owner)],
         },
         "immutable": True,
-        "data": {_DATA_KEY: _written(encode_runtime(content) if is_decodable(runtime) else content)},
+        "data": {_DATA_KEY: _written(restored_runtime(content) if is_decodable(runtime) else content)},
     }
 
 
